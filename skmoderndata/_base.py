@@ -1,0 +1,70 @@
+"""What all estimators share: a version stamp in pickles, progress, the convergence warning."""
+
+import warnings
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
+
+import skmoderndata
+
+
+class Base(BaseEstimator):
+    """BaseEstimator whose pickles carry the version of this package."""
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "_skmoderndata_version": skmoderndata.__version__}
+
+    def __setstate__(self, state):
+        saved = state.pop("_skmoderndata_version", "unknown")
+        if saved != skmoderndata.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=f"{skmoderndata.__version__} of skmoderndata",
+                    original_sklearn_version=f"{saved} of skmoderndata",
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+
+
+class FitProgress:
+    """Reports the passes of a solver to scikit-learn's callbacks.
+
+    >>> with FitProgress(self, X, y, max_passes=self.max_iter) as progress:  # doctest: +SKIP
+    ...     result = solver(X, progress=progress)
+
+    The solver hands `progress` to `Iterations`, which calls `begin` and `end` around each pass;
+    `end` returns True when a callback asks to stop.
+    """
+
+    def __init__(self, estimator, X=None, y=None, *, max_passes, task_name="iteration"):
+        self.estimator, self.X, self.y = estimator, X, y
+        self.max_passes, self.task_name = max_passes, task_name
+
+    def __enter__(self):
+        self._root = self.estimator._init_callback_context(max_subtasks=self.max_passes)
+        self._root.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
+        return self
+
+    def begin(self):
+        """Open the task of one pass."""
+        self._task = self._root.subcontext(task_name=self.task_name)
+        self._task.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
+
+    def end(self):
+        """Close the task of the pass; True asks the solver to stop here."""
+        return self._task.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y)
+
+    def __exit__(self, error_type, error, traceback):
+        if error_type is None:
+            self._root.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y)
+
+
+def warn_not_converged(estimator, *, reached, remedy):
+    """Warn that `fit` ended above its tolerance, naming what was reached and what to change."""
+    warnings.warn(
+        f"{type(estimator).__name__} stopped before it converged: {reached}; {remedy}.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

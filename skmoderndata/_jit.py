@@ -1,0 +1,57 @@
+"""The one door to numba: compiled on the first call, cached, without the GIL."""
+
+import functools
+import types
+
+
+class jit:
+    """Compile a function with numba when it is first called.
+
+    Importing a module with jitted functions does not load numba. Jitted functions may call each
+    other by their global names. `py_func` is the plain Python function, for tests.
+
+    >>> @jit
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(3.0)
+    6.0
+    """
+
+    def __init__(self, func):
+        functools.update_wrapper(self, func)
+        self.py_func = func
+        self._compiled = None
+
+    @property
+    def compiled(self):
+        """The numba dispatcher, built on first use."""
+        if self._compiled is None:
+            self._compiled = _compile(self.py_func)
+        return self._compiled
+
+    def __call__(self, *args):
+        return self.compiled(*args)
+
+
+def _compile(func):
+    import numba
+
+    # numba resolves global names when it compiles: give it dispatchers in place of our wrappers
+    names = {
+        name: value.compiled
+        for name, value in func.__globals__.items()
+        if isinstance(value, jit) and value.py_func is not func and name in func.__code__.co_names
+    }
+    if names:
+        func = _with_globals(func, {**func.__globals__, **names})
+    try:
+        return numba.njit(cache=True, nogil=True)(func)
+    except RuntimeError:  # no place to write the cache, as in a read-only container
+        return numba.njit(nogil=True)(func)
+
+
+def _with_globals(func, namespace):
+    twin = types.FunctionType(
+        func.__code__, namespace, func.__name__, func.__defaults__, func.__closure__
+    )
+    return functools.update_wrapper(twin, func)

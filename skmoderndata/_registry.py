@@ -1,0 +1,116 @@
+"""Facts about methods: what is not on a card is derived from it, never listed again elsewhere."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How `make compare` sets a method beside its nearest scikit-learn estimator.
+
+    Attributes
+    ----------
+    baseline : str
+        Import path of the scikit-learn estimator, `"sklearn.decomposition.PCA"`.
+    problem : str
+        Name of the problem in `benchmarks/compare/problems/`: it holds the data, the folds, the
+        scorer, and the steps before and after the estimator in the pipeline.
+    grid, baseline_grid : mapping of str to sequence
+        Parameters searched by GridSearchCV, the same budget for both.
+    params, baseline_params : mapping
+        Parameters held fixed.
+    """
+
+    baseline: str
+    problem: str
+    grid: Mapping[str, Sequence[Any]]
+    baseline_grid: Mapping[str, Sequence[Any]]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    baseline_params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodCard:
+    """What the project knows about one public class, kept on the class as `_card`.
+
+    Attributes
+    ----------
+    family : str
+        Heading under which the user guide lists the method.
+    cite : tuple of str
+        Keys of `docs/references/<key>.bib`.
+    cost : str
+        Leading cost of `fit`, in n (samples), p (features), k (components), T (passes).
+    checks : tuple of mappings
+        Parameter sets with which the common tests run.
+    known_failures : mapping of str to str
+        scikit-learn check -> reason why it cannot pass.
+    method : str
+        Stem of page, example and test file; derived from the class name when empty, so that
+        only the second class of one method (a regressor beside a classifier) names it.
+    comparison : Comparison or None
+        None when scikit-learn has nothing to compare with.
+    """
+
+    family: str
+    cite: tuple[str, ...]
+    cost: str
+    checks: tuple[Mapping[str, Any], ...] = ({},)
+    known_failures: Mapping[str, str] = field(default_factory=dict)
+    method: str = ""
+    comparison: Comparison | None = None
+
+
+def snake_case(name: str) -> str:
+    """Stem of the files of a class.
+
+    >>> snake_case("SlowFeatureAnalysis"), snake_case("RobustPCA"), snake_case("CCIPCA")
+    ('slow_feature_analysis', 'robust_pca', 'ccipca')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def method_stem(cls: type) -> str:
+    """Stem of page, example and tests of an estimator class."""
+    card: MethodCard = cls._card  # type: ignore[attr-defined]
+    return card.method or snake_case(cls.__name__)
+
+
+def public_modules() -> list[str]:
+    """Names of the public modules of the package, sorted."""
+    package = importlib.import_module("skmoderndata")
+    return sorted(
+        info.name
+        for info in pkgutil.iter_modules(package.__path__, "skmoderndata.")
+        if info.ispkg and not info.name.rpartition(".")[2].startswith("_")
+    )
+
+
+def all_estimators() -> list[type]:
+    """List every public estimator class of the package, sorted by name.
+
+    >>> "RobustPCA" in [cls.__name__ for cls in all_estimators()]
+    True
+    """
+    return [cls for cls in _carded_classes() if hasattr(cls, "fit")]
+
+
+def all_kernels() -> list[type]:
+    """List every public kernel class of the package, sorted by name."""
+    return [cls for cls in _carded_classes() if not hasattr(cls, "fit")]
+
+
+def _carded_classes() -> list[type]:
+    found = set()
+    for module_name in public_modules():
+        module = importlib.import_module(module_name)
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if inspect.isclass(value) and "_card" in vars(value):
+                found.add(value)
+    return sorted(found, key=lambda cls: (cls.__name__, cls.__module__))

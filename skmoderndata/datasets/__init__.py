@@ -1,0 +1,3 @@
+"""Generators with a known truth."""
+
+__all__ = []

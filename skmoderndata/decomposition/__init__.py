@@ -1,0 +1,3 @@
+"""Matrix decompositions: slow features, robust principal components."""
+
+__all__ = []

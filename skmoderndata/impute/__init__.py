@@ -1,0 +1,3 @@
+"""Filling in missing values."""
+
+__all__ = []

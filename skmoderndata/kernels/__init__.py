@@ -1,0 +1,3 @@
+"""Kernels as objects of the kernel protocol of scikit-learn."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Transformers that prepare data for the other methods."""
+
+__all__ = []
