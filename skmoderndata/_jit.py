@@ -32,6 +32,9 @@ class jit:
     def __call__(self, *args):
         return self.compiled(*args)
 
+    def __reduce__(self):  # by name, as pickle does with functions
+        return self.__qualname__
+
 
 def _compile(func):
     import numba

@@ -1,0 +1,281 @@
+"""House rules as functions: each takes sources or a class and returns what breaks the rule.
+
+`test_house_rules.py` applies them to the project; `test_rules_can_fail.py` shows that each one
+fails on a broken example.
+"""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+from numpydoc.docscrape import ClassDoc, FunctionDoc
+
+from skmoderndata._registry import method_stem
+
+ROOT = Path(__file__).resolve().parents[2]
+EVIDENCE = ("oracle", "certificate", "recovery", "paper", "invariance", "edge")
+COMPARISONS = ("allclose", "array_equal", "isclose", "array_equiv", "approx")
+LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
+
+# who may import whom, from the bottom up
+LAYERS = (
+    ("_compat", "_registry", "_jit"),
+    ("_base", "_solvers"),
+    ("kernels", "datasets"),
+)
+
+
+def layer_of(module):
+    """Height of `skmoderndata.<module>` in the house; method modules are the top."""
+    for height, names in enumerate(LAYERS):
+        if module in names:
+            return height
+    return len(LAYERS)
+
+
+def imported_names(tree):
+    """Yield `(dotted module, imported name or None, line, inside a function?)`."""
+    inside = {
+        child
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for child in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, None, node.lineno, node in inside
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            for alias in node.names:
+                yield node.module, alias.name, node.lineno, node in inside
+
+
+def relative_imports(source):
+    """Imports are absolute."""
+    return [
+        f"line {node.lineno}: relative import"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.level > 0
+    ]
+
+
+def upward_imports(source, own_module):
+    """Imports point downwards; method modules never import each other."""
+    found = []
+    own = layer_of(own_module)
+    for module, name, line, _ in imported_names(ast.parse(source)):
+        if module is None or module.split(".")[0] != "skmoderndata":
+            continue
+        parts = module.split(".")
+        target = parts[1] if len(parts) > 1 else name
+        if target is None or target == "__version__":
+            continue
+        same = target == own_module
+        if not same and layer_of(target) >= own and own > 0:
+            found.append(f"line {line}: {own_module} imports {target}")
+        if same and own == len(LAYERS) and len(parts) > 2 and parts[2].startswith("_"):
+            found.append(f"line {line}: one method file imports another, {module}")
+    return found
+
+
+def private_sklearn_imports(source):
+    """Underscored and experimental names of scikit-learn come through `_compat` only."""
+    return [
+        f"line {line}: {module} {name or ''}"
+        for module, name, line, _ in imported_names(ast.parse(source))
+        if module
+        and module.split(".")[0] == "sklearn"
+        and (
+            any(part.startswith("_") for part in [*module.split("."), name or ""])
+            or module.startswith("sklearn.callback")
+        )
+    ]
+
+
+def eager_heavy_imports(source):
+    """cvxpy, numba and matplotlib are imported inside the function that needs them."""
+    return [
+        f"line {line}: {module}"
+        for module, _, line, inside in imported_names(ast.parse(source))
+        if module and module.split(".")[0] in LAZY_MODULES and not inside
+    ]
+
+
+def dropped_comparisons(source):
+    """No comparison stands alone as a statement: it would be computed and forgotten."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr):
+            value = node.value
+            name = ""
+            if isinstance(value, ast.Call):
+                function = value.func
+                name = getattr(function, "attr", getattr(function, "id", ""))
+            if name in COMPARISONS or isinstance(value, ast.Compare):
+                found.append(f"line {node.lineno}: comparison without assert")
+    return found
+
+
+def prints(source):
+    """The package does not print."""
+    return [
+        f"line {node.lineno}: print"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+    ]
+
+
+def fast_math(source):
+    """Compiled loops keep IEEE arithmetic, and do not fork threads of their own."""
+    return [
+        f"line {node.value.lineno}: {node.arg}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.keyword) and node.arg in ("fastmath", "parallel")
+    ]
+
+
+def switched_off_tests(source):
+    """No test is skipped or excused from inside."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in ("skip", "xfail", "skipif"):
+            owner = ast.unparse(node.value)
+            if owner in ("pytest", "pytest.mark"):
+                found.append(f"line {node.lineno}: {owner}.{node.attr}")
+    return found
+
+
+def evidence_kinds(source):
+    """Return the kinds of evidence, by `pytest.mark`, that a test file carries."""
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute)
+        and node.attr in EVIDENCE
+        and ast.unparse(node.value) == "pytest.mark"
+    }
+
+
+def too_little_evidence(source):
+    """A method's tests show at least three kinds of evidence, and what happens at the edge."""
+    kinds = evidence_kinds(source)
+    found = []
+    if len(kinds - {"edge"}) < 3:
+        found.append(f"only {sorted(kinds - {'edge'})}: at least three kinds are needed")
+    if "edge" not in kinds:
+        found.append("no edge test")
+    return found
+
+
+def documented_parameters(text):
+    """Return name -> type line of the Parameters section."""
+    doc = ClassDoc(None, doc=inspect.cleandoc(text)) if text else {"Parameters": []}
+    names = {}
+    for parameter in doc["Parameters"]:
+        for name in parameter.name.split(","):
+            names[name.strip()] = parameter.type
+    return names
+
+
+def wrong_defaults(cls):
+    """Documented defaults equal real ones, and every parameter is documented."""
+    documented = {}
+    for parameter in FunctionDoc(cls, doc=inspect.getdoc(cls) or "")["Parameters"]:
+        for name in parameter.name.split(","):
+            documented[name.strip()] = parameter.type
+    real = {
+        name: parameter.default
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if name not in ("self", "args", "kwargs")
+    }
+    found = [f"{name}: not documented" for name in real if name not in documented]
+    found += [f"{name}: documented but not a parameter" for name in documented if name not in real]
+    for name, default in real.items():
+        text = re.search(r"default\s*[=:]\s*(.+)$", documented.get(name, ""))
+        if name not in documented:
+            continue
+        if text is None:
+            found.append(f"{name}: no `default=` in the docstring")
+            continue
+        shown = text.group(1).strip().rstrip(".").strip("`")
+        try:
+            same = ast.literal_eval(shown) == default and type(ast.literal_eval(shown)) is type(
+                default
+            )
+        except (ValueError, SyntaxError):
+            same = shown in (repr(default), str(default))
+        if not same:
+            found.append(f"{name}: documented {shown}, real {default!r}")
+    return found
+
+
+SECTIONS = ("Parameters", "Attributes", "See Also", "Notes", "References", "Examples")
+
+
+def missing_sections(cls):
+    """numpydoc sections of a public estimator, References and Examples included."""
+    doc = FunctionDoc(cls, doc=inspect.getdoc(cls) or "")
+    return [f"no section {name}" for name in SECTIONS if not doc[name]]
+
+
+def undocumented_methods(cls):
+    """Public methods written here have a docstring that explains their parameters."""
+    found = []
+    for name, value in vars(cls).items():
+        if name.startswith("_") or not inspect.isfunction(value):
+            continue
+        text = inspect.getdoc(value)
+        if not text:
+            found.append(f"{name}: no docstring")
+            continue
+        shown = {
+            part.strip()
+            for parameter in FunctionDoc(value, doc=text)["Parameters"]
+            for part in parameter.name.split(",")
+        }
+        wanted = set(inspect.signature(value).parameters) - {"self"}
+        found += [f"{name}: parameter {missing} not documented" for missing in wanted - shown]
+    return found
+
+
+def broken_promises(cls, root=ROOT):
+    """What the card promises is there: page, example, references, tests, changelog."""
+    card, stem = cls._card, method_stem(cls)
+    module = cls.__module__.split(".")[1]
+    found = []
+    wanted = [root / "docs" / "methods" / f"{stem}.md", root / "examples" / f"plot_{stem}.py"]
+    wanted += [root / "docs" / "references" / f"{key}.bib" for key in card.cite]
+    tests = root / "tests" / module / f"test_{stem}.py"
+    wanted.append(tests)
+    if card.comparison is not None:
+        problem = card.comparison.problem
+        wanted.append(root / "benchmarks" / "compare" / "problems" / f"{problem}.py")
+    found += [f"missing {path.relative_to(root)}" for path in wanted if not path.exists()]
+    if not card.cite:
+        found.append("no references")
+    if tests.exists():
+        found += too_little_evidence(tests.read_text(encoding="utf-8"))
+    for key in card.cite:
+        path = root / "docs" / "references" / f"{key}.bib"
+        if path.exists() and f"{{{key}," not in path.read_text(encoding="utf-8"):
+            found.append(f"{path.name} does not define {key}")
+    page = root / "docs" / "methods" / f"{stem}.md"
+    if page.exists():
+        text = page.read_text(encoding="utf-8")
+        if cls.__name__ not in text:
+            found.append(f"{page.name} does not name {cls.__name__}")
+        if ">>>" not in text:
+            found.append(f"{page.name} has no example that runs")
+    found += [
+        f"known failure {check} carries no reason"
+        for check, reason in card.known_failures.items()
+        if len(reason) < 20
+    ]
+    return found
+
+
+def bare_words(text):
+    """Nothing in the project speaks of one machine or of how it was written."""
+    places = re.findall(r"(?:[\"'` =(])(/(?:work|tmp|home|root|opt)/\S*)", text)
+    return [f"machine path {place}" for place in places]

@@ -1,0 +1,320 @@
+"""What scikit-learn's users expect of every estimator, derived from the registry."""
+
+import inspect
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpydoc.docscrape import FunctionDoc
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skmoderndata._registry import all_estimators
+
+CLASSES = all_estimators()
+INSTANCES = [cls(**parameters) for cls in CLASSES for parameters in cls._card.checks]
+OUTPUTS = ("transform", "predict", "decision_function", "score_samples", "predict_proba")
+each_instance = pytest.mark.parametrize("estimator", INSTANCES, ids=repr)
+
+
+@parametrize_with_checks(
+    INSTANCES,
+    expected_failed_checks=lambda estimator: dict(estimator._card.known_failures),
+    xfail_strict=True,
+)
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+def test_expected_failures_name_real_checks():
+    misspelt = [
+        (cls.__name__, name)
+        for cls in CLASSES
+        for name in cls._card.known_failures
+        if not hasattr(estimator_checks, name)
+    ]
+    assert misspelt == []
+
+
+BEYOND = [
+    "check_dataframe_column_names_consistency",
+    "check_inplace_ensure_writeable",
+    "check_param_validation",
+]
+BEYOND_TRANSFORM = [
+    name
+    for name in dir(estimator_checks)
+    if name.startswith("check_") and ("output_transform" in name or "feature_names_out" in name)
+]
+
+
+@each_instance
+def test_checks_not_run_for_third_parties(estimator):
+    names = BEYOND + (BEYOND_TRANSFORM if hasattr(estimator, "transform") else [])
+    for name in names:
+        if name not in estimator._card.known_failures:
+            getattr(estimator_checks, name)(type(estimator).__name__, clone(estimator))
+    assert hasattr(estimator, "set_output") == hasattr(estimator, "transform")
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_parameter_has_default_and_constraint(cls):
+    parameters = inspect.signature(cls).parameters
+    assert all(p.default is not p.empty for p in parameters.values())
+    assert set(cls._parameter_constraints) == set(parameters)
+
+
+def sample(n=40, p=6, seed=0, dtype=np.float64):
+    """Correlated rows with a slow drift, so that every kind of method has something to find."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).cumsum(axis=0) @ rng.normal(size=(3, p))
+    X += 0.3 * rng.normal(size=(n, p))
+    return np.ascontiguousarray(X - X.min() + 0.1, dtype=dtype)
+
+
+def target(estimator, X):
+    """Return labels or values if the estimator asks for them, else None."""
+    if not estimator.__sklearn_tags__().target_tags.required:
+        return None
+    y = X[:, 0]
+    return (y > np.median(y)).astype(int) if hasattr(estimator, "classes_") else y
+
+
+def fitted(estimator, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return clone(estimator).fit(X, target(estimator, X))
+
+
+def outputs(estimator, X):
+    return {name: getattr(estimator, name)(X) for name in OUTPUTS if hasattr(estimator, name)}
+
+
+@each_instance
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_pipeline_and_search_without_y(estimator):
+    X = sample(60)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), clone(estimator)), {}, cv=3, error_score="raise"
+    )
+    if estimator.__sklearn_tags__().input_tags.positive_only:
+        search.estimator.steps[0] = ("scaler", StandardScaler(with_mean=False))
+    search.fit(X, target(estimator, X))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@each_instance
+def test_clone_and_pickle(estimator):
+    X = sample()
+    model = fitted(estimator, X)
+    again = pickle.loads(pickle.dumps(model))
+    for name, value in outputs(model, X).items():
+        assert_array_equal(outputs(again, X)[name], value, err_msg=name)
+    assert repr(clone(model).get_params()) == repr(estimator.get_params())
+
+
+@each_instance
+def test_refit_is_reproducible_and_forgets(estimator):
+    X = sample()
+    model = clone(estimator)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(sample(30, 4, seed=1), target(model, sample(30, 4, seed=1)))
+        model.fit(X, target(model, X))
+        if "random_state" in model.get_params():
+            once = clone(model).fit(X, target(model, X))
+        else:
+            once = fitted(estimator, X)
+    for name, value in outputs(once, X).items():
+        assert_allclose(outputs(model, X)[name], value, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@each_instance
+def test_float32_is_kept(estimator):
+    tags = estimator.__sklearn_tags__()
+    if tags.transformer_tags is None or "float32" not in tags.transformer_tags.preserves_dtype:
+        return
+    X = sample(dtype=np.float32)
+    Z = fitted(estimator, X).transform(X)
+    assert Z.dtype == np.float32
+    assert np.isfinite(np.asarray(Z.todense() if hasattr(Z, "todense") else Z)).all()
+
+
+@each_instance
+def test_read_only_memory_map(estimator, tmp_path):
+    X = sample()
+    joblib.dump(X, tmp_path / "X.joblib")
+    mapped = joblib.load(tmp_path / "X.joblib", mmap_mode="r")
+    direct, through = fitted(estimator, X), fitted(estimator, mapped)
+    for name, value in outputs(direct, X).items():
+        assert_allclose(
+            outputs(through, mapped)[name], value, rtol=1e-10, atol=1e-12, err_msg=name
+        )
+
+
+@each_instance
+def test_n_jobs_does_not_change_the_answer(estimator):
+    if "n_jobs" not in estimator.get_params():
+        return
+    X = sample()
+    one, two = clone(estimator).set_params(n_jobs=1), clone(estimator).set_params(n_jobs=2)
+    if "random_state" in one.get_params():
+        one.set_params(random_state=0)
+        two.set_params(random_state=0)
+    one, two = fitted(one, X), fitted(two, X)
+    for name, value in outputs(one, X).items():
+        assert_allclose(outputs(two, X)[name], value, rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+class StopAt:
+    """Callback that interrupts, or asks to stop, at a given task."""
+
+    def __init__(self, at, action):
+        self.at, self.action, self.seen = at, action, 0
+
+    def setup(self, estimator, context):
+        """Count from zero in every fit."""
+        self.seen = 0
+
+    def teardown(self, estimator, context):
+        """Nothing is held."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Nothing to do."""
+
+    def on_fit_task_end(self, estimator, context):
+        """Act at the end of the chosen task."""
+        self.seen += 1
+        if self.seen == self.at:
+            if self.action == "interrupt":
+                raise KeyboardInterrupt
+            return True
+        return False
+
+
+@each_instance
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_interrupt_leaves_the_estimator_as_it_was(estimator):
+    if not hasattr(estimator, "set_callbacks"):
+        return
+    X, other = sample(), sample(30, 4, seed=1)
+    model = fitted(estimator, X)
+    before = outputs(model, X)
+    model.set_callbacks(StopAt(1, "interrupt"))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(other, target(model, other))
+    for name, value in before.items():
+        assert_array_equal(outputs(model, X)[name], value, err_msg=name)
+    fresh = clone(estimator).set_callbacks(StopAt(1, "interrupt"))
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, target(fresh, X))
+    assert not hasattr(fresh, "n_features_in_")
+
+
+@each_instance
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_callback_can_stop_the_fit(estimator):
+    if not hasattr(estimator, "set_callbacks"):
+        return
+    X = sample()
+    model = clone(estimator).set_callbacks(StopAt(1, "stop"))
+    model.fit(X, target(model, X))
+    for name, value in outputs(model, X).items():
+        assert np.isfinite(np.asarray(value, dtype=float)).all(), name
+
+
+def degenerate_samples():
+    X = sample()
+    rank_one = np.outer(np.arange(1.0, 21), np.arange(1.0, 6))
+    return {
+        "one row": X[:1],
+        "two rows": X[:2],
+        "one column": X[:, :1],
+        "constant column": np.c_[X, np.ones(len(X))],
+        "duplicate columns": np.c_[X, X],
+        "duplicate rows": np.repeat(X[:3], 8, axis=0),
+        "all zeros": np.zeros((12, 4)),
+        "all equal": np.full((12, 4), 7.0),
+        "rank one": rank_one,
+        "more columns than rows": sample(8, 30),
+        "huge": X * 1e120,
+        "tiny": X * 1e-120,
+        "mixed scales": X * np.logspace(-8, 8, X.shape[1]),
+    }
+
+
+@each_instance
+@pytest.mark.parametrize("kind", degenerate_samples())
+@pytest.mark.filterwarnings("ignore")  # a warning is a fine answer here
+def test_degenerate_data_have_an_answer(estimator, kind):
+    """A clear ValueError, or finite numbers: never NaN, never another exception."""
+    X = degenerate_samples()[kind]
+    try:
+        model = clone(estimator).fit(X, target(estimator, X))
+    except ValueError as error:
+        message = str(error)
+        model = None
+    if model is None:
+        assert len(message) > 20
+        return
+    for name, value in outputs(model, X).items():
+        assert np.isfinite(np.asarray(value, dtype=float)).all(), name
+    if hasattr(model, "score"):
+        assert not np.isnan(model.score(X, target(estimator, X)))
+
+
+REFUSED = {
+    "infinite": lambda X: np.where(np.arange(X.size).reshape(X.shape) == 3, np.inf, X),
+    "complex": lambda X: X + 1j,
+    "strings": lambda X: np.full(X.shape, "a"),
+    "empty": lambda X: X[:0],
+    "one-dimensional": lambda X: X[:, 0],
+    "three-dimensional": lambda X: X[None],
+}
+
+
+@each_instance
+@pytest.mark.parametrize("kind", REFUSED)
+def test_bad_input_is_refused(estimator, kind):
+    X = REFUSED[kind](sample())
+    with pytest.raises((ValueError, TypeError)) as caught:
+        clone(estimator).fit(X)
+    assert len(str(caught.value)) > 20
+
+
+@each_instance
+def test_fitted_attributes_are_documented(estimator):
+    documented = {
+        part.strip()
+        for attribute in FunctionDoc(type(estimator), doc=inspect.getdoc(type(estimator)))[
+            "Attributes"
+        ]
+        for part in attribute.name.split(",")
+    }
+    real = {
+        name
+        for name in vars(fitted(estimator, sample()))
+        if name.endswith("_") and not name.startswith("_")
+    }
+    inherited = {"n_features_in_", "feature_names_in_"}
+    assert real - inherited <= documented
+    missing = [
+        name
+        for name in documented - inherited
+        if not any(
+            hasattr(fitted(other, sample()), name)
+            for other in INSTANCES
+            if type(other) is type(estimator)
+        )
+    ]
+    assert missing == []

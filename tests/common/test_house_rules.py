@@ -1,0 +1,110 @@
+"""The house rules hold for every file and every class of the project."""
+
+import subprocess
+import sys
+
+import pytest
+
+from skmoderndata._registry import all_estimators, all_kernels
+from tests.common import rules
+
+PACKAGE = sorted((rules.ROOT / "skmoderndata").rglob("*.py"))
+TESTS = sorted((rules.ROOT / "tests").rglob("*.py"))
+CLASSES = all_estimators() + all_kernels()
+
+
+def name(path):
+    return str(path.relative_to(rules.ROOT))
+
+
+def module_of(path):
+    """`_solvers` for skmoderndata/_solvers/prox.py, `_base` for skmoderndata/_base.py."""
+    parts = path.relative_to(rules.ROOT / "skmoderndata").with_suffix("").parts
+    return parts[0]
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=name)
+def test_package_file(path):
+    source = path.read_text(encoding="utf-8")
+    module = module_of(path)
+    broken = rules.prints(source) + rules.relative_imports(source) + rules.bare_words(source)
+    broken += rules.eager_heavy_imports(source) + rules.fast_math(source)
+    broken += rules.dropped_comparisons(source)
+    if module != "_compat":
+        broken += rules.private_sklearn_imports(source)
+    if path.name != "__init__.py":
+        broken += rules.upward_imports(source, module)
+    assert broken == []
+
+
+@pytest.mark.parametrize("path", TESTS, ids=name)
+def test_test_file(path):
+    source = path.read_text(encoding="utf-8")
+    broken = rules.dropped_comparisons(source)
+    if path.parent.name != "common":
+        broken += rules.switched_off_tests(source)
+    assert broken == []
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_class(cls):
+    broken = rules.wrong_defaults(cls) + rules.missing_sections(cls)
+    broken += rules.undocumented_methods(cls) + rules.broken_promises(cls)
+    assert broken == []
+
+
+def test_every_public_estimator_has_a_card():
+    import importlib
+    import inspect
+
+    from sklearn.base import BaseEstimator
+
+    from skmoderndata._registry import public_modules
+
+    without = []
+    for module_name in public_modules():
+        module = importlib.import_module(module_name)
+        assert sorted(module.__all__) == list(module.__all__), (
+            f"{module_name}.__all__ is not sorted"
+        )
+        for public in module.__all__:
+            value = getattr(module, public)
+            if inspect.isclass(value) and issubclass(value, BaseEstimator):
+                if "_card" not in vars(value):
+                    without.append(public)
+    assert without == []
+
+
+def test_method_files_are_public_or_private_by_name():
+    loose = [
+        name(path)
+        for path in PACKAGE
+        if path.parent.name not in ("skmoderndata", "_solvers") and not path.name.startswith("_")
+    ]
+    assert loose == []
+
+
+def loaded_by(statement):
+    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_import_is_cheap():
+    loaded = set(loaded_by("import skmoderndata"))
+    assert loaded.isdisjoint({"cvxpy", "numba", "matplotlib", "scipy", "sklearn"})
+
+
+def test_no_module_loads_heavy_packages_on_import():
+    loaded = set(loaded_by("import skmoderndata; skmoderndata.all_estimators()"))
+    assert loaded.isdisjoint({"cvxpy", "numba", "matplotlib"})
+
+
+def test_top_level_names():
+    import skmoderndata
+
+    for public in skmoderndata.__all__:
+        assert getattr(skmoderndata, public) is not None
+    with pytest.raises(AttributeError, match="NoSuchThing"):
+        _ = skmoderndata.NoSuchThing

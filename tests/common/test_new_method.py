@@ -1,0 +1,54 @@
+"""`make new` writes files that import, are formatted, and whose evidence tests fail at first."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from tests.common import rules
+from tools import new_method
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    monkeypatch.setattr(new_method, "ROOT", tmp_path)
+    (tmp_path / "skmoderndata" / "cluster").mkdir(parents=True)
+    return tmp_path
+
+
+def test_files_of_a_new_method(checkout):
+    assert new_method.main(["METHOD=BooleanKMeans", "MODULE=cluster"]) == 0
+    test_file = checkout / "tests" / "cluster" / "test_boolean_k_means.py"
+    source = test_file.read_text()
+    assert rules.too_little_evidence(source) == []
+    assert sum(isinstance(node, ast.Raise) for node in ast.walk(ast.parse(source))) == 5
+    assert (
+        "class BooleanKMeans"
+        in (checkout / "skmoderndata" / "cluster" / "_boolean_k_means.py").read_text()
+    )
+    assert (checkout / "docs" / "methods" / "boolean_k_means.md").exists()
+    assert (checkout / "examples" / "plot_boolean_k_means.py").exists()
+    config = str(rules.ROOT / "pyproject.toml")
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--config", config, str(checkout)],
+            cwd=checkout,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+
+
+def test_names_are_sorted_and_nothing_is_overwritten(checkout):
+    for name in ("Zebra", "Aardvark"):
+        assert new_method.main([f"METHOD={name}", "MODULE=cluster"]) == 0
+    text = (checkout / "skmoderndata" / "cluster" / "__init__.py").read_text()
+    assert text.index('"Aardvark"') < text.index('"Zebra"')
+    assert "exist already" in new_method.main(["METHOD=Zebra", "MODULE=cluster"])
+
+
+@pytest.mark.parametrize("arguments", [[], ["METHOD=lower", "MODULE=cluster"], ["METHOD=Good"]])
+def test_wrong_call_is_answered_by_the_usage(checkout, arguments):
+    assert new_method.main(arguments).startswith("usage:")

@@ -1,0 +1,123 @@
+"""A test of the tests: every house rule fails on an example made to break it."""
+
+import pytest
+from sklearn.base import BaseEstimator
+
+from skmoderndata._registry import Comparison, MethodCard
+from tests.common import rules
+
+BROKEN_SOURCES = [
+    (rules.prints, "print('hello')"),
+    (rules.relative_imports, "from . import linalg"),
+    (rules.private_sklearn_imports, "from sklearn.base import _fit_context"),
+    (rules.private_sklearn_imports, "from sklearn.utils._param_validation import Interval"),
+    (rules.private_sklearn_imports, "from sklearn.callback import ProgressBar"),
+    (rules.eager_heavy_imports, "import cvxpy as cp"),
+    (rules.eager_heavy_imports, "from numba import njit"),
+    (rules.eager_heavy_imports, "import matplotlib.pyplot as plt"),
+    (rules.dropped_comparisons, "np.allclose(a, b)"),
+    (rules.dropped_comparisons, "def test():\n    a == b"),
+    (rules.fast_math, "numba.njit(fastmath=True)(f)"),
+    (rules.fast_math, "numba.njit(parallel=True)(f)"),
+    (rules.switched_off_tests, "def test():\n    pytest.skip('later')"),
+    (rules.switched_off_tests, "@pytest.mark.xfail\ndef test(): ..."),
+    (rules.too_little_evidence, "@pytest.mark.edge\n@pytest.mark.oracle\ndef test(): ..."),
+    (rules.bare_words, "read('/home/somebody/data.csv')"),
+]
+
+
+@pytest.mark.parametrize(("rule", "source"), BROKEN_SOURCES)
+def test_rule_fails_on_broken_source(rule, source):
+    assert rule(source) != []
+
+
+GOOD_SOURCE = """
+import numpy as np
+from sklearn.base import BaseEstimator
+
+
+def fit(X):
+    import cvxpy as cp
+
+    assert np.allclose(X, X)
+    return cp.sum(X)
+"""
+
+
+@pytest.mark.parametrize("rule", sorted({rule for rule, _ in BROKEN_SOURCES}, key=repr))
+def test_rule_passes_on_good_source(rule):
+    if rule is rules.too_little_evidence:
+        marks = "".join(f"@pytest.mark.{kind}\n" for kind in rules.EVIDENCE)
+        assert rule(marks + "def test(): ...") == []
+    else:
+        assert rule(GOOD_SOURCE) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "own_module"),
+    [
+        ("from skmoderndata.decomposition import RobustPCA", "_solvers"),
+        ("from skmoderndata.svm import CoreVectorMachine", "decomposition"),
+        ("from skmoderndata.decomposition._ksvd import KSVD", "decomposition"),
+        ("import skmoderndata.cluster", "kernels"),
+        ("from skmoderndata import decomposition", "datasets"),
+    ],
+)
+def test_upward_imports_are_seen(source, own_module):
+    assert rules.upward_imports(source, own_module) != []
+
+
+def test_downward_imports_are_allowed():
+    source = "from skmoderndata._solvers.linalg import thin_svd\nimport skmoderndata"
+    assert rules.upward_imports(source, "decomposition") == []
+    assert rules.upward_imports("from skmoderndata._jit import jit", "_solvers") == []
+
+
+class Careless(BaseEstimator):
+    """Summary.
+
+    Parameters
+    ----------
+    alpha : float, default=2.0
+        Documented with the wrong default.
+    gone : int, default=1
+        No such parameter.
+    """
+
+    _card = MethodCard(
+        family="none",
+        cite=("nobody1900nothing",),
+        cost="n",
+        known_failures={"check_x": "no"},
+        comparison=Comparison(
+            baseline="sklearn.decomposition.PCA", problem="nowhere", grid={}, baseline_grid={}
+        ),
+    )
+
+    def __init__(self, alpha=1.0, beta=None):
+        self.alpha = alpha
+        self.beta = beta
+
+    def fit(self, X):
+        return self
+
+
+def test_wrong_defaults_are_seen():
+    broken = rules.wrong_defaults(Careless)
+    assert any(line.startswith("alpha: documented 2.0, real 1.0") for line in broken)
+    assert "beta: not documented" in broken
+    assert "gone: documented but not a parameter" in broken
+
+
+def test_missing_sections_and_docstrings_are_seen():
+    assert "no section References" in rules.missing_sections(Careless)
+    assert rules.undocumented_methods(Careless) == ["fit: no docstring"]
+
+
+def test_broken_promises_are_seen(tmp_path):
+    Careless.__module__ = "skmoderndata.decomposition._careless"
+    broken = "\n".join(rules.broken_promises(Careless, root=tmp_path))
+    for missing in ("docs/methods/careless.md", "examples/plot_careless.py", "nobody1900nothing"):
+        assert missing in broken
+    for missing in ("tests/decomposition/test_careless.py", "problems/nowhere.py", "no reason"):
+        assert missing in broken

@@ -1,0 +1,178 @@
+"""Set up a virtual environment in the checkout and run one task in it.
+
+    python3 tools/dev.py compare [--only NAME] [--quick]
+    python3 tools/dev.py test | check | docs | evidence | wheel | peers | papers | changelog
+    python3 tools/dev.py new METHOD=RobustPCA MODULE=decomposition
+
+Needs nothing but Python 3.11 or newer with its venv module. `make TASK` calls the same.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+VENV_BENCH = ROOT / ".venv-bench"  # other people's libraries, kept apart from ours
+
+
+def main(arguments):
+    """Run the task named by the first argument."""
+    if not arguments or arguments[0] not in TASKS:
+        return f"usage: python3 tools/dev.py TASK [options]; tasks: {', '.join(TASKS)}"
+    problem = missing()
+    if problem:
+        return problem
+    os.chdir(ROOT)
+    name, *rest = arguments
+    return TASKS[name](rest)
+
+
+def missing():
+    """One sentence that says what this machine lacks, or None."""
+    if sys.version_info < (3, 11):
+        found = ".".join(map(str, sys.version_info[:3]))
+        return f"skmoderndata needs Python 3.11 or newer, and this is {found}."
+    try:
+        import ensurepip  # noqa: F401
+    except ImportError:
+        return (
+            "Python's venv module is incomplete: install it first, for example with "
+            "`apt install python3-venv`."
+        )
+    return None
+
+
+def environment(folder, extra):
+    """Make the virtual environment once per content of pyproject.toml; return its Python."""
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    stamp = folder / f".installed-{extra}"
+    if python.exists() and stamp.exists() and stamp.read_text() == wanted:
+        return python
+    if not python.exists():
+        print(f"Setting up {folder.relative_to(ROOT)} ...", flush=True)
+        venv.create(folder, with_pip=True, clear=folder.exists())
+    print(
+        f"Installing skmoderndata[{extra}] (the first time takes a minute or two) ...", flush=True
+    )
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run([*install, "--editable", f"{ROOT}[{extra}]"], check=False)
+    if done.returncode:
+        sys.exit(f"pip could not install skmoderndata[{extra}]; its message is above.")
+    stamp.write_text(wanted)
+    return python
+
+
+def run(python, *command, **variables):
+    """Run `python COMMAND` from the root of the checkout; return its exit status."""
+    env = {**os.environ, **variables}
+    try:
+        return subprocess.run([python, *command], cwd=ROOT, env=env, check=False).returncode
+    except KeyboardInterrupt:
+        return 130
+
+
+def compare(rest):
+    """Tune every method beside its scikit-learn baseline and write the report."""
+    return run(environment(VENV, "plot"), "-m", "benchmarks.compare", *rest, MPLBACKEND="Agg")
+
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def test(rest):
+    """Run the test suite with doctests, warnings as errors."""
+    parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
+    command = ["-m", "pytest", "-q", *parallel, *rest]
+    return run(environment(VENV, "test"), *command, **ONE_THREAD)
+
+
+def evidence(rest):
+    """Run the tests marked slow, with twenty seeds."""
+    return run(
+        environment(VENV, "test"), "-m", "pytest", "-q", "-m", "slow", *rest, TEST_SEEDS="all"
+    )
+
+
+def check(rest):
+    """Lint, format, types, house rules, generated text up to date."""
+    python = environment(VENV, "test")
+    steps = [
+        ("-m", "ruff", "check", "."),
+        ("-m", "ruff", "format", "--check", "."),
+        ("-m", "mypy"),
+        ("tools/catalogue.py", "--check"),
+        ("-m", "pytest", "-q", "tests/common/test_house_rules.py"),
+    ]
+    return max([run(python, *step) for step in steps])
+
+
+def docs(rest):
+    """Build the documentation into build/docs; warnings are errors."""
+    python = environment(VENV, "docs")
+    command = ["-m", "sphinx", "-W", "--keep-going", "-b", "html", "docs", "build/docs", *rest]
+    status = run(python, *command, MPLBACKEND="Agg")
+    if status == 0:
+        print("Documentation: build/docs/index.html")
+    return status
+
+
+def peers(rest):
+    """Race our methods against other libraries for the same work."""
+    return run(environment(VENV_BENCH, "bench"), "-m", "benchmarks.peers", *rest)
+
+
+def papers(rest):
+    """Print published figures beside ours."""
+    return run(environment(VENV, "plot"), "-m", "benchmarks.papers", *rest)
+
+
+def changelog(rest):
+    """Collect the fragments of docs/changes (pass --draft to look only)."""
+    return run(environment(VENV, "docs"), "-m", "towncrier", "build", *rest)
+
+
+def new(rest):
+    """Write the files of a new method."""
+    return run(environment(VENV, "test"), "tools/new_method.py", *rest)
+
+
+def wheel(rest):
+    """Build the wheel, install it alone in a clean environment, run the shipped doctests."""
+    python = environment(VENV, "test")
+    with tempfile.TemporaryDirectory() as name:
+        clean = Path(name)
+        built = run(python, "-m", "build", "--wheel", "--outdir", str(clean / "dist"), str(ROOT))
+        if built:
+            return built
+        (wheel_file,) = (clean / "dist").glob("*.whl")
+        venv.create(clean / "venv", with_pip=True)
+        alone = clean / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        if run(alone, *install, str(wheel_file), "pytest"):
+            return 1
+        # from a folder without the checkout, so that only the installed files are seen
+        shutil.copy(ROOT / "README.md", clean)
+        options = ["-q", "-p", "no:cacheprovider", "-W", "error", "-o", FLAGS]
+        targets = ["--doctest-modules", "--pyargs", "skmoderndata", "README.md"]
+        return subprocess.run(
+            [alone, "-m", "pytest", *options, "--doctest-glob=*.md", *targets],
+            cwd=clean,
+            check=False,
+        ).returncode
+
+
+FLAGS = "doctest_optionflags=NORMALIZE_WHITESPACE ELLIPSIS"
+TASKS = {
+    task.__name__: task
+    for task in (compare, test, check, docs, evidence, wheel, peers, papers, changelog, new)
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
