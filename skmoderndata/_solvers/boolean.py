@@ -1,5 +1,7 @@
-"""Boolean matrices as packed words: OR, counting, Hamming distance."""
+"""Boolean matrices: packed rows, Hamming distance, unions of sources."""
 
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -56,3 +58,68 @@ def hamming_distances(A: Array, B: Array) -> Array:
                 total += np.int64((x * h01) >> top)
             out[i, j] = total
     return out
+
+
+def assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) -> Array:
+    """List the subsets of k sources with at most `max_size` members, smallest first.
+
+    Parameters
+    ----------
+    k : int
+        Number of sources.
+    max_size : int
+        Largest number of members.
+    allow_empty : bool, default=True
+        Whether the empty set comes first.
+
+    Returns
+    -------
+    sets : ndarray of bool of shape (n_sets, k)
+        One set per row; equal sizes in lexicographic order of the members.
+    """
+    sizes = range(0 if allow_empty else 1, min(k, max_size) + 1)
+    members = [chosen for size in sizes for chosen in combinations(range(k), size)]
+    sets = np.zeros((len(members), k), dtype=bool)
+    for row, chosen in zip(sets, members, strict=True):
+        row[list(chosen)] = True
+    return sets
+
+
+def count_assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) -> int:
+    """Count the rows that `assignment_sets` would return, without making them."""
+    return sum(comb(k, size) for size in range(0 if allow_empty else 1, min(k, max_size) + 1))
+
+
+def boolean_product(Z: Array, U: Array) -> Array:
+    """OR of the rows of U chosen by each row of Z: ``any_k (Z[i, k] and U[k, d])``."""
+    product: Array = (Z.astype(np.float32) @ U.astype(np.float32)) > 0.5
+    return product
+
+
+def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple[Array, Array]:
+    """Find for each row of X the pattern that differs in the fewest observed bits.
+
+    Parameters
+    ----------
+    X : ndarray of bool of shape (n, p)
+        Rows to explain.
+    observed : ndarray of bool of shape (n, p) or None
+        Bits that count; None counts all.
+    patterns : ndarray of bool of shape (n_patterns, p)
+        Candidates; the first of equally good ones wins.
+
+    Returns
+    -------
+    index : ndarray of int of shape (n,)
+        Row of `patterns` chosen.
+    errors : ndarray of int of shape (n,)
+        Number of observed bits that differ.
+    """
+    ones = X if observed is None else X & observed
+    # differing bits = ones outside the pattern + zeros inside = |ones| + (zeros - ones) . pattern
+    signed = -ones.astype(np.float32)
+    signed += ~X if observed is None else ~X & observed
+    cost = signed @ patterns.T.astype(np.float32)
+    index = cost.argmin(axis=1)
+    errors = ones.sum(axis=1) + np.rint(cost[np.arange(len(X)), index]).astype(np.int64)
+    return index, errors

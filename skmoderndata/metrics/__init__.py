@@ -1,0 +1,23 @@
+"""Scores and distances that scikit-learn lacks."""
+
+from skmoderndata.metrics._boolean import (
+    assignment_error,
+    boolean_coverage_score,
+    boolean_over_coverage,
+    boolean_reconstruction_error,
+    generalization_error,
+    match_sources,
+    source_mismatch,
+)
+from skmoderndata.metrics._clustering import clustering_distance
+
+__all__ = [
+    "assignment_error",
+    "boolean_coverage_score",
+    "boolean_over_coverage",
+    "boolean_reconstruction_error",
+    "clustering_distance",
+    "generalization_error",
+    "match_sources",
+    "source_mismatch",
+]

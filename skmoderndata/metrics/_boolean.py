@@ -1,0 +1,307 @@
+"""How well Boolean sources, assignments and reconstructions agree with the truth or the data."""
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn.utils import check_array, check_consistent_length, check_random_state, gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._solvers.boolean import (
+    assignment_sets,
+    boolean_product,
+    count_assignment_sets,
+    nearest_patterns,
+)
+
+BATCH = 2048
+MAX_SETS = 2**13
+
+
+def match_sources(sources_true, sources_pred):
+    """Best one-to-one matching of two lists of Boolean sources.
+
+    Minimises the number of differing bits over all permutations by the Hungarian algorithm. When
+    one list is shorter it is filled up with empty sources.
+
+    Parameters
+    ----------
+    sources_true : array-like of bool of shape (n_sources, n_features)
+        Reference sources, one per row.
+    sources_pred : array-like of bool of shape (n_other, n_features)
+        Sources to be matched.
+
+    Returns
+    -------
+    order : ndarray of int of shape (max(n_sources, n_other),)
+        `sources_pred[order[k]]` belongs to `sources_true[k]`, both filled up with empty sources.
+    n_different : int
+        Number of differing bits of the matching.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import match_sources
+    >>> match_sources([[1, 1, 0], [0, 0, 1]], [[0, 0, 1], [1, 0, 0]])
+    (array([1, 0]), 1)
+    """
+    A, B = _boolean(sources_true, "sources_true"), _boolean(sources_pred, "sources_pred")
+    if A.shape[1] != B.shape[1]:
+        raise ValueError(
+            f"sources_true has {A.shape[1]} columns and sources_pred {B.shape[1]}: both need the "
+            "same features in the same order."
+        )
+    k = max(len(A), len(B))
+    A, B = (np.vstack([M, np.zeros((k - len(M), M.shape[1]), dtype=bool)]) for M in (A, B))
+    different = A.astype(float) @ ~B.T + ~A @ B.T.astype(float)
+    rows, order = linear_sum_assignment(different)
+    return order, round(float(different[rows, order].sum()))
+
+
+def source_mismatch(sources_true, sources_pred):
+    """Share of differing bits of two lists of sources under the best permutation.
+
+    Parameters
+    ----------
+    sources_true : array-like of bool of shape (n_sources, n_features)
+        Reference sources, one per row.
+    sources_pred : array-like of bool of shape (n_other, n_features)
+        Estimated sources; a missing or superfluous one counts as matched with an empty one.
+
+    Returns
+    -------
+    mismatch : float
+        Between 0 (equal up to order) and 1.
+
+    References
+    ----------
+    Streich, Frank, Basin and Buhmann, ICML 2009, section 5; the permutation by the Hungarian
+    algorithm.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import source_mismatch
+    >>> source_mismatch([[1, 1, 0], [0, 0, 1]], [[0, 0, 1], [1, 1, 0]])
+    0.0
+    """
+    order, n_different = match_sources(sources_true, sources_pred)
+    return n_different / (len(order) * np.shape(sources_true)[1])
+
+
+def assignment_error(assignments_true, assignments_pred):
+    """Share of differing memberships under the best permutation of the sources.
+
+    Parameters
+    ----------
+    assignments_true : array-like of bool of shape (n_samples, n_sources)
+        Which sources each object has.
+    assignments_pred : array-like of bool of shape (n_samples, n_other)
+        Estimated memberships of the same objects.
+
+    Returns
+    -------
+    error : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import assignment_error
+    >>> assignment_error([[1, 0], [1, 1]], [[0, 1], [1, 0]])
+    0.25
+    """
+    check_consistent_length(assignments_true, assignments_pred)
+    Z = _boolean(assignments_true, "assignments_true")
+    return source_mismatch(Z.T, _boolean(assignments_pred, "assignments_pred").T)
+
+
+def boolean_reconstruction_error(X_true, X_pred):
+    """Share of bits in which two Boolean matrices differ; NaN in `X_true` does not count.
+
+    Parameters
+    ----------
+    X_true : array-like or sparse matrix of shape (n_samples, n_features)
+        Data, 0 and 1, or NaN where a bit is unobserved.
+    X_pred : array-like or sparse matrix of shape (n_samples, n_features)
+        Reconstruction, 0 and 1.
+
+    Returns
+    -------
+    error : float
+        Between 0 and 1; 0 when nothing is observed.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import boolean_reconstruction_error
+    >>> boolean_reconstruction_error([[1, 0, 1, 1]], [[1, 1, 1, 1]])
+    0.25
+    """
+    missed, extra, _, n_observed = _disagreements(X_true, X_pred)
+    return (missed + extra) / n_observed if n_observed else 0.0
+
+
+def boolean_coverage_score(X_true, X_pred):
+    """Share of the ones of the data that the reconstruction has as well.
+
+    Parameters
+    ----------
+    X_true : array-like or sparse matrix of shape (n_samples, n_features)
+        Data, 0 and 1, or NaN where a bit is unobserved.
+    X_pred : array-like or sparse matrix of shape (n_samples, n_features)
+        Reconstruction, 0 and 1.
+
+    Returns
+    -------
+    coverage : float
+        Between 0 and 1; 1 when the data have no ones.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import boolean_coverage_score
+    >>> boolean_coverage_score([[1, 0, 1, 1]], [[1, 1, 1, 0]])
+    0.6666666666666666
+    """
+    missed, _, n_ones, _ = _disagreements(X_true, X_pred)
+    return 1 - missed / n_ones if n_ones else 1.0
+
+
+def boolean_over_coverage(X_true, X_pred):
+    """Ones of the reconstruction that the data lack, relative to the ones of the data.
+
+    Parameters
+    ----------
+    X_true : array-like or sparse matrix of shape (n_samples, n_features)
+        Data, 0 and 1, or NaN where a bit is unobserved.
+    X_pred : array-like or sparse matrix of shape (n_samples, n_features)
+        Reconstruction, 0 and 1.
+
+    Returns
+    -------
+    over_coverage : float
+        0 at best; above 1 when more is invented than there was; infinite when the data have no
+        ones and the reconstruction has some.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import boolean_over_coverage
+    >>> boolean_over_coverage([[1, 0, 1, 1]], [[1, 1, 1, 0]])
+    0.3333333333333333
+    """
+    _, extra, n_ones, _ = _disagreements(X_true, X_pred)
+    if n_ones == 0:
+        return float("inf") if extra else 0.0
+    return extra / n_ones
+
+
+def generalization_error(
+    estimator, X, *, reveal=0.5, max_assignments=None, n_repeats=1, random_state=None
+):
+    """Share of wrongly predicted hidden bits of new objects.
+
+    A random part of the bits of every object is revealed; the assignment is chosen by these bits
+    alone; its union of sources predicts the rest. An estimator that takes NaN as unobserved
+    chooses by its own `transform`; for any other with `components_` the set of sources that
+    differs in the fewest revealed bits is taken, the smaller set among equals.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        With `components_` of shape (n_sources, n_features), holding 0 and 1.
+    X : array-like of shape (n_samples, n_features)
+        New objects, 0 and 1.
+    reveal : float, default=0.5
+        Share of the bits that is revealed, between 0 and 1, both excluded.
+    max_assignments : int, default=None
+        Largest set tried for estimators that do not take NaN; None takes all sets if there are
+        at most 8192, else sets of at most 3 sources.
+    n_repeats : int, default=1
+        Number of random halves over which the error is averaged.
+    random_state : int, RandomState instance or None, default=None
+        Draws the revealed bits.
+
+    Returns
+    -------
+    error : float
+        Between 0 and 1.
+
+    References
+    ----------
+    Frank, Streich, Basin and Buhmann, Journal of Machine Learning Research 13, 2012, section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> from skmoderndata.metrics import generalization_error
+    >>> model = SimpleNamespace(components_=np.ones((1, 8)))
+    >>> generalization_error(model, np.ones((5, 8)), random_state=0)
+    0.0
+    """
+    if not 0 < reveal < 1:
+        raise ValueError(f"reveal must lie between 0 and 1, both excluded; got {reveal}.")
+    X = _boolean(X, "X")
+    rng = check_random_state(random_state)
+    if _takes_nan(estimator):
+        check_is_fitted(estimator)
+
+        def predict(X, revealed):
+            Z = estimator.transform(np.where(revealed, X, np.nan))
+            return np.asarray(estimator.inverse_transform(Z)) > 0.5
+    else:
+        patterns = _union_patterns(estimator, X.shape[1], max_assignments)
+
+        def predict(X, revealed):
+            return patterns[nearest_patterns(X, revealed, patterns)[0]]
+
+    wrong = hidden = 0
+    for _ in range(n_repeats):
+        for rows in gen_batches(len(X), BATCH):
+            revealed = rng.uniform(size=X[rows].shape) < reveal
+            wrong += np.count_nonzero((predict(X[rows], revealed) != X[rows]) & ~revealed)
+            hidden += np.count_nonzero(~revealed)
+    return float(wrong / hidden) if hidden else 0.0
+
+
+def _takes_nan(estimator):
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is not None and tags().input_tags.allow_nan
+
+
+def _union_patterns(estimator, n_features, max_assignments):
+    """List the distinct unions of the sources, those of fewer sources first."""
+    U = _boolean(estimator.components_, "components_")
+    if U.shape[1] != n_features:
+        raise ValueError(f"X has {n_features} features, but the sources have {U.shape[1]}.")
+    k = len(U)
+    if max_assignments is None:
+        max_assignments = k if k < 60 and count_assignment_sets(k, k) <= MAX_SETS else 3
+    return boolean_product(assignment_sets(k, max_assignments), U)
+
+
+def _boolean(X, name):
+    X = check_array(X, dtype=None, ensure_min_samples=0, input_name=name, accept_sparse=True)
+    X = X.toarray() if sparse.issparse(X) else X
+    if X.dtype == bool:
+        return X
+    if not np.isin(X, (0, 1)).all():
+        raise ValueError(f"{name} must hold 0 and 1 only.")
+    return X == 1
+
+
+def _disagreements(X_true, X_pred):
+    """Count (missed ones, extra ones, ones of the data, observed bits)."""
+    check_consistent_length(X_true, X_pred)
+    if np.shape(X_true) != np.shape(X_pred):
+        raise ValueError(
+            f"X_true has shape {np.shape(X_true)} and X_pred {np.shape(X_pred)}: they must agree."
+        )
+    if sparse.issparse(X_true) and sparse.issparse(X_pred):
+        A, B = (sparse.csr_array(M).astype(bool) for M in (X_true, X_pred))
+        for M in (A, B):
+            M.eliminate_zeros()
+        both = A.multiply(B).nnz
+        return tuple(map(int, (A.nnz - both, B.nnz - both, A.nnz, A.shape[0] * A.shape[1])))
+    X_true = X_true.toarray() if sparse.issparse(X_true) else np.asarray(X_true)
+    observed = np.ones(X_true.shape, dtype=bool)
+    if X_true.dtype.kind == "f":
+        observed = ~np.isnan(X_true)
+    A = _boolean(np.where(observed, X_true, 0), "X_true")
+    B = _boolean(X_pred, "X_pred") & observed
+    return tuple(int(np.count_nonzero(M)) for M in (A & ~B, B & ~A, A, observed))

@@ -1,0 +1,69 @@
+"""Distance between clusterings of the same objects."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+
+def clustering_distance(labels_a, labels_b):
+    """Share of objects on which two clusterings disagree, under the best renaming of labels.
+
+    Minimises over the one-to-one renamings of the labels, by the Hungarian algorithm. Labels that
+    find no partner because the other clustering has fewer clusters count as disagreement.
+
+    Parameters
+    ----------
+    labels_a : array-like of shape (n_samples,) or (n_samples, n_clusters)
+        One label per object, or Boolean memberships when an object may have several.
+    labels_b : array-like of shape (n_samples,) or (n_samples, n_other)
+        The other clustering, of the same kind.
+
+    Returns
+    -------
+    distance : float
+        Between 0 (equal up to names) and 1. For memberships the share of differing entries.
+
+    See Also
+    --------
+    sklearn.metrics.adjusted_rand_score : Agreement by pairs of objects, corrected for chance.
+
+    Notes
+    -----
+    Each disagreeing object counts once. A matrix norm of the difference of two membership
+    matrices, as some texts write it, would count it twice.
+
+    References
+    ----------
+    Lange, Roth, Braun and Buhmann, Neural Computation 16(6), 2004, pp. 1299-1323.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import clustering_distance
+    >>> clustering_distance([0, 0, 1, 1], ["b", "b", "a", "b"])
+    0.25
+    """
+    check_consistent_length(labels_a, labels_b)
+    shapes = np.ndim(labels_a), np.ndim(labels_b)
+    if shapes == (2, 2):
+        return _membership_distance(labels_a, labels_b)
+    if shapes != (1, 1):
+        raise ValueError(
+            "labels_a and labels_b must both be one label per object (1-D) or both be "
+            f"memberships (2-D); got {shapes[0]}-D and {shapes[1]}-D."
+        )
+    a, b = column_or_1d(labels_a), column_or_1d(labels_b)
+    if a.size == 0:
+        return 0.0
+    together = contingency_matrix(a, b)
+    rows, columns = linear_sum_assignment(together, maximize=True)
+    return 1 - float(together[rows, columns].sum()) / a.size
+
+
+def _membership_distance(Z_a, Z_b):
+    A, B = (check_array(Z, dtype=None).astype(bool) for Z in (Z_a, Z_b))
+    k = max(A.shape[1], B.shape[1])
+    A, B = (np.pad(Z, ((0, 0), (0, k - Z.shape[1]))).astype(float) for Z in (A, B))
+    different = A.T @ (1 - B) + (1 - A).T @ B
+    rows, columns = linear_sum_assignment(different)
+    return float(different[rows, columns].sum()) / A.size
