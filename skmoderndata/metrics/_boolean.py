@@ -156,7 +156,7 @@ def boolean_coverage_score(X_true, X_pred):
     --------
     >>> from skmoderndata.metrics import boolean_coverage_score
     >>> boolean_coverage_score([[1, 0, 1, 1]], [[1, 1, 1, 0]])
-    0.6666666666666666
+    0.6666666666666667
     """
     missed, _, n_ones, _ = _disagreements(X_true, X_pred)
     return 1 - missed / n_ones if n_ones else 1.0
