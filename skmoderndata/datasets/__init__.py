@@ -1,3 +1,17 @@
 """Generators with a known truth."""
 
-__all__ = []
+from skmoderndata.datasets._moving_object import make_moving_object
+from skmoderndata.datasets._ratings import make_ratings
+from skmoderndata.datasets._slow_signals import (
+    make_logistic_map,
+    make_mixed_sources,
+    make_slow_signal,
+)
+
+__all__ = [
+    "make_logistic_map",
+    "make_mixed_sources",
+    "make_moving_object",
+    "make_ratings",
+    "make_slow_signal",
+]

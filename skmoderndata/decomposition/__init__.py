@@ -1,3 +1,11 @@
 """Matrix decompositions: slow features, robust principal components."""
 
-__all__ = []
+from skmoderndata.decomposition._hierarchical_slow_feature_analysis import (
+    HierarchicalSlowFeatureAnalysis,
+)
+from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
+
+__all__ = [
+    "HierarchicalSlowFeatureAnalysis",
+    "SlowFeatureAnalysis",
+]

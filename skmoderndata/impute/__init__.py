@@ -1,3 +1,7 @@
 """Filling in missing values."""
 
-__all__ = []
+from skmoderndata.impute._nuclear_norm_imputer import NuclearNormImputer
+
+__all__ = [
+    "NuclearNormImputer",
+]

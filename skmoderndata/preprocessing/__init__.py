@@ -1,3 +1,7 @@
 """Transformers that prepare data for the other methods."""
 
-__all__ = []
+from skmoderndata.preprocessing._time_delay_embedding import TimeDelayEmbedding
+
+__all__ = [
+    "TimeDelayEmbedding",
+]

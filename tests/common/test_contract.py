@@ -58,6 +58,7 @@ BEYOND_TRANSFORM = [
 
 # scikit-learn's own checks fit a data frame and transform an array
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.filterwarnings("ignore:X has feature names")
 @each_instance
 def test_checks_not_run_for_third_parties(estimator):
     names = BEYOND + (BEYOND_TRANSFORM if hasattr(estimator, "transform") else [])
