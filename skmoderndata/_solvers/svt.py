@@ -1,0 +1,341 @@
+"""Singular value thresholding: dense, through a Gram matrix, or by warm block iteration.
+
+`svt(A, threshold)` returns the factors of ``argmin_L threshold * |L|_* + |L - A|_F^2 / 2``, that
+is the singular value decomposition of `A` with every singular value reduced by `threshold` and
+the non-positive ones dropped. `A` is an array or anything with `shape`, `dtype`, `matmat` and
+`rmatmat`, such as a `scipy.sparse.linalg.LinearOperator`; `operator` and `sparse_plus_low_rank`
+build such objects. `spectral_norm` bounds a norm from above, for certificates.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import LinearOperator
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+OVERSAMPLING = 10
+# beyond this share of the smaller dimension a dense decomposition is cheaper
+DENSE_SHARE = 0.35
+# below this ratio of threshold to largest singular value a Gram matrix loses digits that matter
+GRAM_RATIO = 1e-4
+
+
+class ThresholdedSVD(NamedTuple):
+    """Factors of a thresholded matrix, ``U * s @ Vt``, and what the next call may reuse.
+
+    Attributes
+    ----------
+    U : ndarray of shape (n, r)
+    s : ndarray of shape (r,)
+        Singular values after thresholding, all positive, descending.
+    Vt : ndarray of shape (r, p)
+    subspace : ndarray of shape (p, k) or None
+        Orthonormal columns to start the next call with, k >= r; None after a dense route.
+    error : float
+        Estimate of the relative error of the result, 0 for the dense routes.
+    n_products : int
+        Number of columns multiplied by the matrix or its transpose.
+    """
+
+    U: Array
+    s: Array
+    Vt: Array
+    subspace: Array | None
+    error: float
+    n_products: int
+
+
+def operator(
+    matmat: Callable[[Array], Array],
+    rmatmat: Callable[[Array], Array],
+    shape: tuple[int, int],
+    dtype: Any = np.float64,
+) -> Any:
+    """Wrap two functions, ``V -> A @ V`` and ``U -> A.T @ U``, as a matrix for `svt`."""
+    return LinearOperator(
+        shape=shape, dtype=dtype, matvec=matmat, rmatvec=rmatmat, matmat=matmat, rmatmat=rmatmat
+    )
+
+
+def sparse_plus_low_rank(sparse: Any, U: Array, s: Array, Vt: Array) -> Any:
+    """Return the operator ``sparse + U * s @ Vt``; the sum is never formed."""
+    Us, transposed = U * s, sparse.T.tocsr()
+    return operator(
+        lambda V: sparse @ V + Us @ (Vt @ V),
+        lambda Q: transposed @ Q + Vt.T @ (Us.T @ Q),
+        sparse.shape,
+        np.result_type(sparse.dtype, U.dtype),
+    )
+
+
+def svt(
+    A: Any,
+    threshold: float,
+    *,
+    solver: str = "auto",
+    subspace: Array | None = None,
+    max_rank: int | None = None,
+    tol: float = 1e-9,
+    max_passes: int = 40,
+    rng: np.random.RandomState | None = None,
+) -> ThresholdedSVD:
+    """Reduce the singular values of `A` by `threshold` and drop the non-positive ones.
+
+    Parameters
+    ----------
+    A : array or linear operator of shape (n, p)
+        Finite; left untouched.
+    threshold : float
+        Positive.
+    solver : {"auto", "full", "gram", "subspace"}
+        "full" is LAPACK's decomposition. "gram" decomposes the smaller of ``A A'`` and ``A' A``
+        (as accurate as "full" for singular values above 1e-4 of the largest; "full" steps in
+        where the threshold is lower). "subspace" is block subspace iteration, which ends in
+        "gram" when the rank exceeds a third of the smaller dimension. "auto" takes "gram" for
+        small or elongated arrays and "subspace" for the rest. Operators always take "subspace".
+    subspace : array of shape (p, k), default=None
+        Orthonormal columns near the leading right singular vectors, as returned before.
+    max_rank : int, default=None
+        Keep at most so many singular values: an approximation when more exceed the threshold.
+    tol : float
+        Subspace iteration goes on until the estimated relative error is below.
+    max_passes : int
+        At most so many passes of subspace iteration before a dense route takes over (for
+        operators: before the result is returned as it is, with its `error`).
+    rng : RandomState, default=None
+        Draws starting columns; None takes a fixed seed.
+
+    Returns
+    -------
+    ThresholdedSVD
+    """
+    n, p = A.shape
+    small = min(n, p)
+    dense = isinstance(A, np.ndarray)
+    if solver == "auto" and dense:
+        solver = "gram" if small <= 64 or small <= 0.1 * max(n, p) else "subspace"
+    if dense and solver == "full":
+        return _full(A, threshold, max_rank)
+    if dense and solver == "gram":
+        return _gram(A, threshold, max_rank)
+    rng = np.random.RandomState(0) if rng is None else rng
+    limit = max(1, int(DENSE_SHARE * small)) if dense else small
+    if max_rank is not None:
+        limit = min(small, max(limit, max_rank + OVERSAMPLING))
+    out = _subspace_iteration(A, threshold, subspace, max_rank, limit, tol, max_passes, rng)
+    if out is None:
+        out = _gram(A, threshold, max_rank)
+    return out
+
+
+def _full(A: Array, threshold: float, max_rank: int | None) -> ThresholdedSVD:
+    U, s, Vt = linalg.svd(A, full_matrices=False, check_finite=False)
+    r = _kept(s, threshold, max_rank)
+    return ThresholdedSVD(U[:, :r], s[:r] - threshold, Vt[:r], None, 0.0, sum(A.shape))
+
+
+def _gram(A: Array, threshold: float, max_rank: int | None) -> ThresholdedSVD:
+    n, p = A.shape
+    wide = p > n
+    G = A @ A.T if wide else A.T @ A
+    values, Q = linalg.eigh(G, overwrite_a=True, check_finite=False, driver="evd")
+    s = np.sqrt(np.maximum(values[::-1], 0))
+    if s.size and threshold < GRAM_RATIO * s[0]:
+        return _full(A, threshold, max_rank)
+    r = _kept(s, threshold, max_rank)
+    Q, s = Q[:, ::-1][:, :r], s[:r]
+    other = (A.T @ Q if wide else A @ Q) / s
+    U, V = (Q, other) if wide else (other, Q)
+    return ThresholdedSVD(U, s - threshold, V.T, None, 0.0, min(n, p) + r)
+
+
+def _kept(s: Array, threshold: float, max_rank: int | None) -> int:
+    r = int(np.count_nonzero(s > threshold))
+    return r if max_rank is None else min(r, max_rank)
+
+
+def _subspace_iteration(
+    A: Any,
+    threshold: float,
+    V: Array | None,
+    max_rank: int | None,
+    limit: int,
+    tol: float,
+    max_passes: int,
+    rng: np.random.RandomState,
+) -> ThresholdedSVD | None:
+    """Iterate ``Q = orth(A V)``, ``A' Q = V diag(s) Z'``; None when a dense route is better.
+
+    The block grows by half until its smallest singular value falls below the threshold. The
+    error is judged without further products with A, see `_relative_error`.
+    """
+    n, p = A.shape
+    dense = isinstance(A, np.ndarray)
+    cap = min(n, p)
+    rmatmat = A.T.__matmul__ if dense else A.rmatmat
+    matmat = A.__matmul__ if dense else A.matmat
+    if V is None or V.shape[1] == 0:
+        V = orthonormal(rng.standard_normal((p, min(cap, 2 * OVERSAMPLING))).astype(A.dtype))[0]
+    n_products = 0
+    for n_pass in range(1, max_passes + 1):
+        k = V.shape[1]
+        if dense and k > limit:
+            return None
+        Q, R = orthonormal(matmat(V))
+        B = rmatmat(Q)
+        n_products += 2 * k
+        s, Z, V_new = _small_svd(B, threshold)
+        r = _kept(s, threshold, max_rank)
+        exact = k == cap
+        if not exact and s[-1] > threshold and (max_rank is None or k < max_rank + OVERSAMPLING):
+            grown = min(max(k + k // 2, k + OVERSAMPLING), cap)
+            if dense and grown > limit:
+                return None
+            fresh = rng.standard_normal((p, grown - k)).astype(V_new.dtype)
+            V = orthonormal(np.hstack([V_new, fresh]))[0]
+            continue
+        shrunk = s[:r] - threshold
+        error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
+        if error <= tol or n_pass == max_passes:
+            break
+        V = V_new
+    if dense and error > tol and error > 1e-3:
+        return None
+    keep = min(k, r + max(OVERSAMPLING, r // 10))
+    return ThresholdedSVD(Q @ Z[:, :r], shrunk, V_new[:, :r].T, V_new[:, :keep], error, n_products)
+
+
+def _relative_error(V: Array, V_new: Array, RtZ: Array, s: Array, shrunk: Array) -> float:
+    """Estimate the error of a thresholded matrix from how far the right vectors moved.
+
+    Their movement in this pass is about the error they had; the left vectors, on which the result
+    depends to first order, were made half a pass later and have that error times `s_last / s_i`.
+    """
+    r = shrunk.size
+    if r == 0:
+        return 0.0
+    # V' V_new = R' Z / s, so that small matrices tell; below sqrt(eps) only the vectors do
+    cosines_sq = (RtZ**2).sum(axis=0) / s[:r] ** 2
+    moved = np.sqrt(np.maximum(1 - cosines_sq, 0))
+    blurred = moved < 1e-6
+    if blurred.any():
+        fine = V_new[:, blurred]
+        moved[blurred] = linalg.norm(fine - V @ (V.T @ fine), axis=0)
+    return float(linalg.norm(moved) * s[-1] / linalg.norm(shrunk))
+
+
+def _small_svd(B: Array, threshold: float) -> tuple[Array, Array, Array]:
+    """Decompose the tall `B` as ``V * s @ Z.T``; columns of V for vanishing s are arbitrary."""
+    values, Z = linalg.eigh(B.T @ B, overwrite_a=True, check_finite=False, driver="evd")
+    s = np.sqrt(np.maximum(values[::-1], 0))
+    Z = Z[:, ::-1]
+    if s[-1] > GRAM_RATIO * s[0] and threshold > GRAM_RATIO * s[0]:
+        return s, Z, (B @ Z) / s
+    V, R = orthonormal(B)
+    X, s, Zt = linalg.svd(R, check_finite=False)
+    return s, Zt.T, V @ X
+
+
+def orthonormal(X: Array) -> tuple[Array, Array]:
+    """Factor a tall matrix as ``Q @ R`` with orthonormal Q; R is square, not always triangular.
+
+    One or two passes of Cholesky QR, Householder where the Gram matrix is not safely definite.
+    """
+    factor = np.eye(X.shape[1], dtype=X.dtype)
+    for _ in range(3):
+        G = X.T @ X
+        R, info = _lapack("potrf", G)(G, lower=0, clean=1)
+        diagonal = np.abs(np.diagonal(R))
+        if info != 0 or not diagonal.min() > 1e-5 * diagonal.max():
+            break
+        # X R^-1 through the inverse of the small triangle: matrix products beat a solve
+        inverse = _lapack("trtri", R)(R, lower=0)[0]
+        X = X @ inverse
+        factor = R @ factor
+        if diagonal.min() > 1e-2 * diagonal.max():
+            return X, factor
+    Q, R = linalg.qr(X, mode="economic", check_finite=False)
+    return Q, R @ factor
+
+
+def _lapack(name: str, A: Array) -> Any:
+    return linalg.get_lapack_funcs(name, (A,))
+
+
+def spectral_norm(
+    A: Array,
+    *,
+    start: Array | None = None,
+    slack: float = 1e-8,
+    exact_up_to: int = 2500,
+    rng: np.random.RandomState | None = None,
+) -> float:
+    """Bound the largest singular value of an array from above, tightly.
+
+    Block power steps give an estimate; for a smaller dimension up to `exact_up_to` a Cholesky
+    factorisation of ``b**2 I - A' A`` then proves the bound ``b``, which is raised until the
+    factorisation exists. Larger arrays get the estimate plus its last relative change.
+
+    Parameters
+    ----------
+    A : array of shape (n, p)
+    start : array of shape (p, k), default=None
+        Columns near the leading right singular vectors; random ones are added.
+    slack : float
+        Relative raise over the estimate with which the proof is tried first.
+    exact_up_to : int
+        Largest smaller dimension that gets a proof.
+    rng : RandomState, default=None
+        Draws starting columns; None takes a fixed seed.
+    """
+    scale = float(np.abs(A).max(initial=0.0))
+    if scale == 0:
+        return 0.0
+    n, p = A.shape
+    small = min(n, p)
+    rng = np.random.RandomState(0) if rng is None else rng
+    if small <= exact_up_to:
+        G = A @ A.T if n <= p else A.T @ A
+        X = rng.standard_normal((small, min(small, 2 * OVERSAMPLING)))
+        if start is not None:
+            leading = start[:, :OVERSAMPLING]
+            X = np.hstack([A @ leading if n <= p else leading, X])[:, :small]
+        estimate = _block_krylov(lambda X: G @ X, X)[0]
+        slack = max(slack, 10 * small * float(np.finfo(G.dtype).eps))
+        potrf = _lapack("potrf", G)
+        for _ in range(60):
+            bound = estimate * (1 + 2 * slack)
+            shifted = -G
+            shifted.flat[:: small + 1] += bound
+            if potrf(shifted, lower=0, clean=0, overwrite_a=1)[1] == 0:
+                return float(np.sqrt(bound))
+            slack *= 3
+    X = rng.standard_normal((p, min(small, 2 * OVERSAMPLING)))
+    if start is not None:
+        X = np.hstack([start[:, :OVERSAMPLING], X])[:, :p]
+    estimate, change = _block_krylov(lambda X: A.T @ (A @ X), X)
+    return float(np.sqrt(estimate * (1 + max(change, slack))))
+
+
+def _block_krylov(
+    product: Callable[[Array], Array], X: Array, steps: int = 6
+) -> tuple[float, float]:
+    """Largest Ritz value of a positive semidefinite product and its last relative change."""
+    estimate, change = 0.0, 1.0
+    basis = images = np.empty((X.shape[0], 0))
+    for _ in range(steps):
+        for _ in range(2):
+            X = X - basis @ (basis.T @ X)
+            X = linalg.qr(X, mode="economic", check_finite=False)[0]
+        PX = product(X)
+        basis, images = np.hstack([basis, X]), np.hstack([images, PX])
+        last = estimate
+        estimate = float(linalg.eigvalsh(basis.T @ images, check_finite=False)[-1])
+        change = abs(estimate - last) / max(estimate, np.finfo(float).tiny)
+        if change <= 1e-12 or basis.shape[1] + X.shape[1] > X.shape[0]:
+            break
+        X = PX
+    return estimate, change

@@ -1,0 +1,131 @@
+"""Films of an object that moves."""
+
+import numpy as np
+from scipy.signal import lfilter
+from sklearn.utils import Bunch, check_random_state
+
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, validate_params
+
+_HEIGHTS = np.array([1.0, 1.0, -1.0, -1.0])  # of the spots of an object: no net brightness
+
+
+@validate_params(
+    {
+        "n_sequences": [AT_LEAST_ONE],
+        "n_steps": [AT_LEAST_ONE],
+        "image_shape": [tuple, list],
+        "n_objects": [AT_LEAST_ONE],
+        "speed": [POSITIVE],
+        "size": [POSITIVE],
+        "noise": [NON_NEGATIVE],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_moving_object(
+    n_sequences=5,
+    n_steps=400,
+    *,
+    image_shape=(16, 16),
+    n_objects=1,
+    speed=0.5,
+    size=1.5,
+    noise=0.02,
+    random_state=None,
+):
+    """Generate films of a small object that wanders about and bounces off the borders.
+
+    An object is a pattern of two bright and two dark round spots, drawn at random around its
+    centre. In each sequence one object moves: its velocity changes slowly at random, and its
+    centre is reflected at the borders. Every pixel flickers as the object passes, while position
+    and identity change slowly or not at all: they are the truth that slow feature analysis
+    should bring out. As bright and dark cancel, neither the mean brightness nor its centre of
+    gravity gives the position away.
+
+    Parameters
+    ----------
+    n_sequences : int, default=5
+        Number of films.
+
+    n_steps : int, default=400
+        Number of images in each film.
+
+    image_shape : tuple of int, default=(16, 16)
+        Height and width of the images.
+
+    n_objects : int, default=1
+        Number of different objects; they take turns.
+
+    speed : float, default=0.5
+        Root mean square of each of the two velocities, in pixels per step.
+
+    size : float, default=1.5
+        Standard deviation of a spot, in pixels; the spots of an object lie one to two times as
+        far from its centre.
+
+    noise : float, default=0.02
+        Standard deviation of independent noise on every pixel; spots have height one.
+
+    random_state : int, RandomState instance or None, default=None
+        Determines objects, paths and noise.
+
+    Returns
+    -------
+    film : :class:`~sklearn.utils.Bunch`
+        With the entries
+
+        - ``data``, of shape (n_sequences * n_steps, height * width): images in rows;
+        - ``position``, of shape (n_sequences * n_steps, 2): vertical and horizontal place of the
+          centre, from 0 to height - 1 and to width - 1;
+        - ``identity`` and ``sequence_ids``, of shape (n_sequences * n_steps,): number of the
+          object and of the film;
+        - ``image_shape``: (height, width).
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import make_moving_object
+    >>> film = make_moving_object(n_sequences=2, n_steps=100, random_state=0)
+    >>> film.data.shape, film.position.shape
+    ((200, 256), (200, 2))
+    """
+    shape = tuple(image_shape)
+    if len(shape) != 2 or not all(isinstance(s, int | np.integer) and s >= 1 for s in shape):
+        raise ValueError(
+            f"image_shape must be two positive integers (height, width), got {image_shape!r}."
+        )
+    rng = check_random_state(random_state)
+    angle = np.pi / 2 * np.arange(4) + rng.uniform(-0.4, 0.4, size=(n_objects, 4))
+    angle += rng.uniform(0, 2 * np.pi, size=(n_objects, 1))
+    radius = size * rng.uniform(1, 2, size=(n_objects, 4))
+    offsets = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=-1)
+    heights = np.array([rng.permutation(_HEIGHTS) for _ in range(n_objects)])
+    border = np.array(shape) - 1.0
+    path = rng.uniform(size=(n_sequences, 1, 2)) * border
+    path = path + speed * np.cumsum(_velocity(rng, n_sequences, n_steps), axis=1)
+    position = _reflect(path, border).reshape(-1, 2)
+    ids = np.repeat(np.arange(n_sequences), n_steps)
+    identity = ids % n_objects
+    centers = position[:, None, :] + offsets[identity]  # (rows, spots, 2)
+    down, across = (
+        np.exp(-((np.arange(shape[axis]) - centers[:, :, axis, None]) ** 2) / (2 * size**2))
+        for axis in range(2)
+    )
+    data = np.einsum("ts,tsi,tsj->tij", heights[identity], down, across, optimize=True)
+    data = data.reshape(len(ids), -1) + noise * rng.standard_normal((len(ids), data[0].size))
+    return Bunch(
+        data=data, position=position, identity=identity, sequence_ids=ids, image_shape=shape
+    )
+
+
+def _velocity(rng, n_sequences, n_steps, memory=0.98):
+    """Autoregressive noise of variance one, of shape (n_sequences, n_steps, 2)."""
+    drive = rng.standard_normal((n_sequences, n_steps, 2))
+    drive[:, 1:] *= np.sqrt(1 - memory**2)
+    return lfilter([1.0], [1.0, -memory], drive, axis=1)
+
+
+def _reflect(path, border):
+    """Fold the line into [0, border], as a mirror at each end does."""
+    period = np.maximum(2 * border, 1e-300)
+    folded = np.mod(path, period)
+    return np.where(border > 0, np.minimum(folded, period - folded), 0.0)

@@ -1,0 +1,131 @@
+"""Tables of ratings with known truth, for matrix completion."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse as sp
+from sklearn.utils import check_random_state
+
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, validate_params
+
+_BLOCK = 2**22  # cells drawn at a time
+
+
+@validate_params(
+    {
+        "n_users": [AT_LEAST_ONE],
+        "n_items": [AT_LEAST_ONE],
+        "rank": [Interval(Integral, 0, None, closed="left")],
+        "observed": [Interval(Real, 0, 1, closed="right")],
+        "noise": [NON_NEGATIVE],
+        "skew": [NON_NEGATIVE],
+        "levels": [Interval(Integral, 2, None, closed="left"), None],
+        "sparse": ["boolean"],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_ratings(
+    n_users=300,
+    n_items=100,
+    *,
+    rank=3,
+    observed=0.2,
+    noise=0.5,
+    skew=0.7,
+    levels=None,
+    sparse=False,
+    random_state=None,
+):
+    r"""Generate a table of ratings, most of them missing, with a known truth of low rank.
+
+    User u likes item i as much as
+
+    .. math:: t_{ui} = 3 + a_u + b_i + \langle p_u, q_i \rangle / \sqrt{\mathrm{rank}},
+
+    with standard normal `p`, `q` and normal `a`, `b` of standard deviation 0.5: a table of rank
+    at most `rank + 2`. Noise is added, and the result may be rounded to a scale of levels.
+
+    Parameters
+    ----------
+    n_users : int, default=300
+        Number of rows.
+    n_items : int, default=100
+        Number of columns.
+    rank : int, default=3
+        Number of tastes in which users and items differ.
+    observed : float, default=0.2
+        Share of the cells that are known, on average; every user has at least one.
+    noise : float, default=0.5
+        Standard deviation of the noise of a rating.
+    skew : float, default=0.7
+        Popularity of the k-th item falls as ``k ** -skew``, and the activity of users varies
+        with it. Zero: cells are missing completely at random.
+    levels : int, default=None
+        Round to 1, 2, ..., `levels`; None leaves real numbers.
+    sparse : bool, default=False
+        Return the known ratings as a sparse array instead of a dense one with NaN.
+    random_state : int, RandomState instance or None, default=None
+        Draws everything.
+
+    Returns
+    -------
+    X : ndarray of shape (n_users, n_items) or csr_array
+        Known ratings; the others are NaN, or not stored.
+    users : ndarray of shape (n_users, rank + 2)
+        Factors of the users.
+    items : ndarray of shape (n_items, rank + 2)
+        Factors of the items: the truth is ``users @ items.T``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.datasets import make_ratings
+    >>> X, users, items = make_ratings(40, 30, observed=0.5, levels=5, random_state=0)
+    >>> X.shape, np.unique(X[~np.isnan(X)])
+    ((40, 30), array([1., 2., 3., 4., 5.]))
+    >>> float(np.nanstd(X - users @ items.T)) < 0.7
+    True
+    """
+    rng = check_random_state(random_state)
+    tastes = rng.standard_normal((n_users, rank)) / np.sqrt(max(rank, 1))
+    users = np.column_stack([3 + 0.5 * rng.standard_normal(n_users), np.ones(n_users), tastes])
+    items = np.column_stack(
+        [
+            np.ones(n_items),
+            0.5 * rng.standard_normal(n_items),
+            rng.standard_normal((n_items, rank)),
+        ]
+    )
+    rows, columns = _known_cells(n_users, n_items, observed, skew, rng)
+    values = np.einsum("ij,ij->i", users[rows], items[columns])
+    values += noise * rng.standard_normal(values.size)
+    if levels is not None:
+        values = np.clip(np.rint(values), 1, levels)
+    if sparse:
+        X = sp.coo_array((values, (rows, columns)), shape=(n_users, n_items)).tocsr()
+        return X, users, items
+    X = np.full((n_users, n_items), np.nan)
+    X[rows, columns] = values
+    return X, users, items
+
+
+def _known_cells(n_users, n_items, observed, skew, rng):
+    """Draw the number of ratings of each user, then items without replacement by popularity."""
+    popularity = np.arange(1.0, n_items + 1) ** -skew
+    popularity = np.log(popularity[rng.permutation(n_items)])
+    spread = 0.5 * skew
+    activity = np.exp(spread * rng.standard_normal(n_users) - spread**2 / 2)
+    count = rng.binomial(n_items, np.minimum(observed * activity, 1.0))
+    count = np.maximum(count, 1)
+    rows, columns = [], []
+    block = max(1, _BLOCK // n_items)
+    for start in range(0, n_users, block):
+        k = count[start : start + block]
+        # the largest of popularity + Gumbel noise are a draw without replacement
+        keys = popularity + rng.gumbel(size=(k.size, n_items))
+        order = np.argsort(-keys, axis=1)
+        row, place = np.nonzero(np.arange(n_items) < k[:, None])
+        rows.append(start + row)
+        columns.append(order[row, place])
+    return np.concatenate(rows), np.concatenate(columns)

@@ -1,0 +1,679 @@
+"""Slow feature analysis in layers of local receptive fields."""
+
+import math
+from collections.abc import Mapping
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.expansion import PolynomialExpansion
+from skmoderndata._solvers.slow_features import (
+    SlowMoments,
+    slow_directions,
+)
+
+_CHUNK_BYTES = 2**26  # activities of one chunk of rows
+_MOMENT_BYTES = 2**28  # moments of the nodes that are trained in one pass
+_CACHE_FLOATS = 2**16  # expanded rows that stay in the cache until they are combined
+_LAYER_KEYS = ("field", "stride", "n_pre", "n_out", "degree", "weight_sharing")
+
+
+class HierarchicalSlowFeatureAnalysis(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Slow functions of image sequences from layers of small slow feature analyses.
+
+    Rows are the images of a film in the order of time. Each layer covers its input, an array of
+    shape (height, width, channels), with overlapping fields. In a field, a node computes
+
+    .. math::
+        z = \mathrm{clip}(W_1 (x - m_1), -c, c), \qquad y = W_2 (\Phi(z) - m_2),
+
+    where :math:`\Phi` lists all monomials up to `degree`, and the rows :math:`w` of :math:`W_1`,
+    then of :math:`W_2`, are the directions that successively minimise the mean squared step
+    :math:`\langle (y_{t+1} - y_t)^2 \rangle` among uncorrelated outputs of unit variance: slow
+    feature analysis, twice. The outputs :math:`y` are the channels of the next layer [1]_ [2]_.
+
+    Parameters
+    ----------
+    n_components : int, default=8
+        Number of outputs of each node of the last layer, at most; fewer if the training rows do
+        not vary in so many directions.
+
+    image_shape : tuple of int, default=None
+        Shape (height, width) or (height, width, channels) of the array that a row holds, in C
+        order. None means ``(1, n_features, 1)``.
+
+    layers : sequence of dict, default=None
+        One dict for each layer, from the input to the output, with the keys
+
+        - ``field``: (height, width) of the receptive fields, or one number for both; the whole
+          input by default;
+        - ``stride``: (vertical, horizontal) distance of neighbouring fields, or one number for
+          both; that of ``field`` by default, which tiles the input;
+        - ``n_pre``, ``n_out``, ``degree``, ``weight_sharing``: in place of the parameters of
+          the same name (of `n_components`, for ``n_out`` of the last layer).
+
+        None makes fields of 3 or 4 pixels with stride 2 until at most 4 x 4 fields are left,
+        which the last layer sees as a whole. Without `image_shape`, None is a single layer with
+        one field.
+
+    n_pre : int, default=16
+        Outputs of the linear stage of a node; None keeps all directions that vary.
+
+    n_out : int, default=8
+        Outputs of a node, in all layers but the last.
+
+    degree : int, default=2
+        Degree of the polynomial expansion; 1 makes a linear network.
+
+    weight_sharing : bool, default=True
+        Train one node per layer on the patches of all fields, as in a convolution; False trains
+        a node for each field.
+
+    noise_std : float, default=0.0
+        Standard deviation of the noise that is added to the outputs of the linear stage, which
+        have variance one, while the second stage is trained. Values like 1e-3 or 1e-2 keep
+        directions without substance from being amplified, if there are few rows.
+
+    clip : float, default=4.0
+        Bound on the outputs of the linear stage, in standard deviations. It keeps a cascade of
+        polynomials bounded on rows unlike those of the training. None switches it off.
+
+    allow_uncovered : bool, default=False
+        Accept fields and strides that leave a margin of the input unseen.
+
+    rank_tol : float, default=None
+        Directions count as constant if their share of variance is below this multiple of the
+        largest, after scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
+
+    chunk_size : int, default=None
+        Number of rows in memory at once with their activities; None chooses it for 64 MiB. The
+        result does not depend on it but for rounding.
+
+    n_jobs : int, default=None
+        Number of processes that train the fields of a layer without weight sharing; None means
+        1 unless in a :obj:`joblib.parallel_backend` context, -1 all processors.
+
+    random_state : int, RandomState instance or None, default=None
+        Determines the noise. Pass an int for results that can be repeated.
+
+    Attributes
+    ----------
+    layers_ : tuple of SlowLayer
+        The trained network. A layer is a named tuple of ``input_shape`` (height, width,
+        channels), ``field``, ``stride``, ``grid`` (number of fields down and across),
+        ``degree``, ``n_out`` (channels of its output), ``shared``, and ``nodes``: one node, or
+        one for each field in C order. A node is a named tuple of ``mean``, ``pre`` (the linear
+        stage, of shape (n_pre, field height * field width * channels)), ``expanded_mean``,
+        ``components`` (of shape (n_out, monomials of ``pre`` outputs)) and ``delta_values``.
+
+    delta_values_ : ndarray of shape (n_features_out,)
+        Mean squared step of each output on the training rows, ascending within a node; with
+        weight sharing and several fields in the last layer, the mean over the fields.
+
+    input_scale_ : float
+        Power of two by which the input is multiplied before the first layer, so that its
+        largest training value is near one; `layers_` describes maps of the scaled input.
+
+    image_shape_ : tuple of int
+        Height, width and channels of the input.
+
+    n_features_in_ : int
+        Number of pixels times channels.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` has names.
+
+    See Also
+    --------
+    SlowFeatureAnalysis : One layer without fields, exact and incremental.
+    sklearn.decomposition.PCA : Directions of largest variance, whatever the order of rows.
+
+    Notes
+    -----
+    Each layer takes two passes over the rows, chunk by chunk, and computes the layers below it
+    anew in each: memory does not grow with the number of rows. With D monomials in a node and F
+    fields, a pass takes about ``1.25 n F D^2`` operations for the moments and ``n F D n_out`` for
+    the outputs.
+
+    A field that never changes has no features: its outputs are 0 in the layers below the last,
+    and are left out in the last.
+
+    Computations are in double precision; the output has the type of the input. The largest
+    entry of each direction is positive.
+
+    References
+    ----------
+    .. [1] L. Wiskott and T. J. Sejnowski, "Slow feature analysis: unsupervised learning of
+       invariances", Neural Computation 14(4), 2002, pp. 715-770, section 4.3.
+    .. [2] M. Franzius, H. Sprekeler and L. Wiskott, "Slowness and sparseness lead to place,
+       head-direction, and spatial-view cells", PLoS Computational Biology 3(8), 2007, e166.
+    .. [3] A. N. Escalante-B. and L. Wiskott, "How to solve classification and regression
+       problems on high-dimensional data with a supervised extension of slow feature analysis",
+       Journal of Machine Learning Research 14, 2013, pp. 3683-3719.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import make_moving_object
+    >>> from skmoderndata.decomposition import HierarchicalSlowFeatureAnalysis
+    >>> film = make_moving_object(n_sequences=4, n_steps=500, random_state=0)
+    >>> hsfa = HierarchicalSlowFeatureAnalysis(4, image_shape=film.image_shape)
+    >>> Y = hsfa.fit_transform(film.data, sequence_ids=film.sequence_ids)
+    >>> Y.shape
+    (2000, 4)
+    >>> [layer.grid for layer in hsfa.layers_]
+    [(7, 7), (3, 3), (1, 1)]
+    """
+
+    _card = MethodCard(
+        family="slow features",
+        cite=("wiskott2002slow", "franzius2007slowness", "escalante2013solve"),
+        cost="n F D^2 per layer of F fields with D monomials",
+        checks=(
+            {},
+            {"n_components": 2, "degree": 1, "n_pre": None, "noise_std": 0.01, "random_state": 0},
+            {"n_components": 2, "weight_sharing": False, "clip": None, "chunk_size": 7},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.PCA",
+            problem="image_walk",
+            params={"image_shape": (16, 16), "n_pre": 20},
+            grid={"n_components": (8, 16, 32)},
+            baseline_grid={"n_components": (8, 16, 32)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "image_shape": [tuple, list, None],
+        "layers": [tuple, list, None],
+        "n_pre": [AT_LEAST_ONE, None],
+        "n_out": [AT_LEAST_ONE],
+        "degree": [AT_LEAST_ONE],
+        "weight_sharing": ["boolean"],
+        "noise_std": [NON_NEGATIVE],
+        "clip": [POSITIVE, None],
+        "allow_uncovered": ["boolean"],
+        "rank_tol": [NON_NEGATIVE, None],
+        "chunk_size": [AT_LEAST_ONE, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+    __metadata_request__fit = {"sequence_ids": True}
+    # sample_weight is not used, but Pipeline.score always routes it: it must be a known name
+    __metadata_request__score = {"sequence_ids": True, "sample_weight": None}
+
+    def __init__(
+        self,
+        n_components=8,
+        *,
+        image_shape=None,
+        layers=None,
+        n_pre=16,
+        n_out=8,
+        degree=2,
+        weight_sharing=True,
+        noise_std=0.0,
+        clip=4.0,
+        allow_uncovered=False,
+        rank_tol=None,
+        chunk_size=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.image_shape = image_shape
+        self.layers = layers
+        self.n_pre = n_pre
+        self.n_out = n_out
+        self.degree = degree
+        self.weight_sharing = weight_sharing
+        self.noise_std = noise_std
+        self.clip = clip
+        self.allow_uncovered = allow_uncovered
+        self.rank_tol = rank_tol
+        self.chunk_size = chunk_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, *, sequence_ids=None):
+        """Train the layers one after the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Flattened images in the order of time.
+        y : None
+            Ignored.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row; no step leads from one to the next.
+
+        Returns
+        -------
+        self : HierarchicalSlowFeatureAnalysis
+            The trained network. If a callback asks to stop, the layers trained so far.
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        ids = _check_ids(sequence_ids, len(X), who="fit")
+        self.image_shape_ = _check_shape(self.image_shape, X.shape[1])
+        plans = self._plan_layers()
+        rng = check_random_state(self.random_state)
+        self.input_scale_ = _scale(X)
+        self.layers_ = ()
+        with FitProgress(self, X, y, max_passes=len(plans), task_name="layer") as progress:
+            for plan in plans:
+                progress.begin()
+                if self.layers_:  # the layer below may have fewer outputs than planned
+                    plan = plan._replace(input_shape=self.layers_[-1].output_shape)
+                n_nodes = 1 if plan.shared else plan.n_fields
+                seeds = rng.randint(np.iinfo(np.int32).max, size=n_nodes)
+                nodes = self._train_layer(X, ids, plan, seeds)
+                self.layers_ += (self._finish_layer(plan, nodes),)
+                if progress.end():
+                    break
+        last = self.layers_[-1]
+        repeat = last.n_fields if last.shared else 1
+        self.delta_values_ = np.concatenate([node.delta_values for node in last.nodes] * repeat)
+        return self
+
+    def _plan_layers(self):
+        """Untrained layers: geometry and sizes, with all that can be wrong found out."""
+        dicts = self.layers
+        if dicts is None:
+            whole = self.image_shape is None
+            dicts = [{}] if whole else _default_fields(*self.image_shape_[:2])
+        if len(dicts) == 0:
+            raise ValueError("layers is empty: give at least one dict, {} for a single field.")
+        plans, shape = [], self.image_shape_
+        for number, given in enumerate(dicts):
+            last = number == len(dicts) - 1
+            defaults = {
+                "field": shape[:2],
+                "n_pre": self.n_pre,
+                "n_out": self.n_components if last else self.n_out,
+                "degree": self.degree,
+                "weight_sharing": self.weight_sharing,
+            }
+            plan = _plan_layer(given, defaults, shape, self.allow_uncovered, number)
+            plans.append(plan)
+            shape = plan.output_shape
+        return plans
+
+    def _train_layer(self, X, ids, plan, seeds):
+        """Train the nodes of a layer, in groups of fields that fit in memory."""
+        fields = plan.fields
+        n_pre = plan.n_inputs if plan.n_pre is None else min(plan.n_pre, plan.n_inputs)
+        n_monomials = PolynomialExpansion(n_pre, plan.degree).n_outputs
+        size = max(n_monomials, plan.n_inputs)
+        common = (X, ids, self.input_scale_, self.layers_, plan)
+        settings = {
+            "chunk": self._chunk_rows((*self.layers_, plan), len(X)),
+            "noise_std": self.noise_std,
+            "clip": self.clip,
+            "rank_tol": self.rank_tol,
+        }
+        if plan.shared:
+            return _train_nodes(*common, [fields], seeds, **settings)
+        jobs = effective_n_jobs(self.n_jobs)
+        at_once = max(int(_MOMENT_BYTES // (24 * size**2)), 1)
+        n_groups = min(max(jobs, -(-len(fields) // at_once)), len(fields))
+        trained = Parallel(n_jobs=self.n_jobs)(
+            delayed(_train_nodes)(*common, fields[group, None], seeds[group], **settings)
+            for group in np.array_split(np.arange(len(fields)), n_groups)
+        )
+        return [node for group in trained for node in group]
+
+    def _finish_layer(self, plan, nodes):
+        n_out = max(len(node.components) for node in nodes)
+        if n_out == 0:
+            raise ValueError(
+                f"HierarchicalSlowFeatureAnalysis: the input of layer {len(self.layers_)} is "
+                "constant over the training rows; there is nothing to learn."
+            )
+        return plan._replace(nodes=tuple(nodes), n_out=n_out)
+
+    def _chunk_rows(self, layers, n):
+        if self.chunk_size is not None:
+            return self.chunk_size
+        width = max(
+            np.prod(layer.input_shape) + layer.n_fields * (layer.n_inputs + 2 * layer.n_out + 16)
+            for layer in layers
+        )
+        return int(np.clip(_CHUNK_BYTES // (8 * width), 1, n))
+
+    def transform(self, X):
+        """Compute the outputs of the last layer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Flattened images, in any order.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features_out)
+            Outputs, slowest first; with several fields in the last layer, field by field.
+        """
+        check_is_fitted(self)
+        return self._project(self._check(X))
+
+    def _check(self, X):
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+
+    def _project(self, X):
+        out = np.empty((len(X), self._n_features_out), dtype=X.dtype)
+        last = self.layers_[-1]
+        sizes = [len(last.nodes[0 if last.shared else f].components) for f in range(last.n_fields)]
+        column = np.arange(last.n_out) < np.array(sizes)[:, None]  # constant fields have less
+        for rows in gen_batches(len(X), self._chunk_rows(self.layers_, len(X))):
+            H = _forward(X[rows], self.image_shape_, self.input_scale_, self.layers_, self.clip)
+            out[rows] = H.reshape(len(H), -1)[:, column.ravel()]
+        return out
+
+    def score(self, X, y=None, *, sequence_ids=None):
+        """Minus the mean slowness of the outputs on these rows.
+
+        The slowness of an output is its mean squared step divided by its variance, both on the
+        rows given: between 0 and 4, about 2 for white noise. More components score lower, since
+        they add faster ones; to choose `n_components` use the score of a later step.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Flattened images in the order of time, at least two of one sequence.
+        y : None
+            Ignored.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row.
+
+        Returns
+        -------
+        score : float
+            Minus the mean slowness; an output that does not vary counts as white noise.
+        """
+        check_is_fitted(self)
+        X = self._check(X)
+        ids = _check_ids(sequence_ids, len(X), who="score")
+        Y = self._project(X).astype(np.float64, copy=False)
+        steps = np.diff(Y, axis=0)
+        if ids is not None:
+            steps = steps[ids[1:] == ids[:-1]]
+        variance = Y.var(axis=0)
+        slowness = np.full(len(variance), 2.0)
+        varies = variance > (1e-12 * np.abs(Y).max(axis=0)) ** 2
+        np.divide(np.mean(steps**2, axis=0), variance, out=slowness, where=varies)
+        return -float(slowness.mean())
+
+    @property
+    def _n_features_out(self):
+        return len(self.delta_values_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class SlowNode(NamedTuple):
+    """A linear and a polynomial slow feature analysis, one after the other."""
+
+    mean: np.ndarray
+    pre: np.ndarray
+    expanded_mean: np.ndarray
+    components: np.ndarray
+    delta_values: np.ndarray
+
+
+class SlowLayer(NamedTuple):
+    """Fields of one layer; `nodes` is empty before training, then holds one node or one each."""
+
+    input_shape: tuple[int, int, int]
+    field: tuple[int, int]
+    stride: tuple[int, int]
+    grid: tuple[int, int]
+    n_pre: int | None
+    n_out: int
+    degree: int
+    shared: bool
+    nodes: tuple[SlowNode, ...] = ()
+
+    @property
+    def output_shape(self):
+        """Height, width and channels of the output."""
+        return (*self.grid, self.n_out)
+
+    @property
+    def n_fields(self):
+        """Number of fields."""
+        return self.grid[0] * self.grid[1]
+
+    @property
+    def fields(self):
+        """Row and column of each field in the grid, in C order."""
+        return np.array(list(np.ndindex(self.grid)))
+
+    @property
+    def n_inputs(self):
+        """Number of values in a field."""
+        return self.field[0] * self.field[1] * self.input_shape[2]
+
+    def patches(self, H, fields):
+        """Values of one or of all fields, (rows, fields, inputs), from (rows, h, w, c)."""
+        (rh, rw), (sh, sw) = self.field, self.stride
+        if len(fields) == 1:
+            top, left = fields[0] * self.stride
+            return H[:, None, top : top + rh, left : left + rw].reshape(len(H), 1, -1)
+        windows = np.lib.stride_tricks.sliding_window_view(H, (rh, rw), axis=(1, 2))
+        windows = windows[:, ::sh, ::sw].transpose(0, 1, 2, 4, 5, 3)  # rows, grid, field, c
+        return windows.reshape(len(H), self.n_fields, -1)
+
+
+def _check_ids(sequence_ids, n, *, who):
+    """Ids as an array, or None; some step must lie in one sequence."""
+    if sequence_ids is None:
+        if n < 2:
+            raise ValueError(f"{who} needs at least two rows, got n_samples={n}.")
+        return None
+    ids = column_or_1d(sequence_ids)
+    if len(ids) != n:
+        raise ValueError(f"sequence_ids needs one entry per row: got {len(ids)} for {n} rows.")
+    if np.any(ids != ids):
+        raise ValueError("sequence_ids contains NaN: give every row the id of its sequence.")
+    if not np.any(ids[1:] == ids[:-1]):
+        raise ValueError(
+            f"{who} needs two neighbouring rows with the same entry of sequence_ids; every "
+            "sequence has one row."
+        )
+    return ids
+
+
+def _check_shape(image_shape, n_features):
+    if image_shape is None:
+        return (1, n_features, 1)
+    sizes = tuple(image_shape)
+    valid = len(sizes) in (2, 3) and all(isinstance(s, Integral) and s >= 1 for s in sizes)
+    if not valid:
+        raise ValueError(
+            f"image_shape={image_shape!r} must be (height, width) or (height, width, channels), "
+            "positive integers."
+        )
+    shape = tuple(int(s) for s in (*sizes, 1)[:3])
+    if np.prod(shape, dtype=object) != n_features:
+        raise ValueError(
+            f"image_shape={image_shape!r} has {np.prod(shape, dtype=object)} values, but X has "
+            f"{n_features} features."
+        )
+    return shape
+
+
+def _default_fields(height, width):
+    """Fields of 3 (odd sizes) or 4 (even sizes) with stride 2, until 4 x 4 or less are left."""
+    layers, sizes = [], (height, width)
+    while max(sizes) > 4:
+        field = tuple(s if s <= 4 else 3 + (s + 1) % 2 for s in sizes)
+        stride = tuple(s if s <= 4 else 2 for s in sizes)
+        layers.append({"field": field, "stride": stride})
+        sizes = tuple((s - r) // step + 1 for s, r, step in zip(sizes, field, stride, strict=True))
+    return [*layers, {}]
+
+
+def _plan_layer(given, defaults, shape, allow_uncovered, number):
+    where = f"layers[{number}]"
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where} must be a dict, got {given!r}.")
+    unknown = set(given) - set(_LAYER_KEYS)
+    if unknown:
+        raise ValueError(f"{where} has unknown keys {sorted(unknown)}; known: {_LAYER_KEYS}.")
+    values = {**defaults, **given}
+    field = _pair(values["field"], f"{where}['field']")
+    stride = _pair(values.get("stride", field), f"{where}['stride']")
+    for axis, name in enumerate(("height", "width")):
+        size, r, s = shape[axis], field[axis], stride[axis]
+        if r > size:
+            raise ValueError(
+                f"{where}: fields of {name} {r} do not fit into an input of {name} {size}."
+            )
+        margin = (size - r) % s
+        if (margin or s > r) and not allow_uncovered:
+            raise ValueError(
+                f"{where}: fields of {name} {r} at stride {s} leave parts of an input of {name} "
+                f"{size} uncovered; change field or stride, or set allow_uncovered=True."
+            )
+    for key in ("n_pre", "n_out", "degree"):
+        value = values[key]
+        if not (
+            (key == "n_pre" and value is None) or (isinstance(value, Integral) and value >= 1)
+        ):
+            raise ValueError(f"{where}[{key!r}] must be an integer of at least 1, got {value!r}.")
+    if not isinstance(values["weight_sharing"], bool | np.bool_):
+        raise ValueError(f"{where}['weight_sharing'] must be True or False.")
+    return SlowLayer(
+        input_shape=tuple(shape),
+        field=field,
+        stride=stride,
+        grid=tuple((shape[i] - field[i]) // stride[i] + 1 for i in range(2)),
+        n_pre=values["n_pre"],
+        n_out=int(values["n_out"]),
+        degree=int(values["degree"]),
+        shared=bool(values["weight_sharing"]),
+    )
+
+
+def _pair(value, name):
+    pair = (value, value) if isinstance(value, Integral) else value
+    valid = isinstance(pair, tuple | list) and len(pair) == 2
+    if not (valid and all(isinstance(v, Integral) and v >= 1 for v in pair)):
+        raise ValueError(f"{name} must be a positive integer or a pair of them, got {value!r}.")
+    return (int(pair[0]), int(pair[1]))
+
+
+def _scale(X):
+    """Power of two that brings the largest magnitude near one: squares must not overflow."""
+    largest = float(max(abs(X.min()), abs(X.max())))
+    return math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
+
+
+def _train_nodes(X, ids, scale, below, plan, groups, seeds, *, chunk, noise_std, clip, rank_tol):
+    """Train one node for each group of fields, all in two passes over the rows.
+
+    Patches of the F fields of a group are in the order of time, then of fields, so that a lag of
+    F leads from a patch to the next one of the same field, also across chunks.
+    """
+    shape = (*below, plan)[0].input_shape
+
+    def moments(expansions, prepare):
+        found = [SlowMoments(e, lag=len(g)) for e, g in zip(expansions, groups, strict=True)]
+        for rows in gen_batches(len(X), chunk):
+            H = _forward(X[rows], shape, scale, below, clip)
+            for k, fields in enumerate(groups):
+                if found[k].expansion.n_inputs == 0:
+                    continue  # a field that does not vary
+                patches = prepare(k, plan.patches(H, fields).reshape(-1, plan.n_inputs))
+                repeated = None if ids is None else np.repeat(ids[rows], len(fields))
+                found[k].update(patches, sequence_ids=repeated)
+        return found
+
+    linear = moments([PolynomialExpansion(plan.n_inputs, 1)] * len(groups), lambda k, P: P)
+    stages = [(m.mean, _directions(m, plan.n_pre, rank_tol)[0]) for m in linear]
+    noise = [np.random.default_rng(seed) for seed in seeds]
+
+    def reduced(k, P):
+        Z = (P - stages[k][0]) @ stages[k][1].T
+        if noise_std > 0:
+            Z += noise_std * noise[k].standard_normal(Z.shape)
+        return Z if clip is None else np.clip(Z, -clip, clip, out=Z)
+
+    expansions = [PolynomialExpansion(len(pre), plan.degree) for _, pre in stages]
+    nodes = []
+    for (mean, pre), m in zip(stages, moments(expansions, reduced), strict=True):
+        nodes.append(SlowNode(mean, pre, m.mean, *_directions(m, plan.n_out, rank_tol)))
+    return nodes
+
+
+def _directions(moments, n_components, rank_tol):
+    """Slowest directions and their objectives; none if there is nothing to combine."""
+    if len(moments.mean) == 0:
+        return np.empty((0, 0)), np.empty(0)
+    rounding = 64 * np.finfo(np.float64).eps * np.abs(moments.mean)
+    found = slow_directions(
+        moments.covariance(),
+        moments.step_moment(),
+        n_components=n_components,
+        rank_tol=rank_tol,
+        floor=rounding**2,
+        overwrite=True,
+    )
+    return found.components, found.delta_values
+
+
+def _forward(X, shape, scale, layers, clip):
+    """Activities (rows, height, width, channels) above the given layers."""
+    H = (X.astype(np.float64) * scale).reshape(len(X), *shape)
+    for layer in layers:
+        if layer.shared:
+            P = layer.patches(H, layer.fields).reshape(-1, layer.n_inputs)
+            out = _apply(layer.nodes[0], P, layer.degree, clip)
+        else:
+            out = np.zeros((len(H), layer.n_fields, layer.n_out))
+            for f, node in enumerate(layer.nodes):
+                P = layer.patches(H, layer.fields[f, None])[:, 0]
+                Y = _apply(node, P, layer.degree, clip)
+                out[:, f, : Y.shape[1]] = Y
+        H = out.reshape(len(H), *layer.output_shape)
+    return H
+
+
+def _apply(node, P, degree, clip):
+    """Compute the outputs of a node, (rows, n_out)."""
+    if len(node.components) == 0:
+        return np.empty((len(P), 0))
+    expansion = PolynomialExpansion(len(node.pre), degree)
+    offset = node.components @ node.expanded_mean
+    out = np.empty((len(P), len(node.components)))
+    block = min(max(_CACHE_FLOATS // expansion.n_outputs, 64), len(P))
+    buffer = np.empty((expansion.n_outputs, block))
+    for rows in gen_batches(len(P), block):
+        Z = node.pre @ (P[rows] - node.mean).T  # features first
+        if clip is not None:
+            np.clip(Z, -clip, clip, out=Z)
+        expanded = buffer[:, : Z.shape[1]]
+        expansion.into(Z, expanded)
+        out[rows] = (node.components @ expanded).T
+        out[rows] -= offset
+    return out

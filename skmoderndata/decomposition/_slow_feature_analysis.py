@@ -1,0 +1,815 @@
+"""Slow feature analysis."""
+
+import warnings
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    POSITIVE,
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.expansion import PolynomialExpansion
+from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.slow_features import (
+    SlowMoments,
+    default_chunk_rows,
+    polish_directions,
+    slow_directions,
+)
+
+
+class SlowFeatureAnalysis(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Find functions of the input that vary as slowly as possible from row to row.
+
+    The rows of `X` are in the order of time. With an expansion :math:`f` of one row (the row
+    itself, all monomials up to `degree`, or any `expansion`) and outputs
+    :math:`y_j(t) = w_j^\top (f(x_t) - m)`, slow feature analysis [1]_ solves, one j after the
+    other,
+
+    .. math::
+
+        \min_{w_j} \; \Delta_j = \langle (y_j(t + \tau) - y_j(t))^2 \rangle
+        \quad \text{subject to} \quad
+        \langle y_j \rangle = 0, \; \langle y_j^2 \rangle = 1, \;
+        \langle y_i y_j \rangle = 0 \; (i < j).
+
+    Averages of outputs run over all rows, averages of steps over the valid steps: those
+    between two rows of one sequence. The solution is that of the generalised eigenproblem
+    :math:`A w = \Delta C w` with the covariance C of the expanded rows and the second moment A
+    of their steps (not centred).
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Number of slow features. At most `rank_` are returned, with a warning when more were
+        asked for; None returns them all.
+
+    degree : {1, 2, 3}, default=1
+        Expand the input to all monomials up to this degree: 1 for linear, 2 for quadratic slow
+        feature analysis.
+
+    expansion : transformer, callable or None, default=None
+        Any other expansion, in place of `degree`. A transformer is cloned and fitted, a callable
+        maps an array (n, n_features) to an array (n, n_expanded). Each row must be mapped by
+        itself, and always to the same values.
+
+    include_bias : bool, default=False
+        Include a constant among the monomials, for equality with the columns of
+        :class:`~sklearn.preprocessing.PolynomialFeatures`. Its weight is always 0.
+
+    lag : int, default=1
+        Number of rows that a step spans.
+
+    pre_pca : int, float or None, default=None
+        Project the input to its first principal components, scaled to unit variance, before the
+        expansion: this many, or as many as explain this fraction of the variance. The
+        projection must be known before the expansion, so `partial_fit` needs None.
+
+    rank_tol : float or None, default=None
+        Directions whose variance is below `rank_tol` times the largest are left out (features
+        scaled to unit variance first). None takes ``max(1e-10, n_expanded * eps)``.
+
+    solver : {"auto", "eigh", "cholesky"}, default="auto"
+        "eigh" whitens with an eigendecomposition and is safe for features that depend on each
+        other; "cholesky" is faster when few components are wanted, but raises an error if they
+        do. "auto" takes "cholesky" when at most a quarter of the components is wanted and an
+        estimate of the condition number allows it.
+
+    chunk_size : int or None, default=None
+        Number of rows that are expanded at once; None chooses about 32 MiB of features.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_expanded)
+        Weights of the expanded features, slowest output first; the entry of largest magnitude in
+        each row is positive.
+
+    mean_ : ndarray of shape (n_expanded,)
+        Mean of the expanded features.
+
+    delta_values_ : ndarray of shape (n_components,)
+        Mean squared step of each output, ascending, between 0 (constant) and 4 (alternating);
+        white noise has 2.
+
+    eta_values_ : ndarray of shape (n_components,)
+        ``P / (2 pi lag) * sqrt(delta_values_)`` with the mean number P of rows per sequence: a
+        sine with q periods within its sequence has the value q (for `lag` well below a period).
+        With `times`, P is the mean duration of a sequence and `lag` does not divide.
+
+    eigenvalues_ : ndarray of shape (rank_,)
+        Delta values of all directions, ascending; the first are `delta_values_`.
+
+    rank_ : int
+        Dimension of the space in which the expanded features vary.
+
+    expansion_names_ : ndarray of shape (n_expanded,)
+        Names of the expanded features.
+
+    expansion_ : estimator or callable
+        The fitted expansion. None when monomials are used.
+
+    input_mean_, input_components_ : ndarray of shape (n_features,) and (n_inputs, n_features)
+        Projection of the input before the expansion. None when `pre_pca` is None.
+
+    n_samples_seen_ : int
+        Rows used.
+
+    n_steps_ : int
+        Valid steps.
+
+    n_sequences_ : int
+        Sequences seen.
+
+    n_features_in_ : int
+        Number of features seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has names that are all strings.
+
+    See Also
+    --------
+    sklearn.decomposition.PCA : Directions of largest variance; the order of the rows plays no
+        role.
+    sklearn.decomposition.FastICA : Independent, non-Gaussian directions; the order of the rows
+        plays no role.
+    skmoderndata.preprocessing.TimeDelayEmbedding : Windows of past values as input.
+
+    Notes
+    -----
+    Shuffled rows make the result meaningless: the order of the rows is the information. Do not
+    cut folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
+
+    `fit` takes one pass of ``1.25 n D^2`` operations over n rows with D expanded features, and
+    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and one chunk of
+    expanded rows; the expanded input as a whole is never formed. One such matrix is kept, so
+    that `partial_fit` can go on after `fit`. All arithmetic is in float64; float32 input gives
+    float32 output.
+
+    Rows with NaN are left out together with their steps; `transform` answers them with NaN.
+
+    The method fits noise when there are few rows per expanded feature: with n <= D any sequence
+    of n values can be reproduced, and the training values say nothing. Compare `score` on
+    sequences that were not used.
+
+    References
+    ----------
+    .. [1] L. Wiskott and T. J. Sejnowski, "Slow feature analysis: unsupervised learning of
+       invariances", Neural Computation 14(4), 2002, pp. 715-770, section 2.
+    .. [2] P. Berkes and L. Wiskott, "Slow feature analysis yields a rich repertoire of complex
+       cell properties", Journal of Vision 5(6):9, 2005, pp. 579-602.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.datasets import make_slow_signal
+    >>> from skmoderndata.decomposition import SlowFeatureAnalysis
+    >>> X, slow = make_slow_signal(500)
+    >>> sfa = SlowFeatureAnalysis(n_components=1, degree=2).fit(X)
+    >>> y = sfa.transform(X)[:, 0]
+    >>> round(abs(float(np.corrcoef(y, slow)[0, 1])), 6)
+    1.0
+    >>> sfa.eta_values_.round(2)
+    array([1.])
+    """
+
+    _card = MethodCard(
+        family="slow features",
+        cite=("wiskott2002slow", "berkes2005slow"),
+        cost="1.25 n D^2 + 10 D^3, D expanded features",
+        checks=(
+            {},
+            {"degree": 2, "n_components": 2},
+            {"pre_pca": 0.99, "degree": 2, "n_components": 1},
+            {"lag": 2, "solver": "eigh", "chunk_size": 7},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.PCA",
+            problem="image_walk",
+            params={"degree": 2},
+            grid={"n_components": (4, 8, 16, 32), "pre_pca": (16, 24)},
+            baseline_grid={"n_components": (4, 8, 16, 32), "whiten": (False, True)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE, None],
+        "degree": [Interval(Integral, 1, 3, closed="both")],
+        "expansion": [HasMethods(["fit", "transform"]), callable, None],
+        "include_bias": ["boolean"],
+        "lag": [AT_LEAST_ONE],
+        "pre_pca": [POSITIVE, None],
+        "rank_tol": [Interval(Real, 0, 1, closed="left"), None],
+        "solver": [StrOptions({"auto", "eigh", "cholesky"})],
+        "chunk_size": [AT_LEAST_ONE, None],
+    }
+    __metadata_request__fit = {"sequence_ids": True, "sample_mask": True, "times": True}
+    __metadata_request__partial_fit = {
+        "sequence_ids": True,
+        "new_sequence": True,
+        "sample_mask": True,
+        "times": True,
+    }
+    __metadata_request__score = {"sequence_ids": True}
+
+    # computed from the moments when first asked for
+    _SOLUTION = (
+        "components_",
+        "mean_",
+        "delta_values_",
+        "eta_values_",
+        "eigenvalues_",
+        "rank_",
+    )
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        degree=1,
+        expansion=None,
+        include_bias=False,
+        lag=1,
+        pre_pca=None,
+        rank_tol=None,
+        solver="auto",
+        chunk_size=None,
+    ):
+        self.n_components = n_components
+        self.degree = degree
+        self.expansion = expansion
+        self.include_bias = include_bias
+        self.lag = lag
+        self.pre_pca = pre_pca
+        self.rank_tol = rank_tol
+        self.solver = solver
+        self.chunk_size = chunk_size
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, *, sequence_ids=None, sample_mask=None, times=None):
+        """Find the slowest functions of the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time. Rows with NaN are left out, with their steps.
+
+        y : Ignored
+            Not used, present by convention.
+
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row; a new one begins wherever the id changes, and no step leads
+            from one to the next. A sequence of one row counts for the moments of the rows only.
+            None for a single sequence.
+
+        sample_mask : array-like of bool of shape (n_samples,), default=None
+            False for rows to leave out, with their steps.
+
+        times : array-like of shape (n_samples,), default=None
+            Time of each row, increasing within each sequence, for rows that are not equally
+            spaced. Steps are then divided by their duration and weighted with it.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        X = self._check(X, reset=True, ensure_min_samples=2)
+        self._forget()
+        rows = self._check_rows(X, sequence_ids, sample_mask, times)
+        self._start(X, rows.valid)
+        n_chunks = -(-len(X) // self._chunk_rows())
+        with FitProgress(self, X, y, max_passes=n_chunks, task_name="chunk") as progress:
+            self._update(self._moments, X, rows, progress=progress)
+            self._solve(X, rows)
+        return self
+
+    def _knows_input_of_expansion(self):
+        if self.pre_pca is None:
+            return True
+        raise AttributeError(
+            f"partial_fit needs pre_pca=None (it is {self.pre_pca!r}): the projection must be "
+            "known before the expansion. Put a fitted PCA before this estimator instead."
+        )
+
+    @available_if(_knows_input_of_expansion)
+    @fit_context(prefer_skip_nested_validation=False)
+    def partial_fit(
+        self,
+        X,
+        y=None,
+        *,
+        sequence_ids=None,
+        new_sequence=False,
+        sample_mask=None,
+        times=None,
+    ):
+        """Add rows that follow those seen so far.
+
+        The result is that of `fit` on all rows, however they were cut into calls. The
+        decomposition is done when a result is first asked for. A transformer given as
+        `expansion` is fitted to the first rows only. An error or interrupt leaves the estimator
+        as it was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time; one row is enough.
+
+        y : Ignored
+            Not used, present by convention.
+
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row. The first row continues the last sequence if its id is that of
+            the row seen last. Without ids all rows continue one sequence.
+
+        new_sequence : bool, default=False
+            The first row begins a new sequence in any case.
+
+        sample_mask : array-like of bool of shape (n_samples,), default=None
+            False for rows to leave out, with their steps.
+
+        times : array-like of shape (n_samples,), default=None
+            Time of each row, in every call or in none.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        first = "_moments" not in vars(self)
+        X = self._check(X, reset=first)
+        rows = self._check_rows(
+            X, sequence_ids, sample_mask, times, bool(new_sequence), vars(self).get("_moments")
+        )
+        if first:
+            self._start(X, rows.valid)
+        moments = self._moments.copy()
+        self._update(moments, X, rows)
+        for name in self._SOLUTION:
+            vars(self).pop(name, None)
+        return self
+
+    def transform(self, X):
+        """Compute the slow features of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in any order: the features of a row depend on that row alone.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples, n_components)
+            Slow features, slowest first. Rows of X with NaN give NaN.
+        """
+        check_is_fitted(self)
+        return self._project(self._check(X, reset=False))
+
+    def score(self, X, y=None, *, sequence_ids=None):
+        """Minus the mean slowness of the outputs on X.
+
+        The slowness of an output is its mean squared step divided by its mean square (about the
+        mean of the training data): between 0 and 4, and equal to `delta_values_` on the training
+        data. Fewer components always score at least as well on the training data; to choose
+        their number, use the score of what follows in a pipeline.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time.
+
+        y : Ignored
+            Not used, present by convention.
+
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row. None for a single sequence.
+
+        Returns
+        -------
+        score : float
+            At most 0; higher is slower.
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        rows = self._check_rows(X, sequence_ids)
+        Y = self._project(X).astype(np.float64, copy=False)
+        runs = np.zeros(len(X), dtype=np.int64)
+        if rows.ids is not None:
+            runs[1:] = np.cumsum(rows.ids[1:] != rows.ids[:-1])
+        lag = self.lag
+        step = np.zeros(0, dtype=bool)
+        if len(X) > lag:
+            step = (runs[lag:] == runs[:-lag]) & rows.valid[lag:] & rows.valid[:-lag]
+        if not step.any():
+            raise ValueError(
+                f"score needs at least one step of {lag} row(s) within a sequence; X has "
+                f"{len(X)} row(s) and no such step."
+            )
+        power = (Y[rows.valid] ** 2).mean(axis=0)
+        slowness = ((Y[lag:] - Y[:-lag])[step] ** 2).mean(axis=0)
+        slowness = np.divide(slowness, power, out=np.zeros_like(power), where=power > 0)
+        return -float(slowness.mean())
+
+    def quadratic_form(self, component=0):
+        """Write a component of degree 1 or 2 as a quadratic form of the input.
+
+        Parameters
+        ----------
+        component : int, default=0
+            Index of the component.
+
+        Returns
+        -------
+        form : QuadraticForm
+            Named tuple `(H, f, c)` of arrays of shape (n_features, n_features), (n_features,)
+            and a float with ``y = x H x / 2 + f x + c``.
+        """
+        check_is_fitted(self)
+        if self.expansion is not None or self.degree > 2:
+            raise ValueError(
+                "quadratic_form needs degree=1 or 2 and expansion=None; got "
+                f"degree={self.degree}, expansion={self.expansion!r}."
+            )
+        w = self.components_[component]
+        c = -float(self.mean_ @ w)
+        w = w[int(self.include_bias) :]
+        p = self._expansion.n_inputs
+        f, H = w[:p].copy(), np.zeros((p, p))
+        if self.degree == 2:
+            upper = np.triu_indices(p)
+            H[upper] = w[p:]
+            H += H.T  # doubles the diagonal: the second derivative of w x^2
+        if self.input_components_ is not None:
+            P, shift = self.input_components_, self.input_mean_
+            H, f = P.T @ H @ P, f @ P
+            c += float(shift @ H @ shift / 2 - f @ shift)
+            f = f - H @ shift
+        return QuadraticForm(H, f, c)
+
+    @property
+    def expansion_names_(self):
+        """Names of the expanded features."""
+        if "_moments" not in vars(self):
+            raise AttributeError("expansion_names_ is not known before fit")
+        names = self._input_names()
+        if self.input_components_ is not None:
+            names = [f"pca{i}" for i in range(len(self.input_components_))]
+        return np.array(self._expansion.names(names), dtype=object)
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __getattr__(self, name):
+        if name in type(self)._SOLUTION and "_moments" in vars(self):
+            self._solve()
+            return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self):
+        return "_moments" in vars(self)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # ---- input ---------------------------------------------------------------------------
+
+    def _check(self, X, *, reset, ensure_min_samples=1):
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=ensure_min_samples,
+            reset=reset,
+        )
+
+    def _check_rows(
+        self, X, sequence_ids=None, sample_mask=None, times=None, new_sequence=False, after=None
+    ):
+        """Check what belongs to the rows; `after` holds the moments that they continue."""
+        valid = ~np.isnan(X).any(axis=1)
+        if sequence_ids is not None:
+            sequence_ids = column_or_1d(sequence_ids)
+            check_consistent_length(X, sequence_ids)
+            if (sequence_ids != sequence_ids).any():
+                raise ValueError("sequence_ids contains NaN: give every row an id.")
+        if sample_mask is not None:
+            sample_mask = column_or_1d(sample_mask)
+            check_consistent_length(X, sample_mask)
+            if sample_mask.dtype != bool:
+                raise ValueError(
+                    f"sample_mask must be Boolean, got an array of {sample_mask.dtype}."
+                )
+            valid &= sample_mask
+        if times is not None:
+            times = column_or_1d(times).astype(np.float64)
+            check_consistent_length(X, times)
+            previous = np.concatenate([[-np.inf], times[:-1]])
+            if sequence_ids is not None:
+                previous[1:][sequence_ids[1:] != sequence_ids[:-1]] = -np.inf
+            if after is not None and not new_sequence and after.continues(sequence_ids):
+                previous[0] = -np.inf if after.last_time is None else after.last_time
+            if not (np.isfinite(times) & (times > previous)).all():
+                raise ValueError(
+                    "times must be finite and increase from row to row within a sequence: sort "
+                    "the rows of each sequence, and give its rows one id in sequence_ids."
+                )
+        if after is not None and (times is None) != (after.last_time is None):
+            raise ValueError("times must be given in every call of partial_fit, or in none.")
+        return _RowFacts(sequence_ids, valid, times, new_sequence)
+
+    def _input_names(self):
+        names = vars(self).get("feature_names_in_")
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+
+    # ---- moments -------------------------------------------------------------------------
+
+    def _forget(self):
+        for name in ("_moments", *self._SOLUTION):
+            vars(self).pop(name, None)
+
+    def _start(self, X, valid):
+        """Choose the expansion and open empty moments."""
+        if self.expansion is not None and self.degree != 1:
+            raise ValueError(
+                f"degree={self.degree} and expansion={self.expansion!r} were both given: "
+                "leave one of them at its default."
+            )
+        if not valid.any():
+            raise ValueError(
+                f"{type(self).__name__} found no usable row: every row contains NaN or is masked."
+            )
+        n_inputs = X.shape[1]
+        self.input_mean_ = self.input_components_ = self._exponents = None
+        if self.pre_pca is not None:
+            self.input_mean_, self.input_components_ = self._whiten_input(X, valid)
+            n_inputs = len(self.input_components_)
+        if self.expansion is None:
+            self.expansion_ = None
+            self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
+            if self.pre_pca is None:
+                self._exponents = _extreme_exponents(X[valid], self.degree)
+        else:
+            sample = self._prepare(X[valid])
+            self.expansion_ = self.expansion
+            if hasattr(self.expansion, "transform"):
+                self.expansion_ = clone(self.expansion).fit(sample)
+            self._expansion = _UserExpansion(self.expansion_, sample[:1], self.include_bias)
+        self._moments = SlowMoments(self._expansion, self.lag)
+        self._input_eps = 0.0
+
+    def _whiten_input(self, X, valid):
+        """Principal components of the input, scaled to unit variance."""
+        number = isinstance(self.pre_pca, Integral)
+        if self.pre_pca > X.shape[1] or not (number or self.pre_pca < 1):
+            raise ValueError(
+                f"pre_pca={self.pre_pca!r} must be a number of components, at most the "
+                f"{X.shape[1]} features of X, or a fraction of the variance between 0 and 1."
+            )
+        moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
+        moments.update(X, valid=valid)
+        variance, V = linalg.eigh(moments.covariance(), check_finite=False)
+        variance, V = variance[::-1], V[:, ::-1]
+        floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
+        rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
+        if rank == 0:
+            raise ValueError(_CONSTANT.format(type(self).__name__, ""))
+        keep = min(self.pre_pca, rank) if number else rank
+        if not number:
+            explained = np.cumsum(variance[:rank]) / variance[:rank].sum()
+            keep = min(int(np.searchsorted(explained, self.pre_pca)) + 1, rank)
+        return moments.mean, fix_signs((V[:, :keep] / np.sqrt(variance[:keep])).T)
+
+    def _chunk_rows(self):
+        return self.chunk_size or default_chunk_rows(self._expansion.n_outputs)
+
+    def _prepare(self, X):
+        """From rows of X to arguments of the expansion."""
+        if self.input_components_ is not None:
+            return (X - self.input_mean_) @ self.input_components_.T
+        if self._exponents is not None:
+            return np.ldexp(X.astype(np.float64, copy=False), -self._exponents)
+        return X
+
+    def _accumulate(self, moments, X, rows, progress=None):
+        moments.update(
+            X,
+            sequence_ids=rows.ids,
+            new_sequence=rows.new_sequence,
+            valid=rows.valid,
+            times=rows.times,
+            chunk_rows=self._chunk_rows(),
+            progress=progress,
+            prepare=self._prepare,
+        )
+
+    def _update(self, moments, X, rows, progress=None):
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._accumulate(moments, X, rows, progress)
+        if not moments.is_finite():
+            raise ValueError(
+                f"{type(self).__name__}: squares of the expanded features exceed the range of "
+                "float64. Rescale X, for example with StandardScaler."
+            )
+        self._moments = moments
+        self._input_eps = max(self._input_eps, float(np.finfo(X.dtype).eps))
+        self.n_samples_seen_ = moments.n_samples
+        self.n_steps_ = moments.n_steps
+        self.n_sequences_ = moments.n_sequences
+
+    def _solve(self, X=None, rows=None):
+        """Decompose the moments; the only place that sets the solution.
+
+        With the rows at hand, a second pass over them removes rounding errors where they show.
+        """
+        moments = self._moments
+        who = type(self).__name__
+        if moments.n_steps == 0:
+            raise ValueError(
+                f"{who} has seen {moments.n_samples} usable row(s) and no step of lag={self.lag} "
+                "within a sequence: it needs at least one. Give more rows in a row, or check "
+                "sequence_ids and NaN."
+            )
+        # variance at the level of rounding: of the input itself, and of our sums
+        rounding = max(32 * np.finfo(np.float64).eps, 2 * self._input_eps)
+        try:
+            found = slow_directions(
+                moments.covariance(),
+                moments.step_moment(),
+                n_components=self.n_components,
+                rank_tol=self.rank_tol,
+                solver=self.solver,
+                floor=(rounding * moments.mean) ** 2,
+                overwrite=True,
+            )
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"{who}(solver='cholesky'): the expanded features depend linearly on each other. "
+                "Use solver='auto' or 'eigh'."
+            ) from None
+        if found.rank == 0:
+            raise ValueError(_CONSTANT.format(who, " expanded"))
+        if self.n_components is not None and self.n_components > found.rank:
+            warnings.warn(
+                f"n_components={self.n_components} exceeds the rank {found.rank} of the expanded "
+                f"data: {who} returns {found.rank} components.",
+                stacklevel=2,
+            )
+        mean, components, delta = moments.mean, found.components, found.delta_values
+        rounding = np.finfo(np.float64).eps * found.amplification
+        if X is not None and rounding > 1e-9 * min(0.1, delta[0]):
+            outputs = _Outputs(self._expansion, mean, components)
+            measured = SlowMoments(outputs, self.lag)
+            self._accumulate(measured, X, rows)
+            rotation, delta = polish_directions(measured.covariance(), measured.step_moment())
+            components = fix_signs(rotation @ components)
+        if self._exponents is not None:
+            shift = self._expansion.powers() @ self._exponents
+            mean, components = np.ldexp(mean, shift), fix_signs(np.ldexp(components, -shift))
+        period = moments.n_samples / (moments.n_sequences * self.lag)
+        if moments.last_time is not None:
+            period = moments.step_weight / (moments.n_sequences * self.lag)
+        self.components_, self.mean_ = components, mean
+        self.delta_values_ = delta
+        self.eigenvalues_ = np.concatenate([delta, found.eigenvalues[len(delta) :]])
+        self.eta_values_ = period / (2 * np.pi) * np.sqrt(delta)
+        self.rank_ = found.rank
+
+    def _project(self, X):
+        components, mean = self.components_, self.mean_
+        if self._exponents is not None:
+            shift = self._expansion.powers() @ self._exponents
+            components, mean = np.ldexp(components, shift), np.ldexp(mean, -shift)
+        out = np.full((len(X), len(components)), np.nan, dtype=X.dtype)
+        usable = ~np.isnan(X).any(axis=1)
+        index = slice(None) if usable.all() else np.flatnonzero(usable)
+        rows = X[index]
+        result = out if len(rows) == len(X) else np.empty((len(rows), out.shape[1]), out.dtype)
+        chunk = min(self._chunk_rows(), max(len(rows), 1))
+        outputs = _Outputs(self._expansion, mean, components)
+        for start in range(0, len(rows), chunk):
+            part = slice(start, start + chunk)
+            Z = np.asarray(self._prepare(rows[part]), dtype=np.float64)
+            result[part] = outputs(np.ascontiguousarray(Z.T)).T
+        if result is not out:
+            out[index] = result
+        return out
+
+
+class QuadraticForm(NamedTuple):
+    """The function ``x H x / 2 + f x + c`` of a row x."""
+
+    H: np.ndarray
+    f: np.ndarray
+    c: float
+
+
+_CONSTANT = "{}: every{} feature is constant, so no output has unit variance. Check X."
+
+
+class _RowFacts(NamedTuple):
+    """What is known of the rows besides their values."""
+
+    ids: np.ndarray | None
+    valid: np.ndarray
+    times: np.ndarray | None
+    new_sequence: bool
+
+
+class _Outputs:
+    """The outputs as an expansion, so that their own moments can be measured."""
+
+    def __init__(self, expansion, mean, components):
+        self.expansion, self.mean, self.components = expansion, mean, components
+        self.n_inputs, self.n_outputs = expansion.n_inputs, len(components)
+
+    def into(self, columns, out):
+        out[...] = self(columns)
+
+    def __call__(self, columns):
+        expanded = np.empty((len(self.mean), columns.shape[1]))
+        self.expansion.into(columns, expanded)
+        expanded -= self.mean[:, None]
+        return self.components @ expanded
+
+
+class _UserExpansion:
+    """Any transformer or function of rows, in the form in which the moments call it."""
+
+    def __init__(self, expansion, sample, include_bias):
+        self.expansion, self.bias = expansion, int(include_bias)
+        self.n_inputs = sample.shape[1]
+        self.n_outputs = self._expand(sample).shape[1] + self.bias
+
+    def into(self, columns, out):
+        expanded = self._expand(np.ascontiguousarray(columns.T))
+        if expanded.shape[1] + self.bias != self.n_outputs:
+            raise ValueError(
+                f"expansion returned {expanded.shape[1]} columns after {self.n_outputs} before."
+            )
+        out[: self.bias] = 1
+        out[self.bias :] = expanded.T
+
+    def names(self, input_names):
+        if hasattr(self.expansion, "get_feature_names_out"):
+            names = list(self.expansion.get_feature_names_out(input_names))
+        else:
+            names = [f"expansion{i}" for i in range(self.n_outputs - self.bias)]
+        return ["1"] * self.bias + names
+
+    def _expand(self, rows):
+        if hasattr(self.expansion, "transform"):
+            expanded = self.expansion.transform(rows)
+        else:
+            expanded = self.expansion(rows)
+        if sparse.issparse(expanded):
+            expanded = expanded.toarray()
+        expanded = np.asarray(expanded, dtype=np.float64)
+        if expanded.ndim != 2 or len(expanded) != len(rows):
+            raise ValueError(
+                f"expansion must map {len(rows)} rows to an array of as many rows, but returned "
+                f"shape {expanded.shape}."
+            )
+        if not np.isfinite(expanded).all():
+            raise ValueError("expansion returned NaN or infinity for finite rows.")
+        return expanded
+
+
+def _extreme_exponents(X, degree):
+    """Powers of two that bring columns of extreme size near 1; None if there is no need.
+
+    Scaling by powers of two is exact, so the result does not depend on the choice.
+    """
+    exponents = np.frexp(np.abs(X).max(axis=0))[1]
+    exponents = np.where(np.abs(exponents) * degree > 200, exponents, 0)
+    if not exponents.any():
+        return None
+    if (np.abs(exponents) * degree > 1000).any():
+        raise ValueError(
+            f"X, of size up to {np.abs(X).max():.3g}, leaves the range of float64 in monomials of "
+            f"degree={degree}. Rescale X, for example with StandardScaler."
+        )
+    return exponents

@@ -1,0 +1,470 @@
+"""Windows of delayed rows, with the choice of the delay."""
+
+import warnings
+
+import numpy as np
+from scipy import fft
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._registry import MethodCard
+
+_BLOCK_BYTES = 2**26  # working memory of the Fourier transforms
+_THRESHOLD = {"1/e": np.exp(-1.0), "zero": 0.0}
+
+
+class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
+    r"""Windows ``[x(t), x(t - lag), ..., x(t - (n_lags - 1) lag)]`` of the rows of a time series.
+
+    Rows are time. By the theorem of Takens [2]_, windows of :math:`2 d + 1` delayed values
+    describe the state of a system that moves on a manifold of dimension :math:`d`; a delay at
+    which the entries of a window are no longer correlated unfolds the picture [1]_. The delay is
+    given, or chosen from the mean autocorrelation of the features,
+
+    .. math::
+        r(k) = \frac{1}{p} \sum_{j=1}^{p} \frac
+            {\frac{1}{N_k} \sum_t (x_j(t) - m_j) (x_j(t - k) - m_j)}
+            {\frac{1}{N_0} \sum_t (x_j(t) - m_j)^2},
+
+    where the sums run over the :math:`N_k` pairs of rows that lie in one sequence.
+
+    Parameters
+    ----------
+    n_lags : int, default=3
+        Number of delayed copies in a window, the row itself included.
+
+    lag : int or "auto", default=1
+        Number of rows between neighbouring entries of a window; "auto" chooses it in `fit` by
+        `lag_rule`.
+
+    lag_rule : {"1/e", "zero", "mutual_information"}, default="1/e"
+        How ``lag="auto"`` chooses: the first lag at which the mean autocorrelation is at most
+        1/e, or at most zero, or the first local minimum of the mean mutual information of a row
+        and its delayed copy (histogram estimate with bins of equal frequency), which sees
+        dependence that is not linear.
+
+    max_lag : int, default=None
+        Largest lag that ``lag="auto"`` considers. None takes the length of the longest sequence
+        divided by `n_lags`. It is lowered, if need be, until the longest sequence holds one
+        complete window.
+
+    padding : {"edge", "nan"}, default="edge"
+        What stands for rows before the start of a sequence: its first row, or NaN, by which
+        estimators that skip rows with NaN recognise incomplete windows.
+
+    Attributes
+    ----------
+    lag_ : int
+        The delay in use.
+
+    lag_curve_ : ndarray of shape (n_lags_examined,) or None
+        Mean autocorrelation or mutual information at lags 0, 1, ... as far as it was computed;
+        None when `lag` was given.
+
+    n_features_in_ : int
+        Number of features of one row.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `X` has names.
+
+    See Also
+    --------
+    skmoderndata.decomposition.SlowFeatureAnalysis : Slowest functions of the windows.
+    sklearn.model_selection.TimeSeriesSplit : Folds that keep the order of rows.
+    numpy.lib.stride_tricks.sliding_window_view : Windows at lag 1, without the incomplete ones.
+
+    Notes
+    -----
+    Windows look back, so a row never depends on later ones. The window written in [1]_ with
+    forward delays, ``[x(t), x(t + lag), ...]``, is the row ``t + (n_lags - 1) lag`` here, with its
+    entries in reverse order. There is one output row for each input row; rows whose window
+    begins before its sequence are padded, and `complete_rows` tells them.
+
+    A sequence is a run of neighbouring rows with the same entry of `sequence_ids`. `transform`
+    knows the rows that it is given and no earlier ones: the first rows of a test set are padded.
+
+    NaN is allowed and copied; pairs with NaN are left out when the lag is chosen. Features that
+    are constant do not count in the mean. If no lag up to `max_lag` fulfils the rule, the one
+    with the smallest value is taken, with a warning.
+
+    The time for a given lag is that of copying; the autocorrelation takes
+    ``n_samples * n_features * log(n_samples)`` through Fourier transforms, the mutual information
+    ``n_samples * n_features`` for each lag up to the answer.
+
+    References
+    ----------
+    .. [1] G. Simon, J. A. Lee and M. Verleysen, "Unfolding preprocessing for meaningful time
+       series clustering", Neural Networks 19(6-7), 2006, pp. 877-888.
+    .. [2] F. Takens, "Detecting strange attractors in turbulence", Lecture Notes in Mathematics
+       898, Springer, 1981, pp. 366-381.
+    .. [3] A. M. Fraser and H. L. Swinney, "Independent coordinates for strange attractors from
+       mutual information", Physical Review A 33(2), 1986, pp. 1134-1140.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.preprocessing import TimeDelayEmbedding
+    >>> X = np.arange(1.0, 8.0)[:, None]
+    >>> embedding = TimeDelayEmbedding(n_lags=3, lag=2).fit(X)
+    >>> embedding.get_feature_names_out()
+    array(['x0_lag0', 'x0_lag2', 'x0_lag4'], dtype=object)
+    >>> embedding.transform(X)[embedding.complete_rows(X)]
+    array([[5., 3., 1.],
+           [6., 4., 2.],
+           [7., 5., 3.]])
+    """
+
+    _card = MethodCard(
+        family="time series",
+        cite=("simon2006unfolding", "takens1981detecting", "fraser1986independent"),
+        cost="n p n_lags; lag='auto': n p log n",
+        checks=(
+            {},
+            {"lag": "auto", "n_lags": 2},
+        ),
+        known_failures={
+            "check_methods_sample_order_invariance": "rows are time: a window holds earlier rows",
+            "check_methods_subset_invariance": "rows are time: a window holds earlier rows",
+        },
+    )
+    _parameter_constraints = {
+        "n_lags": [AT_LEAST_ONE],
+        "lag": [AT_LEAST_ONE, StrOptions({"auto"})],
+        "lag_rule": [StrOptions({"1/e", "zero", "mutual_information"})],
+        "max_lag": [AT_LEAST_ONE, None],
+        "padding": [StrOptions({"edge", "nan"})],
+    }
+    __metadata_request__fit = {"sequence_ids": True}
+    __metadata_request__transform = {"sequence_ids": True}
+    __metadata_request__inverse_transform = {"sequence_ids": True}
+    # sample_weight is not used, but Pipeline.score always routes it: it must be a known name
+    __metadata_request__score = {"sequence_ids": True, "sample_weight": None}
+
+    def __init__(self, n_lags=3, *, lag=1, lag_rule="1/e", max_lag=None, padding="edge"):
+        self.n_lags = n_lags
+        self.lag = lag
+        self.lag_rule = lag_rule
+        self.max_lag = max_lag
+        self.padding = padding
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, *, sequence_ids=None):
+        """Choose the lag.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time.
+        y : None
+            Ignored.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row; windows do not cross from one to the next.
+
+        Returns
+        -------
+        self : TimeDelayEmbedding
+            The fitted transformer.
+        """
+        X, start = self._check(X, sequence_ids, reset=True)
+        longest = np.bincount(start).max()
+        room = (longest - 1) // max(self.n_lags - 1, 1)  # longest lag with a complete window
+        needed = 1 if self.lag == "auto" else self.lag
+        if self.n_lags > 1 and room < needed:
+            raise ValueError(
+                f"A window of n_lags={self.n_lags} rows at lag={self.lag} covers "
+                f"{(self.n_lags - 1) * needed + 1} rows, but the longest sequence has "
+                f"{longest} (n_samples={len(X)}): lower n_lags or lag, or give longer sequences."
+            )
+        if self.lag == "auto":
+            limit = max(longest // self.n_lags, 1) if self.max_lag is None else self.max_lag
+            self.lag_, self.lag_curve_ = self._choose_lag(X, start, max(min(limit, room), 1))
+        else:
+            self.lag_, self.lag_curve_ = int(self.lag), None
+        return self
+
+    def _choose_lag(self, X, start, max_lag):
+        if self.lag_rule == "mutual_information":
+            lag, curve = _first_minimum_of_information(X, start, max_lag)
+        else:
+            curve = _autocorrelation(X, start, max_lag)
+            below = np.flatnonzero(curve[1:] <= _THRESHOLD[self.lag_rule])
+            lag = int(below[0]) + 1 if below.size else None
+        if lag is None:
+            lag = int(np.argmin(curve[1:])) + 1 if len(curve) > 1 else 1
+            warnings.warn(
+                f"TimeDelayEmbedding(lag='auto', lag_rule={self.lag_rule!r}): no lag up to "
+                f"{max_lag} fulfils the rule; lag {lag} has the smallest value. Raise max_lag, "
+                "give a longer series, or set lag.",
+                stacklevel=4,
+            )
+        return lag, curve
+
+    def fit_transform(self, X, y=None, *, sequence_ids=None):
+        """Choose the lag and return the windows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time.
+        y : None
+            Ignored.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row.
+
+        Returns
+        -------
+        X_embedded : ndarray of shape (n_samples, n_lags * n_features)
+            The windows.
+        """
+        fitted = self.fit(X, y, sequence_ids=sequence_ids)
+        return fitted.transform(X, sequence_ids=sequence_ids)
+
+    def transform(self, X, *, sequence_ids=None):
+        """Return the window of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row; None takes all rows as one sequence.
+
+        Returns
+        -------
+        X_embedded : ndarray of shape (n_samples, n_lags * n_features)
+            First all features of the row, then all features one lag earlier, and so on.
+        """
+        check_is_fitted(self)
+        X, start = self._check(X, sequence_ids, reset=False)
+        n, p = X.shape
+        row = np.arange(n)
+        out = np.empty((n, self.n_lags, p), dtype=X.dtype)
+        for j in range(self.n_lags):
+            earlier = row - self._shift(j, n)
+            np.take(X, np.maximum(earlier, start), axis=0, out=out[:, j])
+            if self.padding == "nan":
+                out[earlier < start, j] = np.nan
+        return out.reshape(n, self.n_lags * p)
+
+    def inverse_transform(self, X, *, sequence_ids=None):
+        """Return the series whose windows are nearest to the given ones.
+
+        Each value is the mean of its copies in all windows of its sequence, which is the least
+        squares answer; padded entries do not count. After a projection of the windows (as in
+        singular spectrum analysis) this gives the smoothed series.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_lags * n_features)
+            Windows, one per row, in the order of time.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row; None takes all rows as one sequence.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            The series.
+        """
+        check_is_fitted(self)
+        Z = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        if Z.shape[1] != self.n_lags * self.n_features_in_:
+            raise ValueError(
+                f"TimeDelayEmbedding.inverse_transform needs X with n_lags * n_features = "
+                f"{self.n_lags * self.n_features_in_} columns, got {Z.shape[1]}."
+            )
+        n = len(Z)
+        start = _sequence_starts(sequence_ids, Z)
+        Z = Z.reshape(n, self.n_lags, self.n_features_in_)
+        total, copies = Z[:, 0].copy(), np.ones(n, dtype=Z.dtype)
+        for j in range(1, self.n_lags):
+            shift = self._shift(j, n)
+            inside = np.flatnonzero(np.arange(n) - shift >= start)
+            total[inside - shift] += Z[inside, j]
+            copies[inside - shift] += 1
+        return total / copies[:, None]
+
+    def complete_rows(self, X, *, sequence_ids=None):
+        """Tell which windows lie wholly inside their sequence.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time; only their number is used.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row; None takes all rows as one sequence.
+
+        Returns
+        -------
+        mask : ndarray of bool of shape (n_samples,)
+            False where `transform` pads.
+        """
+        check_is_fitted(self)
+        start = _sequence_starts(sequence_ids, X)
+        return np.arange(len(start)) - self._shift(self.n_lags - 1, len(start)) >= start
+
+    def score(self, X, y=None, *, sequence_ids=None):
+        """Minus the magnitude of the mean autocorrelation at `lag_`.
+
+        Zero is best: neighbouring entries of the window say different things. It compares lags
+        and says nothing about `n_lags` or about the use of the windows to a later estimator; in
+        a pipeline let that estimator's score choose. A series without pairs of rows at this lag,
+        or of constants, scores -1; ``n_lags=1`` scores 0.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time.
+        y : None
+            Ignored.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row; None takes all rows as one sequence.
+
+        Returns
+        -------
+        score : float
+            Minus the absolute value of the mean autocorrelation.
+        """
+        check_is_fitted(self)
+        X, start = self._check(X, sequence_ids, reset=False)
+        if self.n_lags == 1:
+            return 0.0
+        if self.lag_ >= len(X):
+            return -1.0
+        return -float(abs(_autocorrelation(X, start, self.lag_)[self.lag_]))
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the output columns: ``<feature>_lag<number of rows back>``.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the input features; None takes `feature_names_in_`, or x0, x1, ...
+
+        Returns
+        -------
+        feature_names_out : ndarray of str objects
+            Names of the output columns.
+        """
+        check_is_fitted(self)
+        names = super().get_feature_names_out(input_features)
+        return np.array(
+            [f"{name}_lag{j * self.lag_}" for j in range(self.n_lags) for name in names],
+            dtype=object,
+        )
+
+    def _check(self, X, sequence_ids, *, reset):
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
+        )
+        return X, _sequence_starts(sequence_ids, X)
+
+    def _shift(self, j, n):
+        return min(j * self.lag_, n)  # in Python integers: j * lag may exceed 64 bits
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _sequence_starts(sequence_ids, X):
+    """Index of the first row of the sequence of each row."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    row = np.arange(n)
+    if sequence_ids is None:
+        return np.zeros(n, dtype=row.dtype)
+    ids = column_or_1d(sequence_ids)
+    if len(ids) != n:
+        raise ValueError(f"sequence_ids needs one entry per row: got {len(ids)} for {n} rows.")
+    if np.any(ids != ids):
+        raise ValueError("sequence_ids contains NaN: give every row the id of its sequence.")
+    begins = np.concatenate([[True], ids[1:] != ids[:-1]])
+    return np.maximum.accumulate(np.where(begins, row, 0))
+
+
+def _standardize(X):
+    """Features that vary, in float64, centred and scaled to largest magnitude one; NaN stays."""
+    finite = ~np.isnan(X)
+    low = np.min(X, axis=0, initial=np.inf, where=finite)
+    high = np.max(X, axis=0, initial=-np.inf, where=finite)
+    X = X[:, low < high].astype(np.float64)
+    X /= np.nanmax(np.abs(X), axis=0, initial=0.0)  # squares must neither under- nor overflow
+    X -= np.nanmean(X, axis=0) if X.size else 0.0
+    X /= np.nanmax(np.abs(X), axis=0, initial=0.0)
+    return X
+
+
+def _autocorrelation(X, start, max_lag):
+    """Mean over the features of the autocorrelation at lags 0..max_lag; 1 where undefined."""
+    X = _standardize(X)
+    n, p = X.shape
+    first = np.flatnonzero(start == np.arange(n))
+    length = np.diff(np.append(first, n))
+    size = 1 << np.ceil(np.log2(length)).astype(int)  # sequences of similar length go together
+    total, count = np.zeros((max_lag + 1, p)), np.zeros((max_lag + 1, p))
+    has_nan = bool(np.isnan(X).any())
+    for width in np.unique(size):
+        here = size == width
+        offset = np.arange(width)
+        inside = offset < length[here, None]
+        row = np.where(inside, first[here, None] + offset, 0)
+        lags = min(int(width), max_lag + 1)
+        n_fft = fft.next_fast_len(int(width) + lags, real=True)
+        block = max(int(_BLOCK_BYTES // (32 * len(row) * n_fft)), 1)
+        for j in range(0, p, block):
+            columns = slice(j, min(j + block, p))
+            values = X[row, columns] * inside[:, :, None]  # (sequences, width, features)
+            known = ~np.isnan(values) & inside[:, :, None]
+            total[:lags, columns] += _lagged_products(np.where(known, values, 0), n_fft)[:lags]
+            if has_nan:
+                count[:lags, columns] += _lagged_products(known.astype(float), n_fft)[:lags]
+    if has_nan:
+        count = np.round(count)
+    else:
+        count += np.maximum(length - np.arange(max_lag + 1)[:, None], 0).sum(axis=1)[:, None]
+    r = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+    r /= r[0]
+    defined = ~np.isnan(r)
+    n_defined = defined.sum(axis=1)
+    mean = np.where(defined, r, 0).sum(axis=1) / np.maximum(n_defined, 1)
+    return np.where(n_defined > 0, mean, 1.0)
+
+
+def _lagged_products(values, n_fft):
+    """Sum over sequences and rows of ``v(t) v(t - k)``: Wiener and Khinchin, zero padded."""
+    spectrum = fft.rfft(values, n_fft, axis=1)
+    power = np.sum(spectrum.real**2 + spectrum.imag**2, axis=0)
+    return fft.irfft(power, n_fft, axis=0)
+
+
+def _first_minimum_of_information(X, start, max_lag):
+    """First local minimum of the mutual information of rows `max_lag` apart or less."""
+    X = _standardize(X)
+    n, p = X.shape
+    n_bins = int(np.clip(np.sqrt(n / 5), 2, 32))  # about five pairs per cell if independent
+    bins = np.full((p, n), n_bins)  # the last bin is for NaN
+    for j in range(p):
+        known = np.flatnonzero(~np.isnan(X[:, j]))
+        edges = np.quantile(X[known, j], np.arange(1, n_bins) / n_bins)
+        bins[j, known] = np.searchsorted(edges, X[known, j], side="right")
+    curve = []
+    for lag in range(min(max_lag + 1, n - 1) + 1):  # one more, to see the curve rise again
+        crossing = np.flatnonzero(start[lag:] > np.arange(n - lag))
+        cells = bins[:, lag:] * (n_bins + 1) + bins[:, : n - lag]
+        cells[:, crossing] = (n_bins + 1) ** 2 - 1
+        curve.append(np.mean([_information(c, n_bins) for c in cells]) if p else 0.0)
+        if lag >= 2 and curve[-1] > curve[-2]:
+            return lag - 1, np.array(curve)
+    return None, np.array(curve[: max_lag + 1])
+
+
+def _information(cells, n_bins):
+    """Mutual information in nats from the cell of each pair; the last row and column are void."""
+    joint = np.bincount(cells, minlength=(n_bins + 1) ** 2).reshape(n_bins + 1, n_bins + 1)
+    joint = joint[:n_bins, :n_bins] / max(joint[:n_bins, :n_bins].sum(), 1)
+    independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    here = joint > 0
+    return np.sum(joint[here] * np.log(joint[here] / independent[here]))

@@ -1,0 +1,610 @@
+"""Evidence that NuclearNormImputer solves the problem it states."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skmoderndata._solvers import completion
+from skmoderndata.datasets import make_ratings
+from skmoderndata.impute import NuclearNormImputer
+from tests.oracles import nuclear_norm_imputer as oracle
+
+
+def convex(lam, **settings):
+    """The plain problem, without units or debiasing."""
+    settings = {"lam_scale": "absolute", "debias": False, "tol": 1e-9, "max_iter": 5000} | settings
+    return NuclearNormImputer(lam, center=False, scale=False, **settings)
+
+
+def low_rank(rng, n=30, p=20, rank=2, share=0.6, noise=0.0):
+    truth = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, p))
+    known = rng.random((n, p)) < share
+    return truth, known, np.where(known, truth + noise * rng.normal(size=(n, p)), np.nan)
+
+
+def fit_of(imputer):
+    return imputer.row_scores_ @ imputer.components_
+
+
+# oracle
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("lam", [0.5, 4.0])
+def test_soft_matches_conic_solver(seed, lam):
+    _, known, X = low_rank(np.random.default_rng(seed), 20, 14, noise=0.3)
+    L, value = oracle.cvxpy_soft(X, known, lam)
+    imputer = convex(lam).fit(X)
+    assert_allclose(imputer.objective_, value, rtol=1e-6)
+    # the conic solver itself is accurate to about 1e-5 in the matrix
+    assert_allclose(fit_of(imputer), L, atol=2e-4 * np.abs(L).max())
+
+
+@pytest.mark.oracle
+def test_exact_matches_conic_solver(seed):
+    # noise: the solution is not of low rank, so that only the nuclear norm selects it
+    _, known, X = low_rank(np.random.default_rng(seed), 16, 12, share=0.5, noise=0.3)
+    L, value = oracle.cvxpy_exact(X, known)
+    imputer = convex(0).fit(X)
+    assert_allclose(imputer.objective_, value, rtol=1e-5)  # accuracy of the conic solver
+    # a flat minimum: the matrix is determined less well than the norm
+    assert_allclose(fit_of(imputer), L, atol=2e-2 * np.abs(L).max())
+    assert_allclose(fit_of(imputer)[known], X[known], atol=1e-7 * np.abs(L).max())
+
+
+@pytest.mark.oracle
+def test_soft_matches_plain_soft_impute(seed):
+    _, known, X = low_rank(np.random.default_rng(seed), 40, 25, noise=0.5)
+    lam = 0.2 * np.linalg.norm(np.where(known, X, 0), 2)
+    L = oracle.soft_impute(X, known, lam)
+    imputer = convex(0.2, lam_scale="relative").fit(X)
+    assert_allclose(imputer.lam_, lam, rtol=1e-10)
+    # a relative gap of 1e-9 in the objective is about its root in the matrix
+    assert_allclose(fit_of(imputer), L, atol=1e-4 * np.abs(L).max())
+
+
+@pytest.mark.oracle
+def test_complete_table_is_soft_thresholding():
+    X = np.random.default_rng(0).normal(size=(30, 12))
+    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+    imputer = convex(3.0).fit(X)
+    assert_allclose(fit_of(imputer), (U * np.maximum(s - 3, 0)) @ Vt, atol=1e-12)
+    assert imputer.n_iter_ == 1
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("debias", [False, True])
+def test_new_rows_match_ridge_row_by_row(seed, debias):
+    rng = np.random.default_rng(seed)
+    _, _, X = low_rank(rng, 60, 15, rank=3, noise=0.3)
+    imputer = convex(0.1, lam_scale="relative", debias=debias, tol=1e-5).fit(X)
+    new = rng.normal(size=(40, 15))
+    known = rng.random(new.shape) < 0.5
+    known[:10] = known[0]  # rows that share a factorisation
+    known[10:12, 1:] = False  # fewer known cells than components
+    expected = oracle.fill_rows(new, known, imputer.components_, imputer.row_penalty_)
+    filled = imputer.transform(np.where(known, new, np.nan))
+    assert_allclose(filled, expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.oracle
+def test_new_rows_without_penalty_are_least_squares(seed):
+    rng = np.random.default_rng(seed)
+    _, _, X = low_rank(rng, 60, 12, rank=3, share=0.8)
+    imputer = convex(0).fit(X)
+    assert imputer.n_components_ == 3
+    new = rng.normal(size=(20, 12))
+    known = np.arange(12) < 8
+    V = imputer.components_.T
+    scores = np.linalg.lstsq(V[known], new[:, known].T, rcond=None)[0]
+    filled = imputer.transform(np.where(known, new, np.nan))
+    assert_allclose(filled[:, ~known], (V @ scores).T[:, ~known], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("lam", [0.0, 0.05, "auto"])
+def test_sparse_table_matches_dense(seed, lam):
+    _, known, X = low_rank(np.random.default_rng(seed), 90, 80, rank=3, share=0.4, noise=0.01)
+    rows, columns = np.nonzero(known)
+    S = sparse.coo_array((X[known], (rows, columns)), shape=X.shape)
+    settings = {"scale": False, "tol": 1e-8, "max_iter": 3000}
+    dense = NuclearNormImputer(lam, **settings).fit(X)
+    thin = NuclearNormImputer(lam, **settings).fit(S)
+    # the path of "auto" is followed to a coarse tolerance only
+    assert_allclose(thin.lam_, dense.lam_, rtol=0.2 if lam == "auto" else 1e-9)
+    # both within the tolerance on the objective, hence within about its root of one another
+    atol = (2e-2 if lam == "auto" else 2e-3) * np.abs(X[known]).max()
+    assert_allclose(thin.transform(S), dense.transform(X), atol=atol)
+
+
+@pytest.mark.oracle
+def test_compiled_loops_match_plain_python():
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(5, 3)), rng.normal(size=(7, 3))
+    rows, columns = rng.integers(5, size=20), rng.integers(7, size=20)
+    out = np.empty(20)
+    completion.entries_at(rows, columns, left, right, out)
+    assert_allclose(out, (left @ right.T)[rows, columns], rtol=1e-12)
+    S = sparse.random_array((5, 7), density=0.5, rng=rng).tocsr()
+    out = np.empty(S.nnz)
+    completion.entries_by_row(S.indptr, S.indices, left, right, out)
+    assert_allclose(out, (left @ right.T)[S.nonzero()], rtol=1e-12)
+
+
+# certificate
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.5])
+def test_optimality_conditions(seed, fraction):
+    _, known, X = low_rank(np.random.default_rng(seed), 50, 40, noise=0.5)
+    imputer = convex(fraction, lam_scale="relative", tol=1e-10).fit(X)
+    assert imputer.dual_gap_ <= 1e-10
+    R = np.where(known, X - fit_of(imputer), 0)
+    lam = imputer.lam_
+    U, s, Vt = np.linalg.svd(fit_of(imputer))
+    r = np.count_nonzero(s > 1e-6 * s[0])
+    assert_allclose(np.linalg.norm(R, 2), lam, rtol=1e-4)
+    # the gap is quadratic in the error of the subgradient
+    assert_allclose(U.T[:r] @ R @ Vt[:r].T, lam * np.eye(r), atol=1e-3 * lam)
+
+
+@pytest.mark.certificate
+def test_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
+    _, known, X = low_rank(np.random.default_rng(seed), 25, 20, noise=0.5, share=0.4)
+    lam = 0.02 * np.linalg.norm(np.where(known, X, 0), 2)
+    best = convex(lam, tol=1e-11).fit(X).objective_
+    for max_iter in (1, 3, 10, 30):
+        imputer = convex(lam, tol=0.0, max_iter=max_iter)
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            imputer.fit(X)
+        value = oracle.objective(X, known, fit_of(imputer), lam)
+        assert_allclose(imputer.objective_, value, rtol=1e-10)
+        # the oracle searches a grid of dual points, which is slightly worse than the best
+        assert_allclose(imputer.dual_gap_, oracle.gap(X, known, fit_of(imputer), lam), atol=1e-5)
+        assert (value - best) / value <= imputer.dual_gap_ + 1e-10
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_exact_dual_is_feasible_and_tight(seed, noise):
+    rng = np.random.default_rng(seed)
+    _, known, X = low_rank(rng, 60, 50, noise=noise, share=0.5)
+    table = completion.DenseTable(np.where(known, X, 0), known)
+    state = np.random.RandomState(0)
+    result = completion.exact_completion(
+        table,
+        threshold=completion.Thresholder(table.shape, state),
+        rng=state,
+        tol=1e-7,
+        max_iter=3000,
+    )
+    assert result.converged
+    Y = result.dual
+    assert_array_equal(Y[~known], 0)
+    nuclear = np.linalg.norm((result.factors.U * result.factors.s) @ result.factors.Vt, "nuc")
+    assert np.linalg.norm(Y, 2) <= 1 + 1e-6
+    assert_allclose((Y * table.data).sum(), nuclear, rtol=1e-6)
+
+
+@pytest.mark.certificate
+def test_objective_never_rises_with_more_passes(seed):
+    _, _, X = low_rank(np.random.default_rng(seed), 40, 30, noise=0.5, share=0.3)
+    values = []
+    for max_iter in range(1, 25):
+        imputer = convex(0.02, lam_scale="relative", tol=0.0, max_iter=max_iter)
+        with pytest.warns(ConvergenceWarning):
+            values.append(imputer.fit(X).objective_)
+    assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(values))
+
+
+# recovery
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize(("n", "p", "rank", "share"), [(100, 100, 3, 0.5), (120, 60, 2, 0.5)])
+def test_exact_recovery_of_low_rank_tables(seed, n, p, rank, share):
+    """Candes and Recht 2009: the minimum of the nuclear norm is the table itself."""
+    truth, _, X = low_rank(np.random.default_rng(seed), n, p, rank, share)
+    imputer = convex(0, tol=1e-6).fit(X)
+    assert imputer.n_components_ == rank
+    assert imputer.dual_gap_ <= 1e-5
+    assert_allclose(imputer.transform(X), truth, atol=1e-9 * np.abs(truth).max())
+
+
+@pytest.mark.recovery
+def test_default_nears_the_noise_on_ratings(seed):
+    X, users, items = make_ratings(300, 120, observed=0.4, noise=0.3, random_state=seed)
+    truth, hidden = users @ items.T, np.isnan(X)
+
+    def error(imputer):
+        return np.sqrt(np.mean((imputer.fit_transform(X) - truth)[hidden] ** 2))
+
+    mine = error(NuclearNormImputer())
+    assert mine < 0.3  # below the noise of a single rating
+    assert mine < 0.5 * error(SimpleImputer())
+    assert mine < 0.5 * error(KNNImputer())
+
+
+@pytest.mark.recovery
+def test_auto_lam_is_close_to_the_best(seed):
+    X, users, items = make_ratings(200, 80, observed=0.4, noise=0.5, random_state=seed)
+    truth, hidden = users @ items.T, np.isnan(X)
+
+    def error(lam):
+        filled = NuclearNormImputer(lam).fit_transform(X)
+        return np.sqrt(np.mean((filled - truth)[hidden] ** 2))
+
+    assert error("auto") <= 1.1 * min(error(lam) for lam in 0.7 ** np.arange(1, 14))
+
+
+@pytest.mark.recovery
+def test_rank_cap_finds_the_planted_table(seed):
+    truth, known, X = low_rank(np.random.default_rng(seed), 80, 50, rank=3, share=0.5, noise=0.01)
+    imputer = convex(0, n_components=3, tol=1e-6).fit(X)
+    assert imputer.n_components_ == 3
+    error = (imputer.transform(X) - truth)[~known]
+    # 3 (80 + 50 - 3) numbers from 2000 cells of noise 0.01
+    assert np.sqrt(np.mean(error**2)) < 0.01
+    assert imputer.dual_gap_ == np.inf
+
+
+# paper
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+def test_cai_candes_shen_table():
+    """Cai, Candes and Shen 2010, Table 1: n = 1000, rank 10, 12 % known; they print 1.64e-4."""
+    rng = np.random.default_rng(0)
+    n, rank = 1000, 10
+    A, B = rng.normal(size=(n, rank)), rng.normal(size=(n, rank))
+    cells = rng.choice(n * n, size=round(0.12 * n * n), replace=False)
+    rows, columns = np.divmod(cells, n)
+    values = np.einsum("ij,ij->i", A[rows], B[columns])
+    X = sparse.coo_array((values, (rows, columns)), shape=(n, n)).tocsr()
+    imputer = convex(0, tol=1e-5, max_iter=1000).fit(X)
+    truth = A @ B.T
+    error = np.linalg.norm(fit_of(imputer) - truth) / np.linalg.norm(truth)
+    assert imputer.n_components_ == rank
+    assert error <= 1.64e-4
+    assert error <= 1e-9  # with polishing
+
+
+@pytest.mark.paper
+def test_phase_transition_of_candes_and_recht(seed):
+    """Candes and Recht 2009, Figure 1, n = 50: recovered at rank 2, m / n^2 = 0.5; not at all
+    where the number of cells is below the degrees of freedom."""
+    rng = np.random.default_rng(seed)
+    for rank, share, found in [(2, 0.5, True), (10, 0.2, False)]:
+        truth, _, X = low_rank(rng, 50, 50, rank, share)
+        imputer = convex(0, tol=1e-5, max_iter=3000).fit(X)
+        error = np.linalg.norm(fit_of(imputer) - truth) / np.linalg.norm(truth)
+        assert (error < 1e-3) == found
+
+
+@pytest.mark.paper
+def test_behaviour_of_soft_impute_and_its_postprocessing(seed):
+    """Mazumder et al. 2010: towards small lam the rank grows and the test error is U-shaped,
+    and unshrinking the singular values gains where the rank is low and the noise small."""
+    truth, known, X = low_rank(np.random.default_rng(seed), 100, 100, 5, 0.5, noise=2.5)
+    fractions = 0.9, 0.5, 0.3, 0.1, 0.01, 0.001
+    fits = [convex(lam, lam_scale="relative", tol=1e-5).fit(X) for lam in fractions]
+    ranks = [imputer.n_components_ for imputer in fits]
+    errors = [np.linalg.norm((fit_of(imputer) - truth)[~known]) for imputer in fits]
+    assert ranks == sorted(ranks)
+    assert 0 < np.argmin(errors) < len(errors) - 1
+    _, known, X = low_rank(np.random.default_rng(seed), 100, 100, 5, 0.5, noise=0.2)
+    truth = low_rank(np.random.default_rng(seed), 100, 100, 5, 0.5, noise=0.2)[0]
+    plain, unshrunk = (
+        min(
+            np.linalg.norm((fit_of(convex(lam, lam_scale="relative", debias=debias, tol=1e-5)
+            .fit(X)) - truth)[~known])
+            for lam in (0.05, 0.1, 0.2)
+        )
+        for debias in (False, True)
+    )  # fmt: skip
+    assert unshrunk < 0.7 * plain
+
+
+# invariance
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("lam", ["auto", 0.1, 0.0])
+def test_fit_transform_is_fit_then_transform(lam):
+    X = make_ratings(60, 30, observed=0.5, random_state=0)[0]
+    imputer = NuclearNormImputer(lam)
+    filled = imputer.fit_transform(X)
+    assert_allclose(imputer.transform(X), filled, rtol=1e-12)
+    known = ~np.isnan(X)
+    assert_array_equal(filled[known], X[known])
+    rows, columns = np.nonzero(~known)
+    assert_allclose(imputer.predict_entries(rows, columns), filled[~known], rtol=1e-9)
+    new = imputer.predict_entries(rows, columns, X)
+    assert_allclose(new, filled[~known], rtol=1e-9)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("factor", [1e-140, 1e-3, 1e140])
+@pytest.mark.parametrize("settings", [{}, {"scale": False}, {"lam": 0.0, "scale": False}])
+def test_scale_equivariance(settings, factor):
+    X = make_ratings(40, 20, observed=0.5, random_state=0)[0]
+    one = NuclearNormImputer(**settings).fit(X)
+    other = NuclearNormImputer(**settings).fit(X * factor)
+    # rounding only, magnified by the condition of the row problems
+    assert_allclose(other.transform(X * factor), one.transform(X) * factor, rtol=1e-6)
+    assert_allclose(other.score(X * factor), one.score(X) * factor, rtol=1e-6)
+
+
+@pytest.mark.invariance
+def test_units_of_columns_and_shifts_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    X = make_ratings(50, 12, observed=0.6, random_state=seed)[0]
+    units, shifts = 10.0 ** rng.uniform(-3, 3, 12), rng.normal(size=12)
+    one = NuclearNormImputer(0.1).fit_transform(X)
+    other = NuclearNormImputer(0.1).fit_transform(X * units + shifts)
+    assert_allclose((other - shifts) / units, one, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.invariance
+def test_order_of_rows_and_columns_does_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    X = make_ratings(50, 25, observed=0.5, random_state=seed)[0]
+    rows, columns = rng.permutation(50), rng.permutation(25)
+    one = NuclearNormImputer(0.1, tol=1e-9).fit_transform(X)
+    other = NuclearNormImputer(0.1, tol=1e-9).fit_transform(X[rows][:, columns])
+    assert_allclose(other, one[rows][:, columns], atol=1e-4)  # root of the tolerance
+
+
+@pytest.mark.invariance
+def test_transposed_table(seed):
+    _, _, X = low_rank(np.random.default_rng(seed), noise=0.3)
+    one, other = convex(2.0).fit(X), convex(2.0).fit(X.T)
+    assert_allclose(one.objective_, other.objective_, rtol=1e-8)
+    assert_allclose(fit_of(one), fit_of(other).T, atol=1e-3)  # root of the tolerance
+
+
+@pytest.mark.invariance
+def test_rows_are_completed_one_by_one():
+    X = make_ratings(60, 30, observed=0.5, random_state=0)[0]
+    imputer = NuclearNormImputer(0.1).fit(X)
+    together = imputer.transform(X)
+    alone = np.vstack([imputer.transform(row[None]) for row in X])
+    assert_allclose(alone, together, rtol=1e-12)
+
+
+@pytest.mark.invariance
+def test_float32_agrees_with_float64():
+    X = make_ratings(80, 40, observed=0.5, random_state=0)[0]
+    double = NuclearNormImputer(0.1).fit(X)
+    single = NuclearNormImputer(0.1).fit(X.astype(np.float32))
+    for name in ("components_", "singular_values_", "row_scores_", "mean_", "scale_"):
+        assert getattr(single, name).dtype == np.float32
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.transform(X), double.transform(X), atol=2e-2)
+    S = sparse.csr_array(np.nan_to_num(X).astype(np.float32))
+    assert NuclearNormImputer(0.1).fit(S).predict_entries([0], [1]).dtype == np.float32
+
+
+@pytest.mark.invariance
+def test_missing_mark_does_not_matter():
+    X = make_ratings(40, 20, observed=0.5, random_state=0)[0]
+    filled = NuclearNormImputer(0.1).fit_transform(X)
+    marked = np.where(np.isnan(X), -1.0, X)
+    assert_array_equal(NuclearNormImputer(0.1, missing_values=-1).fit_transform(marked), filled)
+    frame = pd.DataFrame(X).convert_dtypes()
+    imputer = NuclearNormImputer(0.1, missing_values=pd.NA)
+    assert_array_equal(imputer.fit_transform(frame), filled)
+
+
+# use in scikit-learn
+
+
+@pytest.mark.recovery
+def test_search_without_target_prefers_a_sensible_lam():
+    X = make_ratings(150, 60, observed=0.5, noise=0.3, random_state=0)[0]
+    search = GridSearchCV(NuclearNormImputer(), {"lam": [0.001, 0.1, 0.99]}, cv=3).fit(X)
+    assert search.best_params_ == {"lam": 0.1}
+    assert search.best_score_ < 0
+
+
+@pytest.mark.edge
+def test_pipeline_and_feature_names():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 4)), columns=list("abcd"))
+    X.iloc[::3, 1] = np.nan
+    X["c"] = np.nan
+    imputer = NuclearNormImputer(add_indicator=True).set_output(transform="pandas")
+    with pytest.warns(UserWarning, match=r"drops features.*'c'"):
+        out = imputer.fit_transform(X)
+    assert list(out.columns) == ["a", "b", "d", "missingindicator_b", "missingindicator_c"]
+    imputer.set_params(keep_empty_features=True)
+    out = imputer.fit_transform(X)
+    assert list(out.columns)[:4] == list("abcd")
+    assert_array_equal(out["c"], 0)
+    back = imputer.inverse_transform(out)
+    assert_array_equal(back, X)
+    model = make_pipeline(NuclearNormImputer(), Ridge()).fit(X[["a", "b"]], X["d"])
+    assert np.isfinite(model.predict(X[["a", "b"]])).all()
+
+
+@pytest.mark.edge
+def test_inverse_transform_restores_dropped_columns():
+    X = np.array([[1, np.nan, 3], [np.nan, np.nan, 4.0], [2, np.nan, 5], [3, np.nan, 1]])
+    imputer = NuclearNormImputer(add_indicator=True)
+    with pytest.warns(UserWarning, match="drops features"):
+        out = imputer.fit_transform(X)
+    assert_array_equal(imputer.inverse_transform(out), X)
+    with pytest.raises(ValueError, match="indicator columns"):
+        imputer.inverse_transform(out[:, :2])
+    with pytest.raises(AttributeError, match="inverse_transform"):
+        imputer.set_params(add_indicator=False).inverse_transform(out)
+
+
+# edge
+
+
+@pytest.mark.edge
+def test_sparse_zeros_are_known_and_the_table_stays_sparse():
+    X = sparse.csr_array(
+        (np.array([0.0, 2.0, 0.0, 4.0]), ([0, 0, 1, 1], [0, 1, 0, 1])), shape=(2, 2)
+    )
+    assert X.nnz == 4
+    assert_array_equal(NuclearNormImputer().fit_transform(X), [[0, 2], [0, 4]])
+    n, p = 10_000, 4_000
+    S = make_ratings(n, p, observed=0.01, sparse=True, random_state=0)[0]
+    tracemalloc.start()
+    imputer = NuclearNormImputer(0.5, keep_empty_features=True).fit(S)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n * p  # an array of this shape takes eight times as many bytes
+    assert np.isfinite(imputer.predict_entries([0, n - 1], [0, p - 1])).all()
+    with pytest.raises(ValueError, match="missing_values=0"):
+        NuclearNormImputer(missing_values=0).fit(S)
+
+
+@pytest.mark.edge
+def test_sparse_formats_and_marks():
+    X = make_ratings(30, 20, observed=0.4, sparse=True, random_state=0)[0]
+    expected = NuclearNormImputer(0.1).fit(X).transform(X)
+    for container in (sparse.csc_array, sparse.coo_matrix, sparse.csr_matrix):
+        assert_allclose(NuclearNormImputer(0.1).fit_transform(container(X)), expected, rtol=1e-9)
+    marked = X.copy()
+    marked.data[:5] = np.nan
+    filled = NuclearNormImputer(0.1).fit_transform(marked)
+    assert np.isfinite(filled).all()
+    assert_array_equal(
+        X.data, make_ratings(30, 20, observed=0.4, sparse=True, random_state=0)[0].data
+    )
+
+
+DEGENERATE = {
+    "one cell": np.array([[3.0]]),
+    "one row": np.array([[1.0, np.nan, 3.0]]),
+    "one column": np.array([[1.0], [np.nan], [3.0]]),
+    "constant": np.where(np.eye(6) > 0, np.nan, 7.0),
+    "zeros": np.where(np.eye(6) > 0, np.nan, 0.0),
+    "empty row": np.array([[1.0, 2.0], [np.nan, np.nan], [3.0, 5.0], [2.0, 2.5]]),
+    "one known cell per column": np.where(np.eye(8, 8) > 0, 2.0, np.nan),
+    "two cells known": np.where(np.arange(40).reshape(8, 5) % 39 == 0, 2.0, np.nan)[:, [0, 4]],
+    "huge and tiny columns": np.where(
+        np.eye(12, 3) > 0, np.nan, np.random.default_rng(0).normal(size=(12, 3))
+    ) * [1e-150, 1.0, 1e150],
+    "duplicate columns": np.where(
+        np.eye(20, 6) > 0, np.nan, np.repeat(np.random.default_rng(0).normal(size=(20, 3)), 2, 1)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("kind", DEGENERATE)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"lam": 0.0},
+        {"lam": 0.1, "debias": False, "scale": False},
+        {"lam": 0.0, "n_components": 1},
+        {"lam": 0.01, "center": False, "n_components": 1},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_degenerate_tables_have_an_answer(kind, settings):
+    X = DEGENERATE[kind]
+    imputer = NuclearNormImputer(**settings, keep_empty_features=True).fit(X)
+    filled = imputer.transform(X)
+    assert filled.shape == X.shape
+    assert np.isfinite(filled).all()
+    assert np.isfinite(imputer.score(X))
+    if kind in ("constant", "zeros") and imputer.center:
+        assert_array_equal(filled, np.nanmax(X))
+    if kind == "empty row" and imputer.center:
+        assert_allclose(filled[1], np.nanmean(X, axis=0))
+
+
+@pytest.mark.edge
+def test_rank_one_table_with_a_gap_per_row():
+    truth = np.outer(np.arange(1.0, 9), [1.0, 2.0, -1.0, 3.0])
+    X = truth.copy()
+    X[np.arange(8), np.arange(8) % 4] = np.nan
+    assert_allclose(convex(0, tol=1e-8).fit_transform(X), truth, atol=1e-8)
+
+
+@pytest.mark.edge
+def test_new_rows_with_nothing_or_everything_known():
+    X = make_ratings(40, 10, observed=0.6, random_state=0)[0]
+    imputer = NuclearNormImputer().fit(X)
+    assert_allclose(imputer.transform(np.full((2, 10), np.nan)), [imputer.mean_] * 2)
+    complete = np.arange(20.0).reshape(2, 10)
+    assert_array_equal(imputer.transform(complete), complete)
+
+
+@pytest.mark.edge
+def test_lam_above_lam_max_fills_with_the_means():
+    X = make_ratings(40, 10, observed=0.6, random_state=0)[0]
+    imputer = NuclearNormImputer(1.0).fit(X)
+    assert imputer.n_components_ == 0
+    assert_allclose(imputer.transform(X), SimpleImputer().fit_transform(X))
+    assert NuclearNormImputer(0.99).fit(X).n_components_ == 1
+
+
+@pytest.mark.edge
+def test_input_is_left_alone_and_bad_input_named():
+    X = make_ratings(30, 10, observed=0.6, random_state=0)[0]
+    before = X.copy()
+    imputer = NuclearNormImputer().fit(X)
+    imputer.transform(X)
+    assert_array_equal(X, before)
+    with pytest.raises(ValueError, match="at least one known cell"):
+        NuclearNormImputer().fit(np.full((3, 2), np.nan))
+    with pytest.raises(ValueError, match="infinity"):
+        NuclearNormImputer().fit([[1.0, np.inf], [2.0, 3.0]])
+    with pytest.raises(ValueError, match="missing_values"):
+        NuclearNormImputer(missing_values="?").fit(X)
+    with pytest.raises(ValueError, match="NaN"):
+        NuclearNormImputer(missing_values=-1).fit(X)
+    with pytest.raises(ValueError, match="rows must be integers from 0 to 29"):
+        imputer.predict_entries([30], [0])
+    with pytest.raises(ValueError, match="one cell together"):
+        imputer.predict_entries([1, 2], [0])
+    holes = X.copy()
+    holes[:, 3] = np.nan
+    with pytest.warns(UserWarning, match="drops"):
+        imputer.fit(holes)
+    with pytest.raises(ValueError, match="no known cell"):
+        imputer.predict_entries([0], [3])
+    with pytest.raises(ValueError, match="score needs known cells"):
+        imputer.score(np.full((2, 10), np.nan))
+
+
+@pytest.mark.edge
+def test_rank_cap_on_a_convex_path(seed):
+    X = make_ratings(60, 40, observed=0.5, random_state=seed)[0]
+    free = NuclearNormImputer(0.1, debias=False).fit(X)
+    capped = NuclearNormImputer(0.1, debias=False, n_components=2).fit(X)
+    assert free.n_components_ > 2 == capped.n_components_
+    assert capped.objective_ >= free.objective_
+    assert (capped.objective_ - free.objective_) / capped.objective_ <= capped.dual_gap_ + 1e-9
+    loose = NuclearNormImputer(0.1, debias=False, n_components=40).fit(X)
+    assert_allclose(loose.objective_, free.objective_, rtol=1e-4)
+
+
+@pytest.mark.edge
+def test_clone_keeps_parameters_and_score_is_reproducible():
+    X = make_ratings(60, 20, observed=0.5, random_state=0)[0]
+    imputer = NuclearNormImputer(0.1, random_state=7)
+    assert clone(imputer).get_params()["lam"] == 0.1
+    assert imputer.fit(X).score(X) == imputer.score(X)

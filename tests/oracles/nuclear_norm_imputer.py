@@ -1,0 +1,60 @@
+"""Matrix completion stated for a conic solver, and the slow, obvious algorithms."""
+
+import numpy as np
+
+
+def cvxpy_soft(Z, known, lam):
+    """Minimiser of ``1/2 sum over known (Z - L)^2 + lam |L|_*``."""
+    import cvxpy as cp
+
+    L = cp.Variable(Z.shape)
+    W = known.astype(float)
+    loss = 0.5 * cp.sum_squares(cp.multiply(W, L - np.where(known, Z, 0)))
+    problem = cp.Problem(cp.Minimize(loss + lam * cp.normNuc(L)))
+    problem.solve(solver="SCS", eps=1e-9, max_iters=100_000)
+    return L.value, problem.value
+
+
+def cvxpy_exact(Z, known):
+    """Matrix of least nuclear norm with the known entries of Z."""
+    import cvxpy as cp
+
+    L = cp.Variable(Z.shape)
+    W = known.astype(float)
+    problem = cp.Problem(cp.Minimize(cp.normNuc(L)), [cp.multiply(W, L) == np.where(known, Z, 0)])
+    problem.solve(solver="SCS", eps=1e-9, max_iters=100_000)
+    return L.value, problem.value
+
+
+def soft_impute(Z, known, lam, n_iter=5000):
+    """Mazumder, Hastie and Tibshirani 2010, Algorithm 1, with full decompositions."""
+    L = np.zeros(Z.shape)
+    for _ in range(n_iter):
+        U, s, Vt = np.linalg.svd(np.where(known, Z, L), full_matrices=False)
+        L = (U * np.maximum(s - lam, 0)) @ Vt
+    return L
+
+
+def objective(Z, known, L, lam):
+    return 0.5 * ((Z - L)[known] ** 2).sum() + lam * np.linalg.norm(L, "nuc")
+
+
+def gap(Z, known, L, lam):
+    """Relative duality gap at L, from the dual point ``c (Z - L)`` on the known cells."""
+    R = np.where(known, Z - L, 0)
+    zero_filled = np.where(known, Z, 0)
+    best, primal = -np.inf, objective(Z, known, L, lam)
+    largest = lam / np.linalg.norm(R, 2)
+    for c in np.linspace(0, largest, 2001):  # a plain search over feasible multiples
+        best = max(best, c * (R * zero_filled).sum() - 0.5 * c**2 * (R**2).sum())
+    return (primal - best) / primal
+
+
+def fill_rows(Z, known, Vt, penalty):
+    """Ridge regression of each row on the row space, one row at a time."""
+    filled = Z.copy()
+    for i in range(len(Z)):
+        A = Vt.T[known[i]]
+        score = np.linalg.solve(A.T @ A + np.diag(penalty), A.T @ Z[i, known[i]])
+        filled[i, ~known[i]] = (score @ Vt)[~known[i]]
+    return filled
