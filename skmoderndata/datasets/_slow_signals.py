@@ -6,7 +6,14 @@ import numpy as np
 from scipy import ndimage, special
 from sklearn.utils import check_random_state
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions, validate_params
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    Interval,
+    StrOptions,
+    validate_params,
+)
 
 
 @validate_params(
@@ -143,16 +150,19 @@ def make_logistic_map(n_samples=6000, *, periods=(5, 11, 13), n_discard=100, ran
         "n_samples": [Interval(Integral, 2, None, closed="left")],
         "n_sources": [AT_LEAST_ONE],
         "mixing": [StrOptions({"linear", "spiral"})],
+        "time_scale": [POSITIVE],
         "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=True,
 )
-def make_mixed_sources(n_samples=5000, *, n_sources=2, mixing="spiral", random_state=None):
+def make_mixed_sources(
+    n_samples=20_000, *, n_sources=2, mixing="spiral", time_scale=50.0, random_state=None
+):
     r"""Generate mixtures of independent sources with different time scales.
 
     Each source is Gaussian noise, smoothed over its own time scale and transformed to a uniform
-    distribution on [-1, 1]. The time scales fall from `n_samples / 100` by factors of 2.5. The
-    spiral mixture [1]_ of two sources is
+    distribution on [-1, 1]. The time scales fall from `time_scale` by factors of 2.5. The spiral
+    mixture [1]_ of two sources is
 
     .. math::
 
@@ -161,7 +171,7 @@ def make_mixed_sources(n_samples=5000, *, n_sources=2, mixing="spiral", random_s
 
     Parameters
     ----------
-    n_samples : int, default=5000
+    n_samples : int, default=20000
         Number of rows.
 
     n_sources : int, default=2
@@ -169,6 +179,9 @@ def make_mixed_sources(n_samples=5000, *, n_sources=2, mixing="spiral", random_s
 
     mixing : {"spiral", "linear"}, default="spiral"
         How the sources are mixed; "linear" multiplies by a random matrix.
+
+    time_scale : float, default=50.0
+        Standard deviation, in rows, of the Gaussian window that smooths the slowest source.
 
     random_state : int, RandomState instance or None, default=None
         Draws the sources and the linear mixture.
@@ -199,8 +212,7 @@ def make_mixed_sources(n_samples=5000, *, n_sources=2, mixing="spiral", random_s
     sources = np.empty((n_samples, n_sources))
     for j in range(n_sources):
         noise = rng.normal(size=n_samples)
-        width = n_samples / 100 / 2.5**j
-        smooth = ndimage.gaussian_filter1d(noise, width, mode="wrap")
+        smooth = ndimage.gaussian_filter1d(noise, time_scale / 2.5**j, mode="wrap")
         sd = smooth.std()
         smooth = (smooth - smooth.mean()) / (sd if sd > 0 else 1.0)
         sources[:, j] = special.erf(smooth / np.sqrt(2))

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg, optimize, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
@@ -167,6 +167,10 @@ class SlowFeatureAnalysis(
 
     Rows with NaN are left out together with their steps; `transform` answers them with NaN.
 
+    When features depend so closely on each other, or outputs are so slow, that rounding errors
+    would show, `fit` measures the outputs in a second pass and corrects them; after
+    `partial_fit` alone they keep these errors.
+
     The method fits noise when there are few rows per expanded feature: with n <= D any sequence
     of n values can be reproduced, and the training values say nothing. Compare `score` on
     sequences that were not used.
@@ -194,7 +198,13 @@ class SlowFeatureAnalysis(
 
     _card = MethodCard(
         family="slow features",
-        cite=("wiskott2002slow", "berkes2005slow"),
+        cite=(
+            "wiskott2002slow",
+            "wiskott2003estimating",
+            "berkes2005slow",
+            "sprekeler2014extension",
+            "chan1983algorithms",
+        ),
         cost="1.25 n D^2 + 10 D^3, D expanded features",
         checks=(
             {},
@@ -441,7 +451,9 @@ class SlowFeatureAnalysis(
         -------
         form : QuadraticForm
             Named tuple `(H, f, c)` of arrays of shape (n_features, n_features), (n_features,)
-            and a float with ``y = x H x / 2 + f x + c``.
+            and a float with ``y = x H x / 2 + f x + c``. It can be called with rows, and
+            `form.extrema_on_sphere(radius)` gives the rows of this length with the largest and
+            the smallest value [2]_.
         """
         check_is_fitted(self)
         if self.expansion is not None or self.degree > 2:
@@ -725,6 +737,58 @@ class QuadraticForm(NamedTuple):
     H: np.ndarray
     f: np.ndarray
     c: float
+
+    def __call__(self, X):
+        """Evaluate the function for each row of X."""
+        return np.einsum("ti,ti->t", X @ self.H, X) / 2 + X @ self.f + self.c
+
+    def extrema_on_sphere(self, radius):
+        """Find the rows of a given length with the largest and the smallest value.
+
+        With a radius typical of the data these are the optimal stimuli of [2]_ in
+        :class:`SlowFeatureAnalysis`: what the component responds to, and what silences it.
+
+        Parameters
+        ----------
+        radius : float
+            Length of the rows.
+
+        Returns
+        -------
+        largest, smallest : ndarray of shape (n_features,)
+            Global extrema.
+        """
+        return (
+            _largest_on_sphere(self.H, self.f, radius),
+            _largest_on_sphere(-self.H, -self.f, radius),
+        )
+
+
+def _largest_on_sphere(H, f, radius):
+    """Maximise ``x H x / 2 + f x`` subject to ``|x| = radius``.
+
+    The maximum has the form ``x = (mu - H)^-1 f`` with mu at or above the largest eigenvalue of
+    H; its length falls with mu, which leaves one equation in one unknown.
+    """
+    values, V = linalg.eigh(H)
+    g = V.T @ f
+    gap = values[-1] - values  # 0 for the leading eigenvector
+    top = gap <= 1e-12 * max(np.abs(values).max(), 1e-300)
+    lead = np.linalg.norm(g[top])
+    if lead <= 1e-12 * np.linalg.norm(g) or lead == 0:
+        x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
+        rest = radius**2 - x @ x
+        if rest >= 0:  # mu is the eigenvalue itself; its eigenvector fills the length
+            x[-1] = np.sqrt(rest)
+            return V @ x
+        g = np.where(top, 0.0, g)
+    upper = np.linalg.norm(g) / radius  # mu above the largest eigenvalue: here |x| <= radius
+    lower = lead / radius * (1 - 1e-12) if lead > 0 else upper * 1e-14
+    above = optimize.brentq(
+        lambda mu: 1 / np.linalg.norm(g / (mu + gap)) - 1 / radius, lower, upper * (1 + 1e-12)
+    )
+    x = g / (above + gap)
+    return V @ (x * (radius / np.linalg.norm(x)))
 
 
 _CONSTANT = "{}: every{} feature is constant, so no output has unit variance. Check X."
