@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
+from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 try:
@@ -45,6 +46,7 @@ __all__ = [
     "Options",
     "POSITIVE",
     "StrOptions",
+    "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
     "validate_params",

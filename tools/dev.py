@@ -116,7 +116,18 @@ def check(rest):
 def docs(rest):
     """Build the documentation into build/docs; warnings are errors."""
     python = environment(VENV, "docs")
-    command = ["-m", "sphinx", "-W", "--keep-going", "-b", "html", "docs", "build/docs", *rest]
+    command = [
+        "-m",
+        "sphinx",
+        "-E",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        *rest,
+        "docs",
+        "build/docs",
+    ]
     status = run(python, *command, MPLBACKEND="Agg")
     if status == 0:
         print("Documentation: build/docs/index.html")

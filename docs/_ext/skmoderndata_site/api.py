@@ -1,0 +1,81 @@
+"""Pages of the API reference: one per public module, one per public object."""
+
+import importlib
+import inspect
+
+from catalogue import summary
+
+from skmoderndata._registry import method_stem, public_modules
+
+TOP_LEVEL = ("all_estimators", "all_kernels")
+
+
+def render(docs):
+    """File name below `generated` -> text, for every page of the reference."""
+    pages, toctree = {}, []
+    modules = {"skmoderndata": TOP_LEVEL}
+    for module_name in public_modules():
+        names = getattr(importlib.import_module(module_name), "__all__", ())
+        if names:
+            modules[module_name] = names
+    for module_name, names in modules.items():
+        module = importlib.import_module(module_name)
+        toctree.append(f"/generated/api/{module_name}")
+        pages[f"api/{module_name}.rst"] = _module_page(module, names)
+        for name in names:
+            page = _object_page(module_name, name, getattr(module, name), docs)
+            pages[f"api/{module_name}.{name}.rst"] = page
+    pages["api.md"] = "\n".join(["```{toctree}", ":maxdepth: 2", "", *toctree, "```", ""])
+    return pages
+
+
+def _module_page(module, names):
+    name = module.__name__
+    lines = [_title(f"``{name}``", len(name) + 4), "", summary(module), "", ".. list-table::", ""]
+    for entry in sorted(names):
+        lines += [
+            f"   * - :obj:`{entry} <{name}.{entry}>`",
+            f"     - {summary(getattr(module, entry))}",
+        ]
+    lines += ["", ".. toctree::", "   :hidden:", ""]
+    lines += [f"   {entry} <{name}.{entry}>" for entry in sorted(names)]
+    return "\n".join([*lines, ""])
+
+
+def _object_page(module_name, name, value, docs):
+    lines = [_title(name, len(name)), "", f".. currentmodule:: {module_name}", ""]
+    if not inspect.isclass(value):
+        return "\n".join([*lines, f".. autofunction:: {name}", ""])
+    if hasattr(value, "_card") and (docs / "methods" / f"{method_stem(value)}.md").exists():
+        lines += [f"User guide: :doc:`/methods/{method_stem(value)}`", ""]
+    ours, theirs = _methods(value)
+    lines += [f".. autoclass:: {name}", ""]
+    for method in ours:
+        is_property = isinstance(inspect.getattr_static(value, method), property)
+        lines += [f".. auto{'property' if is_property else 'method'}:: {name}.{method}", ""]
+    if theirs:
+        links = ", ".join(f"``{method}``" for method in theirs)
+        lines += [".. rubric:: From scikit-learn", "", f"With their usual meaning: {links}.", ""]
+    if hasattr(value, "fit"):
+        lines += [".. rubric:: Examples of use", "", f".. minigallery:: {module_name}.{name}", ""]
+    return "\n".join(lines)
+
+
+def _methods(cls):
+    """Public methods of a class: those written here, those that scikit-learn supplies."""
+    ours, theirs = [], []
+    for name, value in inspect.getmembers(cls):
+        if name.startswith("_") or not (callable(value) or isinstance(value, property)):
+            continue
+        if isinstance(value, property) and name.endswith("_"):
+            continue  # a fitted attribute: the docstring of the class has it
+        function = inspect.unwrap(value.fget if isinstance(value, property) else value)
+        module = getattr(function, "__module__", "") or ""
+        (ours if module.startswith("skmoderndata") else theirs).append(name)
+    order = ["fit", "partial_fit", "fit_transform", "fit_predict", "transform", "predict"]
+    ours.sort(key=lambda name: (order.index(name) if name in order else len(order), name))
+    return ours, theirs
+
+
+def _title(text, width):
+    return f"{text}\n{'=' * width}"

@@ -1,0 +1,112 @@
+"""What the cards say: the list of methods by family, and the facts on each method's page."""
+
+import inspect
+from pathlib import Path
+
+import catalogue
+
+from skmoderndata._registry import all_estimators, all_kernels, method_stem
+
+from . import evidence
+
+
+def by_page():
+    """Stem of a method page -> its classes."""
+    pages = {}
+    for cls in [*all_estimators(), *all_kernels()]:
+        pages.setdefault(method_stem(cls), []).append(cls)
+    return pages
+
+
+def public_path(cls):
+    """Path from which users import a class: its module without the private file."""
+    return f"{catalogue.public_module(cls)}.{cls.__name__}"
+
+
+def render_index(docs):
+    """Markdown: a heading, a table and the pages of each family."""
+    out, listed = [], set()
+    for family, classes in catalogue.families().items():
+        out += [f"## {family[0].upper()}{family[1:]}", "", "| | |", "|---|---|"]
+        stems = []
+        for cls in classes:
+            stem = method_stem(cls)
+            if stem not in listed and (docs / "methods" / f"{stem}.md").exists():
+                stems.append(stem)
+                listed.add(stem)
+            out.append(f"| {_link(cls, docs)} | {catalogue.summary(cls)} |")
+        out.append("")
+        if stems:
+            out += [
+                "```{toctree}",
+                ":hidden:",
+                "",
+                *[f"/methods/{stem}" for stem in stems],
+                "```",
+                "",
+            ]
+    return "\n".join(out)
+
+
+def render_overview(docs):
+    """Markdown: one table of all methods for the start page."""
+    out = ["| family | method | |", "|---|---|---|"]
+    for family, classes in catalogue.families().items():
+        for cls in classes:
+            out.append(f"| {family} | {_link(cls, docs)} | {catalogue.summary(cls)} |")
+            family = ""  # written once
+    return "\n".join([*out, ""])
+
+
+def _link(cls, docs):
+    """Link to the page of a class, to its reference while it has no page."""
+    stem = method_stem(cls)
+    if (docs / "methods" / f"{stem}.md").exists():
+        return f"{{doc}}`{cls.__name__} </methods/{stem}>`"
+    return f"{{obj}}`{cls.__name__} <{public_path(cls)}>`"
+
+
+def append_facts(app, docname, source):
+    """Sphinx hook: put the facts below the text of a method's page."""
+    # doctest wants a blank line before the fence that closes an example; readers do not
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+    folder, _, stem = docname.partition("/")
+    if folder == "methods" and stem in (pages := by_page()):
+        for cls in pages[stem]:  # rebuild the page when a card or a test changes
+            app.env.note_dependency(inspect.getfile(cls))
+            app.env.note_dependency(str(evidence.file_of(cls)))
+        source[0] = f"{source[0].rstrip()}\n\n{render_facts(stem, pages[stem], Path(app.srcdir))}"
+
+
+def render_facts(stem, classes, docs):
+    """Markdown of the part of a method's page that comes from its cards and tests."""
+    out = ["## Facts", "", "| | |", "|---|---|"]
+    for cls in classes:
+        out.append(f"| {{obj}}`{cls.__name__} <{public_path(cls)}>` | {catalogue.summary(cls)} |")
+        out.append(f"| cost of `fit` | `{cls._card.cost.replace('`', '')}` |")
+        if cls._card.comparison is not None:
+            out.append(f"| compared with | {{obj}}`{cls._card.comparison.baseline}` |")
+    counts = evidence.count(evidence.file_of(classes[0]))
+    shown = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
+    out += [f"| tests by {{doc}}`kind of evidence </evidence>` | {shown or 'none yet'} |", ""]
+    out += _deviations(classes)
+    if any((docs.parent / "examples").glob(f"plot_{stem}*.py")):
+        paths = " ".join(public_path(cls) for cls in classes)
+        out += ["## Examples", "", "```{eval-rst}", f".. minigallery:: {paths}", "```", ""]
+    return "\n".join(out)
+
+
+def _deviations(classes):
+    failures = {
+        check: reason for cls in classes for check, reason in cls._card.known_failures.items()
+    }
+    if not failures:
+        text = ["None: the common tests hold it to every check of scikit-learn's suite."]
+    else:
+        text = [
+            "These checks of scikit-learn's suite are expected to fail, and the common tests "
+            "report it when one of them passes:",
+            "",
+            *[f"- `{check}`: {reason}" for check, reason in failures.items()],
+        ]
+    return [":::{admonition} Known deviations", ":class: note", "", *text, ":::", ""]

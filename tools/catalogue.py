@@ -1,0 +1,72 @@
+"""Keep the catalogue of methods in README.md equal to what the registry knows.
+
+python tools/catalogue.py           rewrite it
+python tools/catalogue.py --check   exit 1 if it is stale
+"""
+
+import argparse
+import inspect
+import sys
+from pathlib import Path
+
+from skmoderndata._registry import all_estimators, all_kernels, method_stem
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+START, END = "<!-- catalogue start -->", "<!-- catalogue end -->"
+
+
+def public_module(cls):
+    """Module from which users import a class: its own without the private file."""
+    return ".".join(part for part in cls.__module__.split(".") if not part.startswith("_"))
+
+
+def families():
+    """Family -> its public classes, both in alphabetical order."""
+    found = {}
+    for cls in [*all_estimators(), *all_kernels()]:
+        found.setdefault(cls._card.family, []).append(cls)
+    return {family: found[family] for family in sorted(found, key=str.lower)}
+
+
+def summary(value):
+    """First line of a docstring, fit for a table in Markdown."""
+    return (inspect.getdoc(value) or "").strip().partition("\n")[0].replace("|", "\\|")
+
+
+def render():
+    """Markdown between the markers: a table of methods, family by family."""
+    lines = [START, "", "| family | method | module | |", "|---|---|---|---|"]
+    for family, classes in families().items():
+        for cls in classes:
+            page = f"docs/methods/{method_stem(cls)}.md"
+            module = public_module(cls).removeprefix("skmoderndata.")
+            lines.append(f"| {family} | [{cls.__name__}]({page}) | `{module}` | {summary(cls)} |")
+            family = ""  # written once
+    return "\n".join([*lines, "", END])
+
+
+def replace(text):
+    """Text of README with a fresh catalogue; appended as a section if it has no markers."""
+    if START not in text:
+        return f"{text.rstrip()}\n\n## Methods\n\n{render()}\n"
+    head, rest = text.split(START)
+    return head + render() + rest.split(END)[1]
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="change nothing, exit 1 if stale")
+    options = parser.parse_args(arguments)
+    old = README.read_text(encoding="utf-8")
+    new = replace(old)
+    if old == new:
+        return 0
+    if options.check:
+        print("README.md: the catalogue of methods is stale; run `python tools/catalogue.py`")
+        return 1
+    README.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
