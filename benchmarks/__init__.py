@@ -1,0 +1,1 @@
+"""Measurements that the documentation quotes; not part of the installed package."""

@@ -1,0 +1,88 @@
+"""What a problem is: data, folds, scorer, and the pipeline around the step under comparison."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+
+from benchmarks.compare import problems
+
+STEP = "method"  # name of the compared step in every pipeline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """Rows of a problem.
+
+    `fit_params` has one value per row, handed to those steps whose `fit` takes them;
+    `groups` keeps rows together in a fold; `extra` is for the plot.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    about: str
+    groups: np.ndarray | None = None
+    fit_params: Mapping[str, np.ndarray] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def stratified_folds(n_splits, random_state):
+    """Shuffled folds with the same share of every class."""
+    return StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Everything around the compared step.
+
+    Attributes
+    ----------
+    title : str
+        What the table shows in the column "data".
+    description : str
+        One sentence for the report.
+    score_name : str
+        What the scorer measures; greater is better.
+    scoring : str
+        Scorer of the search and of the outer folds.
+    load : callable, `load(quick) -> Data`
+        Gives the same rows on every call.
+    pipeline : callable, `pipeline(step) -> Pipeline`
+        Puts `step` under the name "method" among the other steps.
+    plot : callable, `plot(fig, methods, data, test)`
+        Draws on `fig` what the fitted pipelines made of the rows `test`, which neither has seen;
+        `methods` maps the two class names to the two pipelines.
+    plot_size : tuple of float
+        Width and height of `fig` in inches.
+    splitter : callable, `splitter(n_splits, random_state)`
+        Makes the outer and the inner folds.
+    """
+
+    title: str
+    description: str
+    score_name: str
+    scoring: str
+    load: Callable[[bool], Data]
+    pipeline: Callable[[Any], Pipeline]
+    plot: Callable[[Any, Mapping[str, Pipeline], Data, np.ndarray], None]
+    plot_size: tuple[float, float] = (10.5, 4.2)
+    splitter: Callable[..., Any] = stratified_folds
+
+
+def known_problems():
+    """Names of the problems, from the file names."""
+    return sorted(info.name for info in pkgutil.iter_modules(problems.__path__))
+
+
+def find_problem(name):
+    """Return the problem that a card names."""
+    if name not in known_problems():
+        raise LookupError(
+            f"no problem {name!r} in benchmarks/compare/problems; known: {known_problems()}"
+        )
+    return importlib.import_module(f"{problems.__name__}.{name}").PROBLEM

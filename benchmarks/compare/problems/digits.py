@@ -1,0 +1,35 @@
+"""Classification of digits after a reduction: does a cheaper reduction keep what matters?"""
+
+from sklearn.datasets import load_digits
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+
+from benchmarks.compare.pictures import components_or_scatter
+from benchmarks.compare.problem import STEP, Data, Problem
+
+
+def load(quick):
+    X, y = load_digits(return_X_y=True)
+    n = 600 if quick else len(X)
+    return Data(X=X[:n], y=y[:n], about=f"{n} digits of 8 x 8 pixels from scikit-learn")
+
+
+def pipeline(step):
+    # neighbours see nothing but distances: only the subspace counts, not its basis
+    return Pipeline([(STEP, step), ("classify", KNeighborsClassifier(5))])
+
+
+def plot(fig, methods, data, test):
+    components_or_scatter(fig, methods, data.X[test], data.y[test], (8, 8))
+
+
+PROBLEM = Problem(
+    title="digits",
+    description="Digits are reduced to a few features and told apart by their five nearest "
+    "neighbours in them; the grid chooses the number of features.",
+    score_name="accuracy",
+    scoring="accuracy",
+    load=load,
+    pipeline=pipeline,
+    plot=plot,
+)

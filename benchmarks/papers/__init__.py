@@ -1,0 +1,16 @@
+"""Published tables and figures made again: the printed value beside ours.
+
+`python -m benchmarks.papers` runs every file here whose name does not begin with an underscore;
+each holds an `ENTRY`. Nothing is quoted from memory: every value says where it was read.
+"""
+
+from benchmarks.papers._entry import PRINTED, SPECIFICATION, THEORY, Entry, Value, value
+from benchmarks.peers.discover import find
+
+
+def find_entries():
+    """Map the name of every publication in `benchmarks/papers/` to its `ENTRY`."""
+    return find("benchmarks.papers", "ENTRY")
+
+
+__all__ = ["PRINTED", "SPECIFICATION", "THEORY", "Entry", "Value", "find_entries", "value"]

@@ -1,0 +1,55 @@
+"""What one reproduction is made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+PRINTED = "printed"
+SPECIFICATION = "project specification"
+THEORY = "theory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """One printed value beside ours; `origin` says what kind of source the value has."""
+
+    setting: str
+    quantity: str
+    expected: str
+    origin: str
+    ours: float | str
+    holds: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One publication.
+
+    Attributes
+    ----------
+    title, cites : str
+        What is made again, and the publication.
+    source : str
+        Where each expected value was read, in words that let a reader find it.
+    values : callable
+        `values(quick)` computes ours and returns a list of `Value`.
+    remarks : str
+        Where our setting differs from the publication.
+    """
+
+    title: str
+    cites: str
+    source: str
+    values: Callable[[bool], list[Value]]
+    remarks: str = ""
+
+
+def value(setting, quantity, expected, origin, ours, *, holds):
+    """Build a `Value` without keywords."""
+    return Value(
+        setting=setting,
+        quantity=quantity,
+        expected=expected,
+        origin=origin,
+        ours=ours,
+        holds=bool(holds),
+    )

@@ -1,0 +1,1 @@
+"""One file per case; each holds a `CASE`."""

@@ -1,0 +1,274 @@
+"""Principal component pursuit on the random problems of Candes et al. 2011, table 1."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.linalg import norm
+from scipy.linalg import svd, svdvals
+
+from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
+
+
+class Problem(NamedTuple):
+    """`X = low_rank + sparse` with a known truth, and the weight of the sparse part."""
+
+    X: np.ndarray
+    low_rank: np.ndarray
+    rank: int
+    lam: float
+
+
+class Parts(NamedTuple):
+    """What a contender returns; `dual` where it has one."""
+
+    low_rank: np.ndarray
+    dual: np.ndarray | None = None
+
+
+def work(size, rng):
+    """L0 = A B' with entries N(0, 1/n), S0 = random signs on exactly the given share."""
+    n, share = size
+    rank = round(0.05 * n)
+    A, B = rng.normal(scale=n**-0.5, size=(2, n, rank))
+    sparse = np.zeros(n * n)
+    support = rng.choice(n * n, size=round(share * n * n), replace=False)
+    sparse[support] = rng.choice([-1.0, 1.0], size=support.size)
+    low_rank = A @ B.T
+    return Problem(low_rank + sparse.reshape(n, n), low_rank, rank, n**-0.5)
+
+
+def quality(problem, parts):
+    """Judge L alone: the sparse part is taken to be X - L, so that every result is feasible."""
+    L = np.asarray(parts.low_rank)
+    sigma = svdvals(L)
+    planted = _objective(problem, problem.low_rank, svdvals(problem.low_rank))
+    figures = {
+        "rank": int(np.sum(sigma > 1e-6 * sigma[0])),
+        "exact rank": bool(np.sum(sigma > 1e-6 * sigma[0]) == problem.rank),
+        "error": norm(L - problem.low_rank) / norm(problem.low_rank),
+        "excess": _objective(problem, L, sigma) / planted - 1,
+    }
+    if parts.dual is not None:
+        Y = parts.dual / max(1.0, svdvals(parts.dual)[0], np.abs(parts.dual).max() / problem.lam)
+        primal = _objective(problem, L, sigma)
+        figures["gap"] = (primal - np.sum(problem.X * Y)) / primal
+    return figures
+
+
+def _objective(problem, L, sigma):
+    return sigma.sum() + problem.lam * np.abs(problem.X - L).sum()
+
+
+def inexact_alm(problem, *, rho=1.5, tol=1e-7, max_iter=1000):
+    """Reference: inexact augmented Lagrangian [Lin, Chen, Ma 2010, algorithm 5], full SVD."""
+    X, lam = problem.X, problem.lam
+    scale, spectral = norm(X), svdvals(X)[0]
+    Y = X / max(spectral, np.abs(X).max() / lam)
+    mu = 1.25 / spectral
+    mu_max = 1e7 * mu
+    S = np.zeros_like(X)
+    for _ in range(max_iter):
+        U, sigma, Vt = svd(
+            X - S + Y / mu, full_matrices=False, overwrite_a=True, check_finite=False
+        )
+        rank = int(np.sum(sigma > 1 / mu))
+        L = (U[:, :rank] * (sigma[:rank] - 1 / mu)) @ Vt[:rank]
+        T = X - L + Y / mu
+        S = T - np.clip(T, -lam / mu, lam / mu)
+        residual = X - L - S
+        Y = Y + mu * residual
+        mu = min(rho * mu, mu_max)
+        if norm(residual) <= tol * scale:
+            break
+    return Parts(L, Y)
+
+
+def ours(**settings):
+    """Return a contender function for RobustPCA with some settings."""
+
+    def run(problem):
+        from skmoderndata.decomposition import RobustPCA
+
+        model = RobustPCA(**settings).fit(problem.X)
+        return Parts(model.low_rank_, model.dual_)
+
+    return run
+
+
+def pyrpca_ialm(problem):
+    from pyrpca import rpca_pcp_ialm
+
+    return Parts(rpca_pcp_ialm(problem.X, problem.lam, verbose=False)[0])
+
+
+def skpcp_admm(problem):
+    from skpcp import PCP
+
+    return Parts(np.asarray(PCP().fit(problem.X).transform(problem.X)))
+
+
+def sporco_admm(problem):
+    from sporco.admm.rpca import RobustPCA
+
+    options = RobustPCA.Options({"Verbose": False, "MaxMainIter": 500, "RelStopTol": 1e-6})
+    return Parts(RobustPCA(problem.X, problem.lam, options).solve()[0])
+
+
+def decompy_adm(problem):
+    from decompy.matrix_factorization import AlternatingDirectionMethod
+
+    return Parts(AlternatingDirectionMethod().decompose(problem.X, tau=problem.lam).L)
+
+
+def decompy_pcp(problem):
+    from decompy.matrix_factorization import PrincipalComponentPursuit
+
+    result = PrincipalComponentPursuit().decompose(problem.X)
+    return Parts((result.U * result.D) @ result.V.T)
+
+
+def rpca_altproj(problem):
+    from rpca import RobustPCA
+
+    # centring adds one to the rank
+    model = RobustPCA(n_components=problem.rank + 1, tol=1e-7, verbose=False).fit(problem.X)
+    return Parts(model.low_rank_ + model.mean_)
+
+
+def tensorly_alm(problem):
+    from tensorly.decomposition import robust_pca
+
+    low_rank, _ = robust_pca(
+        problem.X,
+        reg_E=2 * problem.lam,
+        reg_J=1.0,
+        tol=1e-7,
+        n_iter_max=500,
+        verbose=0,
+    )
+    return Parts(np.asarray(low_rank))
+
+
+def _accurate(row):
+    return row.quality.get("error", 1.0) <= 1e-5
+
+
+LARGE = "too slow to be run at this size"
+SIZES = {
+    f"n = {n}, {100 * share:.0f} % errors": (n, share)
+    for n in (500, 1000, 2000)
+    for share in (0.05, 0.10)
+}
+SMALL = tuple(label for label, (n, _) in SIZES.items() if n == 500)
+UP_TO_1000 = tuple(label for label, (n, _) in SIZES.items() if n <= 1000)
+QUICK = {"n = 200, 5 % errors": (200, 0.05)}
+
+CASE = Case(
+    title="Robust PCA: principal component pursuit",
+    question=(
+        "How fast is the exact recovery of a low-rank matrix from gross errors, and how close "
+        "does each program come to the optimum? Problems of Candès, Li, Ma and Wright (2011), "
+        "table 1: rank 0.05 n, random signs on 5 % or 10 % of the entries, `lam = 1 / sqrt(n)`."
+    ),
+    remarks=(
+        "Peers run with their default settings unless the list below says otherwise. All are "
+        "given the same `lam`; the sparse part is taken to be X - L, so that every "
+        "result is feasible and the objectives are comparable."
+    ),
+    ours="RobustPCA",
+    sizes=SIZES,
+    quick_sizes=QUICK,
+    warmup=(60, 0.05),
+    work=work,
+    contenders={
+        "RobustPCA": Contender(run=ours(), peer=False, note="defaults"),
+        "RobustPCA, polished": Contender(
+            run=ours(polish=True), peer=False, note="`polish=True`: to machine precision"
+        ),
+        "reference": Contender(
+            run=inexact_alm,
+            peer=False,
+            note="inexact augmented Lagrangian (rho = 1.5, tol = 1e-7) with `scipy.linalg.svd` "
+            "of the full matrix, written in this case",
+        ),
+        "pyrpca": Contender(
+            run=pyrpca_ialm, requires="pyrpca>=1.0.1", note="inexact augmented Lagrangian"
+        ),
+        "decompy, ADM": Contender(
+            run=decompy_adm,
+            requires="decompy>=1.1.1",
+            note="alternating direction method of Yuan and Yang, `tau = lam`",
+        ),
+        "decompy, PCP": Contender(
+            run=decompy_pcp,
+            requires="decompy>=1.1.1",
+            note="ADMM of Candès et al., constant penalty",
+            sizes=(*UP_TO_1000, *QUICK),
+            why_not=LARGE,
+        ),
+        "skpcp": Contender(
+            run=skpcp_admm,
+            requires="skpcp>=0.1",
+            note="ADMM of Candès et al., constant penalty",
+            sizes=(*UP_TO_1000, *QUICK),
+            why_not=LARGE,
+        ),
+        "sporco": Contender(
+            run=sporco_admm,
+            requires="sporco>=0.2.2",
+            note="ADMM with an adapted penalty; `MaxMainIter=500`, `RelStopTol=1e-6`",
+            sizes=(*UP_TO_1000, *QUICK),
+            why_not=LARGE,
+        ),
+        "rpca": Contender(
+            run=rpca_altproj,
+            requires="rpca>=0.1.6",
+            note="accelerated alternating projections: not convex, no certificate, is told the "
+            "true rank (plus one, because it centres the columns); `tol=1e-7`",
+        ),
+        "tensorly": Contender(
+            run=tensorly_alm,
+            requires="tensorly>=0.9",
+            note="tensor version: one nuclear norm per mode, `reg_E = 2 lam` makes it this "
+            "problem; `tol=1e-7`, `n_iter_max=500`",
+            sizes=(*SMALL, *QUICK),
+            why_not=LARGE,
+        ),
+    },
+    excluded={
+        "decompy (inexact and exact ALM)": "versions up to 1.1.1 fail with numpy 2: "
+        "`AttributeError: np.Inf was removed`",
+        "decompy (its other methods)": "solve another problem, or did not recover the matrix with "
+        "their default settings",
+    },
+    quality=quality,
+    figures={
+        "rank": "singular values of L above 1e-6 of the largest",
+        "exact rank": "whether that is the planted rank",
+        "error": "relative error of L in the Frobenius norm",
+        "excess": "relative excess of the objective at (L, X - L) over the planted optimum",
+        "gap": "relative duality gap, recomputed from the dual variable that the program returns",
+    },
+    targets=(
+        at_least("exact rank on every problem", "RobustPCA", "exact rank", 1),
+        at_most("error of L at most 2e-6", "RobustPCA", "error", 2e-6),
+        at_most("error of L at most 1e-12, polished", "RobustPCA, polished", "error", 1e-12),
+        at_most("relative duality gap at most 1e-6", "RobustPCA", "gap", 1e-6),
+        at_least(
+            "reference takes at least 5 times as long at n = 1000",
+            "reference",
+            "ratio",
+            5,
+            sizes=[label for label, (n, _) in SIZES.items() if n == 1000],
+        ),
+        none_faster(
+            "no peer that solves the convex problem with like accuracy (error at most 1e-5) is "
+            "faster",
+            qualifies=lambda row: row.contender != "rpca" and _accurate(row),
+        ),
+        none_faster(
+            "no peer of like accuracy is faster, not even the one that is told the rank",
+            qualifies=_accurate,
+        ),
+    ),
+)

@@ -1,0 +1,118 @@
+"""Scores of new rows that carry gross errors."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.linalg import norm
+
+from benchmarks.peers import Case, Contender, at_most
+
+RANK, N_FEATURES = 10, 200
+
+
+class Rows(NamedTuple):
+    """Training matrix for a robust fit, new rows with gross errors, and the truth."""
+
+    X: np.ndarray
+    new: np.ndarray
+    clean: np.ndarray
+    corrupted: np.ndarray
+    basis: np.ndarray
+
+
+def work(size, rng):
+    """Rows in a planted space of rank 10, a share of the entries of new rows replaced."""
+    n_new, share = size
+    basis = np.linalg.qr(rng.normal(size=(N_FEATURES, RANK)))[0].T
+
+    def rows(n, corrupted_share):
+        clean = rng.normal(size=(n, RANK)) @ basis
+        wrong = rng.random(clean.shape) < corrupted_share
+        spread = 2 * np.abs(clean).max()
+        errors = np.where(wrong, rng.uniform(-spread, spread, clean.shape), 0.0)
+        return clean, clean + errors, wrong
+
+    _, X, _ = rows(400, 0.05)
+    clean, new, wrong = rows(n_new, share)
+    return Rows(X, new, clean, wrong, basis)
+
+
+def quality(rows, projected):
+    """Compare in the planted space, so that rotations of the components do not matter."""
+    truth = rows.clean @ rows.basis.T
+    return {"error": norm(projected @ rows.basis.T - truth) / norm(truth)}
+
+
+class Fitted(NamedTuple):
+    """New rows beside a model that was fitted before the clock starts."""
+
+    rows: Rows
+    model: object
+
+
+def fit(rows):
+    from skmoderndata.decomposition import RobustPCA
+
+    return Fitted(rows, RobustPCA().fit(rows.X))
+
+
+def ours(fitted):
+    return fitted.model.inverse_transform(fitted.model.transform(fitted.rows.new))
+
+
+def plain_projection(fitted):
+    V = fitted.model.components_
+    return fitted.rows.new @ V.T @ V
+
+
+def sklearn_pca(rows):
+    from sklearn.decomposition import PCA
+
+    model = PCA(n_components=RANK).fit(rows.X)
+    return model.inverse_transform(model.transform(rows.new))
+
+
+def told_where(rows):
+    """Least squares on the true basis without the wrong entries: no method can know this."""
+    solved = [
+        np.linalg.lstsq(rows.basis.T[~wrong], row[~wrong], rcond=None)[0]
+        for row, wrong in zip(rows.new, rows.corrupted, strict=True)
+    ]
+    return np.asarray(solved) @ rows.basis
+
+
+CASE = Case(
+    title="Robust transform of new rows",
+    question=(
+        "How wrong are the scores of new rows when 5 to 30 % of their entries are grossly wrong? "
+        "RobustPCA projects in the l1 norm; the usual projection is least squares."
+    ),
+    remarks=f"{N_FEATURES} features, rank {RANK}; the models are fitted on 400 other rows, in "
+    "which 5 % of the entries are wrong, before the clock starts (PCA: inside).",
+    ours="RobustPCA.transform",
+    sizes={f"{share} % gross errors": (500, share / 100) for share in (5, 10, 20, 30)},
+    quick_sizes={f"{share} % gross errors": (100, share / 100) for share in (5, 30)},
+    warmup=(20, 0.1),
+    work=work,
+    contenders={
+        "RobustPCA.transform": Contender(run=ours, prepare=fit, peer=False, note="defaults"),
+        "plain projection": Contender(
+            run=plain_projection,
+            prepare=fit,
+            peer=False,
+            note="least squares on the same components",
+        ),
+        "PCA": Contender(
+            run=sklearn_pca, requires="scikit-learn>=1.9", note="fitted on the same rows"
+        ),
+        "told where": Contender(
+            run=told_where,
+            peer=False,
+            note="least squares on the true components and only the entries that are right: "
+            "out of reach, for orientation",
+        ),
+    },
+    quality=quality,
+    figures={"error": "relative error of the scores, Frobenius norm"},
+    targets=(at_most("error of the scores at most 1e-4", "RobustPCA.transform", "error", 1e-4),),
+)

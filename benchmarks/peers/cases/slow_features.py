@@ -1,0 +1,190 @@
+"""Quadratic slow feature analysis of a long series with many inputs."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
+
+from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
+
+N_COMPONENTS = 10
+
+
+class Series(NamedTuple):
+    """A series in which a slow signal is hidden behind the square of a fast one."""
+
+    X: np.ndarray
+    slow: np.ndarray
+
+
+def work(size, rng):
+    """Mix linearly: slow + fast^2, and noise of all time scales."""
+    n_samples, n_inputs = size
+    t = np.arange(n_samples) / n_samples
+    slow = np.sqrt(2) * np.sin(2 * np.pi * 7 * t)
+    noise = rng.normal(size=(n_samples, n_inputs))
+    for column, memory in enumerate(np.linspace(0, 0.9, n_inputs - 1)):
+        noise[:, column + 1] = _autoregressive(noise[:, column + 1], memory)
+    sources = noise
+    sources[:, 0] = slow + noise[:, 1] ** 2
+    mixing = np.linalg.qr(rng.normal(size=(n_inputs, n_inputs)))[0]
+    return Series(sources @ mixing, slow)
+
+
+def _autoregressive(noise, memory):
+    from scipy.signal import lfilter
+
+    return lfilter([np.sqrt(1 - memory**2)], [1, -memory], noise)
+
+
+def quality(series, transform):
+    """Judge the output on the training series: slowness, constraints, and the planted signal."""
+    if transform is None:
+        return {}
+    Y = np.asarray(transform(series.X))
+    covariance = np.cov(Y.T, bias=True)
+    delta = np.mean(np.diff(Y[:, 0]) ** 2) / Y[:, 0].var()
+    return {
+        "delta": delta,
+        "correlation": float(abs(np.corrcoef(Y[:, 0], series.slow)[0, 1])),
+        "constraints": float(np.abs(covariance - np.eye(Y.shape[1])).max()),
+    }
+
+
+def ours(series):
+    from skmoderndata.decomposition import SlowFeatureAnalysis
+
+    return SlowFeatureAnalysis(n_components=N_COMPONENTS, degree=2).fit(series.X).transform
+
+
+class Expanded(NamedTuple):
+    """Everything allocated and filled before the clock starts."""
+
+    phi: np.ndarray
+    steps: np.ndarray
+    C: np.ndarray
+    A: np.ndarray
+
+
+def expand(series):
+    """Allocate the centred expansion and its steps, in the order that BLAS likes."""
+    phi = np.ascontiguousarray(_quadratic(series.X))
+    phi -= phi.mean(axis=0)
+    size = phi.shape[1]
+    return Expanded(
+        phi.T, np.diff(phi, axis=0).T, np.zeros((size, size), order="F"), np.zeros_like(phi[:size])
+    )
+
+
+def bare_minimum(arrays):
+    """Two symmetric rank-k updates and two eigendecompositions; no expansion, no products."""
+    C = dsyrk(1.0 / arrays.phi.shape[1], arrays.phi)
+    A = dsyrk(1.0 / arrays.steps.shape[1], arrays.steps)
+    eigh(C, lower=False, overwrite_a=True, check_finite=False)
+    eigh(
+        A,
+        lower=False,
+        overwrite_a=True,
+        check_finite=False,
+        subset_by_index=[0, N_COMPONENTS - 1],
+    )
+
+
+def _quadratic(X):
+    from sklearn.preprocessing import PolynomialFeatures
+
+    return PolynomialFeatures(2, include_bias=False).fit_transform(X)
+
+
+def sksfa_sfa(series):
+    import sksfa
+
+    model = sksfa.SFA(n_components=N_COMPONENTS).fit(_quadratic(series.X))
+    return lambda X: model.transform(_quadratic(X))
+
+
+def deeptime_tica(series):
+    from deeptime.decomposition import TICA
+
+    # scaling=None: outputs of unit variance, as slow features have
+    model = TICA(lagtime=1, dim=N_COMPONENTS, scaling=None).fit_from_timeseries(
+        _quadratic(series.X)
+    )
+    fitted = model.fetch_model()
+    return lambda X: fitted.transform(_quadratic(X))
+
+
+def _width(series):
+    n_inputs = series.X.shape[1]
+    return n_inputs * (n_inputs + 3) // 2
+
+
+def _matrix_bytes(series):
+    return 8.0 * _width(series) ** 2
+
+
+CASE = Case(
+    title="Slow feature analysis, quadratic",
+    question=(
+        "What does quadratic slow feature analysis cost with 50 inputs (1325 expanded features) "
+        "and 100,000 samples, against the arithmetic that the theory cannot avoid?"
+    ),
+    remarks=(
+        "The expansion is part of the work of everyone but the bare minimum, whose centred "
+        "expansion and steps lie in memory before the clock starts. Peers get the expansion "
+        "from scikit-learn's `PolynomialFeatures`. Ten features are asked for."
+    ),
+    ours="SlowFeatureAnalysis",
+    sizes={"50 inputs, 100,000 samples": (100_000, 50)},
+    quick_sizes={"20 inputs, 20,000 samples": (20_000, 20)},
+    warmup=(2000, 8),
+    work=work,
+    contenders={
+        "SlowFeatureAnalysis": Contender(run=ours, peer=False, note="`degree=2`"),
+        "bare minimum": Contender(
+            run=bare_minimum,
+            prepare=expand,
+            peer=False,
+            note="two `dsyrk` and two `eigh` on arrays that are ready; not a full program",
+        ),
+        "sksfa": Contender(
+            run=sksfa_sfa,
+            requires="sklearn-sfa>=0.1.6",
+            note="two full singular value decompositions of the expanded series",
+        ),
+        "deeptime": Contender(
+            run=deeptime_tica,
+            requires="deeptime>=0.4.5",
+            note="time-lagged independent components at lag 1 (symmetrised in time), "
+            "`scaling=None`: the same problem up to the two ends of the series",
+        ),
+    },
+    quality=quality,
+    figures={
+        "delta": "mean squared step of the slowest feature at unit variance: smaller is better",
+        "correlation": "of the slowest feature with the planted slow signal",
+        "constraints": "largest deviation of the covariance of the features from the identity",
+    },
+    memory_unit=("expanded x expanded matrices (1325 x 1325 doubles)", _matrix_bytes),
+    excluded={
+        "MDP (SFANode, SFA2Node)": "version 3.6, the newest, cannot be imported with numpy 2: "
+        "`AttributeError: module 'numpy' has no attribute 'typeDict'`",
+    },
+    targets=(
+        at_least(
+            "within 1.3 times of the bare minimum (its share of our time at least 0.77)",
+            "bare minimum",
+            "ratio",
+            1 / 1.3,
+        ),
+        at_most(
+            "memory below 5 matrices of 1325 x 1325 plus one chunk (3165 rows: 2.39 matrices)",
+            "SlowFeatureAnalysis",
+            "memory",
+            5 + 3165 / 1325,
+        ),
+        none_faster("no peer is faster", qualifies=lambda row: True),
+    ),
+    repeat=3,
+)

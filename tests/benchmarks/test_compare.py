@@ -1,0 +1,357 @@
+"""The main job: honest folds, an honest winner, and no row that kills the others."""
+
+import io
+import json
+import warnings
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
+from rich.console import Console
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+
+from benchmarks.compare import run
+from benchmarks.compare.__main__ import INTERRUPTED, main
+from benchmarks.compare.problem import STEP, find_problem, known_problems
+from benchmarks.compare.report import write_report
+from benchmarks.compare.run import QUICK, Contender, Outcome, Row, make_rows, run_rows
+from skmoderndata._registry import Comparison, MethodCard
+
+
+def card(problem="digits", method=(20,), baseline=(20,), path="sklearn.decomposition.PCA", **more):
+    return MethodCard(
+        family="toys",
+        cite=(),
+        cost="",
+        comparison=Comparison(
+            baseline=path,
+            problem=problem,
+            grid={"n_components": method},
+            baseline_grid={"n_components": baseline},
+            **more,
+        ),
+    )
+
+
+class Strong(PCA):
+    _card = card(method=(2, 10, 20), baseline=(1, 1, 1))
+
+
+class Weak(PCA):
+    _card = card(method=(1,), baseline=(20,))
+
+
+class Equal(PCA):
+    _card = card()
+
+
+class Failing(PCA):
+    _card = card()
+
+    def fit_transform(self, X, y=None):
+        raise RuntimeError("nothing works\nhere")
+
+
+class Misplaced(PCA):
+    _card = card(problem="nowhere")
+
+
+class Misnamed(PCA):
+    _card = card(path="sklearn.decomposition.NoSuchThing")
+
+
+class Uncarded(PCA):
+    _card = MethodCard(family="toys", cite=(), cost="")
+
+
+class Noisy(PCA):
+    _card = card()
+
+    def fit_transform(self, X, y=None):
+        warnings.warn("far away", ConvergenceWarning, stacklevel=2)
+        return super().fit_transform(X)
+
+
+class Interrupted(PCA):
+    _card = card()
+
+    def fit_transform(self, X, y=None):
+        raise KeyboardInterrupt
+
+
+class Watching(PCA):
+    """Remembers the rows and the ids that `fit` has received."""
+
+    _card = card(problem="image_walk", method=(3,), baseline=(3,))
+    seen = []
+
+    def fit(self, X, y=None, *, sequence_ids=None):
+        self.seen.append((X, sequence_ids))
+        return super().fit(X)
+
+    def fit_transform(self, X, y=None, *, sequence_ids=None):
+        return self.fit(X, sequence_ids=sequence_ids).transform(X)
+
+
+@pytest.fixture
+def compare(tmp_path):
+    def call(*classes, more=()):
+        stream = io.StringIO()
+        status = main(
+            ["--quick", "--n-jobs", "1", "--output", str(tmp_path), *more],
+            estimators=classes,
+            console=Console(file=stream, width=170),
+        )
+        page = (tmp_path / "index.html").read_text()
+        results = json.loads((tmp_path / "results.json").read_text())
+        return status, stream.getvalue(), page, results
+
+    return call
+
+
+def lines_of(text, name):
+    """The two lines of a row of the table, as words."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split()[:1] == [name])
+    return lines[start].split(), lines[start + 1].split()
+
+
+def winner_in(text, name):
+    """Name on the line that says "wins", or what the first line says instead."""
+    winners = [words[0] for words in lines_of(text, name) if words[-1] == "wins"]
+    return winners[0] if winners else lines_of(text, name)[0][-1]
+
+
+def test_method_and_baseline_win_where_they_do(compare):
+    status, text, page, results = compare(Strong, Weak, Equal, Uncarded)
+    assert status == 0
+    assert winner_in(text, "Strong") == "Strong"
+    assert winner_in(text, "Weak") == "PCA"
+    assert winner_in(text, "Equal") == "tie"
+    assert "Uncarded" not in text
+    assert "unequal budget" not in text  # as many candidates, though they are all the same
+    assert [row["winner"] for row in results["rows"]] == ["method", "baseline", "tie"]
+    assert "<b>PCA wins.</b>" in page
+    assert "<b>A tie.</b>" in page
+
+
+def test_page_is_well_formed_and_needs_no_other_file(compare):
+    _, text, page, results = compare(Weak)
+    root = ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>"))
+    pictures = [*root.iter("img"), *root.iter("source")]
+    assert len(pictures) == 4  # the problem's and the folds', light and dark
+    assert all(
+        (node.get("src") or node.get("srcset")).startswith("data:image/png") for node in pictures
+    )
+    assert not list(root.iter("link"))
+    assert not list(root.iter("script"))
+    assert "index.html" in text.splitlines()[-1]
+    for package in ("python", "numpy", "scipy", "scikit-learn", "skmoderndata"):
+        assert f"{package} {results['versions'][package]}" in page
+    assert "600 digits of 8 x 8 pixels" in page
+
+
+def test_results_hold_every_fold(compare):
+    _, text, _, results = compare(Strong)
+    method, baseline = results["rows"][0]["contenders"]
+    assert (method["name"], baseline["name"]) == ("Strong", "PCA")
+    assert method["grid"] == {"n_components": [2, 20]}  # the quick run takes first and last
+    assert method["params"] == {"random_state": 0}
+    assert len(method["folds"]) == len(baseline["folds"]) == QUICK.n_outer
+    assert all(fold["best_params"] == {"n_components": 20} for fold in method["folds"])
+    scores = np.array([fold["score"] for fold in method["folds"]])
+    shown = lines_of(text, "Strong")[0]
+    assert [f"{scores.mean():.3f}", "+-", f"{scores.std(ddof=1):.3f}"] == shown[2:5]
+
+
+def test_progress_is_a_line_per_task_where_there_is_no_terminal(compare):
+    _, text, _, _ = compare(Weak)
+    assert "[1/6] Weak on digits, fold 1 of 3: 0." in text
+    assert "[6/6] PCA on digits, fold 3 of 3: 0." in text
+
+
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (Failing, "Failing, outer fold 1: RuntimeError: nothing works here"),
+        (Misplaced, "no problem 'nowhere' in benchmarks/compare/problems; known: ["),
+        (Misnamed, "has no attribute 'NoSuchThing'"),
+    ],
+)
+def test_failing_row_is_named_and_the_others_go_on(compare, cls, message):
+    status, text, page, results = compare(cls, Weak)
+    assert status == 1
+    assert winner_in(text, cls.__name__) == "failed"
+    assert message in text
+    assert winner_in(text, "Weak") == "PCA"
+    assert [row["state"] for row in results["rows"]] == ["failed", "finished"]
+    assert message in results["rows"][0]["error"]
+    ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>"))
+
+
+def test_failing_plot_is_named(compare, monkeypatch):
+    def plot(fig, methods, data, test):
+        raise ValueError("no ink")
+
+    problem = find_problem("digits")
+    monkeypatch.setattr(run, "find_problem", lambda name: _with_plot(problem, plot))
+    status, text, page, results = compare(Weak)
+    assert status == 1
+    assert "the plot failed: ValueError: no ink" in text
+    assert "no ink" in page
+    assert results["rows"][0]["winner"] == "baseline"
+    assert results["rows"][0]["plot_error"] == "the plot failed: ValueError: no ink"
+
+
+def _with_plot(problem, plot):
+    return type(problem)(**{**vars(problem), "plot": plot})
+
+
+def test_warnings_are_counted_not_shown(compare):
+    status, text, page, results = compare(Noisy)
+    # on every outer fold: one candidate on the inner folds, and the refit
+    count = QUICK.n_outer * (QUICK.n_inner + 1)
+    assert status == 0
+    assert f"Noisy on digits: Noisy: {count} x ConvergenceWarning" in text
+    assert f"Noisy: {count} x ConvergenceWarning" in page
+    assert results["rows"][0]["contenders"][0]["warnings"] == {"ConvergenceWarning": count}
+
+
+def test_unequal_budget_is_said(compare):
+    class Greedy(PCA):
+        _card = card(method=(2, 20), baseline=(20,))
+
+    _, text, _, _ = compare(Greedy)
+    assert "unequal budget: 2 candidates against 1" in text
+
+
+def test_interrupt_writes_what_is_finished(compare):
+    status, text, page, results = compare(Weak, Interrupted, Strong)
+    assert status == INTERRUPTED
+    assert [row["state"] for row in results["rows"]] == ["finished", "not run", "not run"]
+    assert winner_in(text, "Weak") == "PCA"
+    assert "Interrupted: the report holds what was finished." in text
+    assert "Interrupted: only what was finished is shown." in page
+
+
+def test_only(compare):
+    _, _, _, results = compare(Weak, Strong, Equal, more=["--only", "Strong", "Weak"])
+    assert [row["method"] for row in results["rows"]] == ["Strong", "Weak"]
+
+
+def test_only_names_what_it_knows(compare, capsys):
+    with pytest.raises(SystemExit) as stop:
+        compare(Weak, Strong, Uncarded, more=["--only", "Wek"])
+    assert stop.value.code == 2
+    assert "no comparison named Wek; known: Strong, Weak" in capsys.readouterr().err
+
+
+def test_output_that_cannot_be_written_is_said_before_the_work(compare, tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(SystemExit) as stop:
+        compare(Interrupted, more=["--output", str(tmp_path / "file" / "below")])
+    assert stop.value.code == 2
+    assert "--output" in capsys.readouterr().err
+
+
+def test_search_sees_no_row_of_the_outer_fold_and_ids_follow_their_rows(monkeypatch):
+    seen = []
+    monkeypatch.setattr(Watching, "seen", seen)
+    rows = make_rows([Watching], QUICK)
+    (row,) = rows
+    run_rows(rows, QUICK)
+    assert row.state == "finished"
+    data = row.data
+    id_of = {tuple(x): walk for x, walk in zip(data.X, data.groups, strict=True)}
+    n_fits = QUICK.n_inner + 1
+    assert len(seen) == n_fits * QUICK.n_outer
+    for fold, (_, test) in enumerate(row.splits):
+        held_out = set(data.groups[test])
+        for X, ids in seen[fold * n_fits : (fold + 1) * n_fits]:
+            assert held_out.isdisjoint(ids)
+            walks, n_rows = np.unique(ids, return_counts=True)
+            assert_array_equal(n_rows, [np.sum(data.groups == walk) for walk in walks])
+            assert_array_equal([id_of[tuple(x)] for x in X], ids)
+
+
+def test_workers_reach_the_same_scores(monkeypatch):
+    monkeypatch.setattr(PCA, "_card", card(problem="corrupted_digits"), raising=False)
+    scores = []
+    for n_jobs in (1, 2):
+        rows = make_rows([PCA], QUICK)
+        run_rows(rows, QUICK, n_jobs=n_jobs)
+        assert rows[0].state == "finished"
+        scores.append(rows[0].scores(rows[0].method))
+    assert_array_equal(*scores)
+
+
+def filled_row(method_scores, baseline_scores, n_train=80, n_test=20):
+    contenders = [
+        Contender(cls, {}, {}, {i: Outcome(score=score) for i, score in enumerate(scores)})
+        for cls, scores in ((Strong, method_scores), (PCA, baseline_scores))
+    ]
+    splits = [(np.arange(n_train), np.arange(n_test))] * len(method_scores)
+    return Row("Strong", "digits", *contenders, splits=splits)
+
+
+def test_winner_by_the_corrected_interval():
+    # differences 1, 2, 3, 4, 5: mean 3, variance 2.5; t(0.975, 4) = 2.7764451 from tables
+    row = filled_row([1.0, 2.0, 3.0, 4.0, 5.0], [0.0] * 5)
+    half_width = 2.7764451 * np.sqrt(2.5 * (1 / 5 + 20 / 80))
+    assert_allclose(row.difference, (3, half_width), rtol=1e-7)
+    assert half_width == pytest.approx(2.945, abs=1e-3)
+    assert row.winner == "method"
+    assert filled_row([0.9, 1.9, 2.9, 3.9, 4.9], [0.0] * 5).winner == "tie"
+
+
+@pytest.mark.parametrize(
+    ("method", "baseline", "winner"),
+    [
+        ([0.9, 0.91, 0.92], [0.5, 0.52, 0.51], "method"),
+        ([0.5, 0.52, 0.51], [0.9, 0.91, 0.92], "baseline"),
+        ([0.9, 0.8, 0.7], [0.9, 0.8, 0.7], "tie"),
+        ([0.9, 0.5, 0.7], [0.8, 0.8, 0.4], "tie"),
+        ([0.9, 0.9, 0.9], [0.8, 0.8, 0.8], "method"),
+        ([0.9], [0.1], "tie"),  # one fold tells nothing about the noise
+    ],
+)
+def test_winner(method, baseline, winner):
+    assert filled_row(method, baseline).winner == winner
+
+
+def test_partial_row_counts_only_folds_of_both():
+    row = filled_row([0.9, 0.8, 0.7], [0.1, 0.2, 0.3])
+    del row.method.outcomes[0], row.baseline.outcomes[2]
+    assert row.folds == [1]
+    assert row.state == "partial"
+    assert_array_equal(row.scores(row.method), [0.8])
+
+
+def test_report_of_nothing_finished_is_still_a_page(tmp_path):
+    rows = make_rows([Weak], QUICK)
+    page = write_report(rows, QUICK, tmp_path, seconds=0.0, interrupted=True)
+    assert "not run" in page.read_text()
+
+
+@pytest.mark.parametrize("name", known_problems())
+def test_problem_gives_the_same_rows_and_draws(name):
+    problem = find_problem(name)
+    data, again = problem.load(True), problem.load(True)
+    assert_array_equal(data.X, again.X)
+    assert_array_equal(data.y, again.y)
+    assert len(data.X) == len(data.y)
+    assert len(data.X) < len(problem.load(False).X)
+    assert all(len(rows) == len(data.X) for rows in data.fit_params.values())
+    step = SimpleImputer() if np.isnan(data.X).any() else PCA(6)
+    splitter = problem.splitter(n_splits=3, random_state=0)
+    train, test = next(splitter.split(data.X, data.y, data.groups))
+    fitted = problem.pipeline(step).fit(data.X[train], data.y[train])
+    assert fitted.named_steps[STEP] is step
+    fig = Figure(layout="constrained")
+    problem.plot(fig, {"one": fitted, "two": fitted}, data, test)
+    fig.savefig(io.BytesIO())
+    assert fig.findobj(lambda artist: hasattr(artist, "get_array"))
