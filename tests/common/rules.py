@@ -21,7 +21,7 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 # who may import whom, from the bottom up
 LAYERS = (
     ("_compat", "_registry", "_jit"),
-    ("_base", "_solvers"),
+    ("_base", "_solvers", "_validation"),
     ("kernels", "datasets"),
 )
 

@@ -1,0 +1,539 @@
+"""Multi-assignment clustering of Boolean data."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.special import logsumexp
+from sklearn import get_config
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.boolean import (
+    assignment_sets,
+    boolean_product,
+    count_assignment_sets,
+)
+from skmoderndata._solvers.multi_assignment import (
+    MAX_ACTIVE,
+    MAX_PATTERNS,
+    Data,
+    Model,
+    Settings,
+    Statistics,
+    boolean_model,
+    error_rates,
+    expectation,
+    gibbs,
+    improve_sources,
+    likelihood_blocks,
+    one_start,
+    table_log_likelihood,
+)
+from skmoderndata._validation import validate_boolean
+
+TABLES = 6  # tables over features and assignment sets in memory at once
+
+
+class MultiAssignmentClustering(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Overlapping clusters of Boolean data: each object is the OR of several sources.
+
+    Maximises the likelihood of the observed bits over sources, noise and one assignment set
+    :math:`L_i` of at most `max_assignments` sources per object [1]_, [2]_:
+
+    .. math::
+        \max_{\beta, \epsilon, r} \sum_i \max_{L_i} \sum_d \log p(x_{id} \mid L_i), \qquad
+        p(x_{id} = 1 \mid L) = \epsilon r
+        + (1 - \epsilon) \Bigl(1 - \prod_{k \in L} \beta_{kd}\Bigr),
+
+    where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the share
+    of bits that are noise and r the probability that a noisy bit is 1. The maximum over sets is
+    softened by a temperature that is lowered step by step (deterministic annealing); at the end
+    the sources are rounded to 0 and 1, and sources, sets and noise are refitted in turn.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        Number of sources.
+    max_assignments : int, default=None
+        Largest number of sources of one object; 1 is single-assignment clustering. None allows
+        all sources up to `n_clusters=8` and three beyond.
+    allow_empty : bool, default=True
+        Whether an object may have no source at all, and be explained by noise alone.
+    noise : {"mixture", "flip"} or None, default="mixture"
+        "mixture" replaces a bit, with probability `epsilon_`, by one that is 1 with probability
+        `noise_rate_`; "flip" inverts it (a mixture with rate 1/2); None has no noise.
+    search : {"auto", "all", "pruned"}, default="auto"
+        "all" weighs every set of up to `max_assignments` sources. "pruned" keeps the sets in
+        use and those that differ from them by one source, at most 2000. "auto" prunes where
+        there are more sets than that.
+    threshold : float or None, default=0.0
+        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+    n_init : int, default=3
+        Number of starts; the one of largest likelihood is kept.
+    t_start : float, default=None
+        First temperature; None takes an eighth of the number of features.
+    t_end : float, default=0.1
+        Last temperature.
+    cooling : float, default=0.9
+        Factor from one temperature to the next.
+    max_iter : int, default=5
+        EM rounds at each temperature, at most.
+    tol : float, default=1e-5
+        A temperature is left when a round lowers the free energy by less than this share.
+    refit : bool, default=True
+        Whether the sources are rounded and refitted. The error rates are then two counts, and the
+        noise estimate is unbiased; without it emissions and noise explain the same zeros, and the
+        noise is underestimated.
+    refine : {"gibbs"} or None, default=None
+        "gibbs" replaces the most likely sources by the majority over samples from the posterior:
+        better under very much noise (`epsilon_` above 0.7), for up to 12 sources.
+    n_jobs : int, default=None
+        Number of starts run at the same time, through joblib.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts, and the samples of `refine="gibbs"`.
+
+    Attributes
+    ----------
+    components_ : ndarray of bool of shape (n_clusters, n_features)
+        Sources, one per row, in descending order of the number of objects that have them.
+    emission_proba_ : ndarray of shape (n_clusters, n_features)
+        Probability that a source emits 1; 0 or 1 after `refit`.
+    assignments_ : ndarray of bool of shape (n_samples, n_clusters)
+        Sources of each training object. Among equally likely sets the smallest is taken.
+    epsilon_ : float
+        Estimated share of noisy bits; with `noise="flip"`, the share of inverted bits.
+    noise_rate_ : float
+        Estimated probability that a noisy bit is 1.
+    log_likelihood_ : float
+        Log-likelihood of the training data with the best set for each object.
+    assignment_sets_ : ndarray of bool of shape (n_sets, n_clusters)
+        Assignment sets that were weighed.
+    n_iter_ : int
+        EM rounds of the best start.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.decomposition.NMF : Sums of non-negative parts: rounding it gives no Boolean optimum.
+    sklearn.cluster.KMeans : One cluster per object.
+    skmoderndata.metrics.generalization_error : Criterion for the number of clusters.
+
+    Notes
+    -----
+    A round of EM costs two products of the data with a table over assignment sets, that is
+    ``4 n p S`` operations for S sets, and needs memory for blocks of rows and for tables of
+    p times S numbers. The problem is not convex, so that there is no certificate of global
+    optimality; at fixed temperature the free energy never rises (tested).
+
+    A source contained in the union of two others cannot be told from the data to be present
+    together with them: the smaller set is chosen. NaN marks unobserved bits, in `fit` and
+    afterwards; an object without any observed bit gets the empty set. All-zero rows get the
+    empty set, all-zero columns belong to no source. Set frequencies are not learned: from high
+    temperature they would make sources collapse onto one another.
+
+    The emission and noise updates are closed-form EM steps with the noise switch and the single
+    emissions as hidden variables; the papers solve the stationarity conditions numerically.
+
+    References
+    ----------
+    .. [1] Streich, Frank, Basin and Buhmann, Multi-assignment clustering for Boolean data,
+       ICML 2009, pp. 969-976.
+    .. [2] Frank, Streich, Basin and Buhmann, Multi-assignment clustering for Boolean data,
+       Journal of Machine Learning Research 13, 2012, pp. 459-489.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cluster import MultiAssignmentClustering
+    >>> X = np.array([[1, 1, 0, 0, 0], [0, 0, 0, 1, 1], [1, 1, 0, 1, 1]] * 10)
+    >>> model = MultiAssignmentClustering(n_clusters=2, random_state=0).fit(X)
+    >>> model.components_.astype(int)
+    array([[1, 1, 0, 0, 0],
+           [0, 0, 0, 1, 1]])
+    >>> model.predict([[1, 1, 0, 1, 1]])
+    array([[ True,  True]])
+    """
+
+    _card = MethodCard(
+        family="Boolean data",
+        cite=("streich2009multi", "frank2012multi"),
+        cost="T n p S, for S assignment sets",
+        checks=(
+            {"n_clusters": 2, "n_init": 1, "random_state": 0},
+            {"n_clusters": 3, "max_assignments": 1, "noise": "flip", "random_state": 0},
+            {"n_clusters": 3, "noise": None, "refit": False, "search": "pruned"},
+        ),
+        known_failures=dict.fromkeys(
+            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+            "predict gives memberships, a Boolean matrix, as a row may have several clusters",
+        ),
+    )
+    _parameter_constraints = {
+        "n_clusters": [AT_LEAST_ONE],
+        "max_assignments": [AT_LEAST_ONE, None],
+        "allow_empty": ["boolean"],
+        "noise": [StrOptions({"mixture", "flip"}), None],
+        "search": [StrOptions({"auto", "all", "pruned"})],
+        "threshold": [Real, None],
+        "n_init": [AT_LEAST_ONE],
+        "t_start": [POSITIVE, None],
+        "t_end": [POSITIVE],
+        "cooling": [Interval(Real, 0, 1, closed="neither")],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "refit": ["boolean"],
+        "refine": [StrOptions({"gibbs"}), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=3,
+        *,
+        max_assignments=None,
+        allow_empty=True,
+        noise="mixture",
+        search="auto",
+        threshold=0.0,
+        n_init=3,
+        t_start=None,
+        t_end=0.1,
+        cooling=0.9,
+        max_iter=5,
+        tol=1e-5,
+        refit=True,
+        refine=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.max_assignments = max_assignments
+        self.allow_empty = allow_empty
+        self.noise = noise
+        self.search = search
+        self.threshold = threshold
+        self.n_init = n_init
+        self.t_start = t_start
+        self.t_end = t_end
+        self.cooling = cooling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.refit = refit
+        self.refine = refine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Estimate sources, assignments and noise.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Boolean data, or numbers that `threshold` turns into such. In a dense array NaN marks
+            unobserved bits.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : MultiAssignmentClustering
+            The fitted estimator.
+        """
+        data = self._check(X, reset=True)
+        sets, pruned = self._choose_sets(data.X.shape[1])
+        schedule = self._schedule(data.X.shape[1])
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=self.n_init)
+        settings = Settings(
+            self.n_clusters,
+            self._max_assignments(),
+            self.allow_empty,
+            self.noise,
+            schedule,
+            self.max_iter,
+            self.tol,
+            self.refit,
+            pruned,
+        )
+        in_parallel = effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1
+        with FitProgress(
+            self,
+            X,
+            y,
+            max_passes=1 if in_parallel else self.n_init * len(schedule),
+            task_name="starts" if in_parallel else "temperature",
+        ) as progress:
+            if in_parallel:
+                progress.begin()
+                results = Parallel(n_jobs=self.n_jobs)(
+                    delayed(one_start)(data, sets, settings, seed=seed) for seed in seeds
+                )
+                progress.end()
+            else:
+                watch = _StopWatch(progress)
+                results = []
+                for seed in seeds:
+                    results.append(one_start(data, sets, settings, seed=seed, progress=watch))
+                    if watch.stopped:
+                        break
+        best = max(results, key=lambda result: result.log_likelihood)
+        model, statistics = best.model, best.statistics
+        if self.refine == "gibbs":
+            model, statistics = gibbs(data, model, noise=self.noise, rng=rng)
+        self._keep(model, statistics, -statistics.free_energy, best.n_iter)
+        self.assignments_ = self._assign(data)[0]
+        return self
+
+    @fit_context()
+    def partial_fit(self, X, y=None):
+        """Add new rows to the counts and refit sources and noise.
+
+        The first call is `fit`. Later calls assign the new rows by the present model, add their
+        counts per feature and assignment set to those seen before, and choose the best Boolean
+        sources and error rates for the sum. Rows seen before keep their assignment, so that the
+        result depends on the order; `assignments_` is that of the last call.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : MultiAssignmentClustering
+            The updated estimator.
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(X)
+        data = self._check(X, reset=False)
+        model = self._model()
+        new = expectation(data, model, 0)
+        total = Statistics(
+            self._ones + new.ones, self._zeros + new.zeros, self._free_energy + new.free_energy
+        )
+        U = improve_sources(model, total)
+        q1, q0 = error_rates(model.sets, U, total)
+        model = boolean_model(model.sets, U, q1, q0, noise=self.noise)
+        likelihood = table_log_likelihood(model, total)
+        self._keep(model, total._replace(free_energy=-likelihood), likelihood, self.n_iter_ + 1)
+        self.assignments_ = self._assign(data)[0]
+        return self
+
+    def predict(self, X):
+        """Most likely sources of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN marks unobserved bits, which have no say.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            The smallest of equally likely sets.
+        """
+        check_is_fitted(self)
+        return self._assign(self._check(X, reset=False))[0]
+
+    def transform(self, X):
+        """Most likely sources of each row, as `predict`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN marks unobserved bits, which have no say.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships.
+        """
+        check_is_fitted(self)
+        return self._assign(self._check(X, reset=False))[0]
+
+    def predict_proba(self, X):
+        """Probability that a row has each source, all assignment sets being equally likely.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN marks unobserved bits.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_clusters)
+            Between 0 and 1; the rows need not add up to 1.
+        """
+        check_is_fitted(self)
+        data, model = self._check(X, reset=False), self._model()
+        proba = np.empty((data.X.shape[0], len(model.beta)))
+        for rows, log_p in likelihood_blocks(data, model):
+            posterior = np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
+            proba[rows] = np.clip(posterior @ model.sets, 0, 1)
+        return proba
+
+    def inverse_transform(self, Z):
+        """Rows explained by memberships: the OR of the sources.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_clusters)
+            Memberships; entries above one half count as True.
+
+        Returns
+        -------
+        X : ndarray of bool of shape (n_samples, n_features)
+            Reconstructed bits.
+        """
+        check_is_fitted(self)
+        Z = check_array(Z, dtype="numeric", input_name="Z")
+        if Z.shape[1] != len(self.components_):
+            raise ValueError(
+                f"Z has {Z.shape[1]} columns, but there are {len(self.components_)} sources."
+            )
+        return boolean_product(Z > 0.5, self.components_)
+
+    def score(self, X, y=None):
+        """Mean log-likelihood of the rows, each with its best set of sources.
+
+        It tends to rise with `n_clusters`, also on new rows, as every source is one more choice
+        for each row: `skmoderndata.metrics.generalization_error` is the better criterion for
+        the number of clusters.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            At most 0; higher is better.
+        """
+        check_is_fitted(self)
+        data = self._check(X, reset=False)
+        return float(self._assign(data)[1] / data.X.shape[0])
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _check(self, X, *, reset):
+        bits, missing = validate_boolean(
+            self, X, threshold=self.threshold, reset=reset, allow_nan=True
+        )
+        return Data(bits, None if missing is None else ~missing)
+
+    def _max_assignments(self):
+        if self.max_assignments is None:
+            return self.n_clusters if self.n_clusters <= 8 else 3
+        return min(self.max_assignments, self.n_clusters)
+
+    def _choose_sets(self, n_features):
+        """Return the assignment sets to begin with, and whether the search is pruned."""
+        n_sets = count_assignment_sets(
+            self.n_clusters, self._max_assignments(), allow_empty=self.allow_empty
+        )
+        pruned = self.search == "pruned" or (self.search == "auto" and n_sets > MAX_ACTIVE)
+        if pruned:
+            n_first = count_assignment_sets(self.n_clusters, 1, allow_empty=self.allow_empty)
+        else:
+            n_first = n_sets
+        needed = TABLES * 8 * n_first * n_features
+        if needed > get_config()["working_memory"] * 2**20:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} with max_assignments={self._max_assignments()} "
+                f"makes {n_first} assignment sets and tables of {needed / 2**30:.1f} GiB for "
+                f"{n_features} features, above scikit-learn's working_memory: lower "
+                "max_assignments, or set search='pruned'."
+            )
+        if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
+            raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
+        largest = 1 if pruned else self._max_assignments()
+        return assignment_sets(self.n_clusters, largest, allow_empty=self.allow_empty), pruned
+
+    def _schedule(self, n_features):
+        """Temperatures from the first down to the last, which is included."""
+        first = max(self.t_start or n_features / 8, self.t_end)
+        n_steps = int(np.floor(np.log(self.t_end / first) / np.log(self.cooling) + 1e-9))
+        return [*(first * self.cooling ** np.arange(n_steps)), self.t_end]
+
+    def _keep(self, model, statistics, log_likelihood, n_iter):
+        """Store the model, its sources in descending order of use."""
+        use = (statistics.ones + statistics.zeros).sum(axis=0) @ model.sets
+        order = np.lexsort((*(model.beta > 0.5).T[::-1], -use))
+        self.emission_proba_ = 1 - model.beta[order]
+        self.components_ = self.emission_proba_ > 0.5
+        self.assignment_sets_ = model.sets[:, order]
+        self.epsilon_ = model.eps / 2 if self.noise == "flip" else model.eps
+        self.noise_rate_ = model.r
+        self.log_likelihood_ = float(log_likelihood)
+        self.n_iter_ = n_iter
+        self._ones, self._zeros = statistics.ones, statistics.zeros
+        self._free_energy = statistics.free_energy
+
+    def _model(self):
+        eps = 2 * self.epsilon_ if self.noise == "flip" else self.epsilon_
+        return Model(self.assignment_sets_, 1 - self.emission_proba_, eps, self.noise_rate_)
+
+    def _assign(self, data):
+        """Best set of each row, and the sum of its log-likelihoods."""
+        model = self._model()
+        smallest_first = np.argsort(model.sets.sum(axis=1), kind="stable")
+        model = model._replace(sets=model.sets[smallest_first])
+        best = np.empty(data.X.shape[0], dtype=np.intp)
+        total = 0.0
+        for rows, log_p in likelihood_blocks(data, model):
+            peak = log_p.max(axis=1, keepdims=True)
+            # sets with the same union differ by rounding only: take the first, the smallest
+            best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)
+            total += float(peak.sum())
+        return model.sets[best], total
+
+
+class _StopWatch:
+    """Passes progress on, and remembers that a callback asked to stop."""
+
+    def __init__(self, progress):
+        self.progress, self.stopped = progress, False
+
+    def begin(self):
+        """Open a task."""
+        self.progress.begin()
+
+    def end(self):
+        """Close the task; True stops this start, and the ones to come."""
+        self.stopped = self.progress.end() or self.stopped
+        return self.stopped

@@ -1,0 +1,346 @@
+"""Evidence that MultiAssignmentClustering solves the problem it states."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+
+from skmoderndata._solvers.boolean import assignment_sets, boolean_product, nearest_patterns
+from skmoderndata._solvers.multi_assignment import (
+    Data,
+    Model,
+    Settings,
+    anneal,
+    expectation,
+    likelihood_blocks,
+    maximization,
+    start,
+    table_log_likelihood,
+)
+from skmoderndata.cluster import MultiAssignmentClustering
+from skmoderndata.metrics import assignment_error, generalization_error, source_mismatch
+from tests.oracles import multi_assignment_clustering as oracle
+
+
+def overlapping(n, p, k, noise, rng, noise_rate=0.5, max_assignments=None):
+    """Sources in blocks of features, each reaching half into the next block."""
+    width = p // k
+    U = np.zeros((k, p), dtype=bool)
+    for j in range(k):
+        U[j, np.arange(j * width, j * width + width + width // 2) % p] = True
+    sets = assignment_sets(k, max_assignments or k, allow_empty=False)
+    Z = sets[rng.integers(len(sets), size=n)]
+    clean = boolean_product(Z, U)
+    X = np.where(
+        rng.uniform(size=clean.shape) < noise, rng.uniform(size=clean.shape) < noise_rate, clean
+    )
+    return X, clean, U, Z
+
+
+def random_model(rng, k=3, p=7, largest=3):
+    beta = rng.uniform(0.05, 0.95, size=(k, p))
+    return Model(assignment_sets(k, largest), beta, 0.3, 0.4)
+
+
+@pytest.mark.oracle
+def test_likelihood_is_that_of_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng)
+    X = rng.uniform(size=(9, 7)) < 0.5
+    missing = rng.uniform(size=X.shape) < 0.2
+    sets = [np.flatnonzero(row) for row in model.sets]
+    for observed in (None, ~missing):
+        bits = X if observed is None else X & observed
+        seen = X.astype(float) if observed is None else np.where(observed, X, np.nan)
+        expected = oracle.log_likelihood(seen, model.beta, sets, model.eps, model.r)
+        for rows, log_p in likelihood_blocks(Data(bits, observed), model):
+            assert_allclose(log_p, expected[rows], rtol=1e-10)
+        counts = expectation(Data(bits, observed), model, 0)
+        # the E-step runs in single precision
+        assert_allclose(-counts.free_energy, expected.max(axis=1).sum(), rtol=1e-5)
+        assert_allclose(table_log_likelihood(model, counts), expected.max(axis=1).sum(), rtol=1e-5)
+
+
+@pytest.mark.oracle
+def test_soft_counts_are_posterior_expectations(seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng)
+    X = rng.uniform(size=(20, 7)) < 0.5
+    sets = [np.flatnonzero(row) for row in model.sets]
+    log_p = oracle.log_likelihood(X, model.beta, sets, model.eps, model.r)
+    q = np.exp(log_p / 2.5)
+    q /= q.sum(axis=1, keepdims=True)
+    counts = expectation(Data(X, None), model, 2.5)
+    # single precision
+    assert_allclose(counts.ones, X.T @ q, rtol=1e-4, atol=1e-5)
+    assert_allclose(counts.zeros, (~X).T @ q, rtol=1e-4, atol=1e-5)
+    free = -2.5 * np.log(np.exp(log_p / 2.5).sum(axis=1)).sum()
+    assert_allclose(counts.free_energy, free, rtol=1e-5)
+
+
+@pytest.mark.oracle
+def test_few_errors_as_brute_force_over_all_sources(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(12, 4)) < 0.5
+    model = MultiAssignmentClustering(2, noise=None, n_init=20, random_state=seed).fit(X)
+    errors = (model.inverse_transform(model.assignments_) != X).sum()
+    # not convex: the best of twenty starts may miss the optimum by a bit
+    assert errors <= oracle.fewest_errors(X, 2) + 1
+
+
+@pytest.mark.oracle
+def test_m_step_raises_the_expected_log_likelihood(seed):
+    rng = np.random.default_rng(seed)
+    for noise in ("mixture", "flip", None):
+        eps = {"mixture": 0.3, "flip": 0.3, None: 0.0}[noise]
+        model = random_model(rng)._replace(eps=eps, r=0.5)
+        sets = [np.flatnonzero(row) for row in model.sets]
+        counts = expectation(Data(rng.uniform(size=(40, 7)) < 0.5, None), model, 3.0)
+        value = -np.inf
+        for _ in range(6):
+            new = oracle.expected_log_likelihood(
+                counts.ones, counts.zeros, model.beta, sets, model.eps, model.r
+            )
+            assert new >= value - 1e-9 * abs(new)
+            value, model = new, maximization(model, counts, noise=noise, n_inner=1)
+
+
+@pytest.mark.certificate
+def test_free_energy_never_rises_at_fixed_temperature(seed):
+    rng = np.random.default_rng(seed)
+    X = overlapping(150, 24, 3, 0.4, rng)[0]
+    for noise in ("mixture", "flip"):
+        settings = Settings(3, 3, True, noise, [3.0, 1.5, 0.7, 0.3], 8, 0.0, True, False)
+        data = Data(X, None)
+        begin = start(data, assignment_sets(3, 3), 3, noise=noise, rng=np.random.RandomState(seed))
+        trace = []
+        anneal(data, begin, settings, trace=trace)
+        for temperature in settings.schedule:
+            values = [value for level, value in trace if level == temperature]
+            assert len(values) >= 1
+            # the E-step runs in single precision
+            assert max(np.diff(values), default=0) <= 1e-5 * abs(values[0])
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_noise_free_sources_are_found_exactly(k, seed):
+    X, _, U, Z = overlapping(120, 12 * k, k, 0, np.random.default_rng(seed))
+    model = MultiAssignmentClustering(k, random_state=seed).fit(X)
+    assert source_mismatch(U, model.components_) == 0
+    assert assignment_error(Z, model.assignments_) == 0
+    assert_array_equal(model.inverse_transform(model.predict(X)), X)
+    assert model.epsilon_ < 1e-5
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("noise", [0.3, 0.6])
+def test_noise_estimates_are_unbiased(noise, seed):
+    X, _, U, _ = overlapping(1000, 60, 3, noise, np.random.default_rng(seed), noise_rate=0.4)
+    model = MultiAssignmentClustering(3, random_state=seed).fit(X)
+    assert source_mismatch(U, model.components_) <= 0.005
+    assert abs(model.epsilon_ - noise) <= 0.02
+    assert abs(model.noise_rate_ - 0.4) <= 0.03
+
+
+@pytest.mark.recovery
+def test_half_of_the_bits_missing(seed):
+    rng = np.random.default_rng(seed)
+    X, clean, U, _ = overlapping(400, 48, 3, 0.1, rng)
+    seen = np.where(rng.uniform(size=X.shape) < 0.5, X, np.nan)
+    model = MultiAssignmentClustering(3, random_state=seed).fit(seen)
+    assert source_mismatch(U, model.components_) == 0
+    assert (model.inverse_transform(model.assignments_) != clean).mean() < 0.01
+    assert_array_equal(model.predict(seen), model.assignments_)
+
+
+@pytest.mark.recovery
+def test_many_sources_by_pruned_search(seed):
+    X, _, U, _ = overlapping(400, 140, 14, 0.1, np.random.default_rng(seed), max_assignments=3)
+    model = MultiAssignmentClustering(14, search="pruned", cooling=0.8, random_state=seed).fit(X)
+    # at least as few wrong bits as the truth with the best of all its unions
+    wrong = (model.inverse_transform(model.assignments_) != X).sum()
+    unions = boolean_product(assignment_sets(14, 3), U)
+    assert wrong <= 1.01 * nearest_patterns(X, None, unions)[1].sum()
+    assert source_mismatch(U, model.components_) < 0.02
+
+
+@pytest.mark.recovery
+def test_gibbs_refinement_keeps_what_is_certain(seed):
+    X, _, U, _ = overlapping(200, 36, 3, 0.4, np.random.default_rng(seed))
+    model = MultiAssignmentClustering(3, refine="gibbs", random_state=seed).fit(X)
+    assert source_mismatch(U, model.components_) <= 0.01
+    assert abs(model.epsilon_ - 0.4) < 0.06
+
+
+@pytest.mark.paper
+def test_more_accurate_than_single_assignment_on_overlapping_sources(seed):
+    """Streich et al. 2009, figure 3: overlapping sources defeat single assignment."""
+    X, _, U, _ = overlapping(350, 48, 3, 0.3, np.random.default_rng(seed))
+    many = MultiAssignmentClustering(3, random_state=seed).fit(X)
+    single = MultiAssignmentClustering(3, max_assignments=1, random_state=seed).fit(X)
+    assert source_mismatch(U, many.components_) < 0.002
+    assert source_mismatch(U, single.components_) > 0.03
+    test = overlapping(200, 48, 3, 0.3, np.random.default_rng(seed + 100))[0]
+    errors = [generalization_error(model, test, random_state=0) for model in (many, single)]
+    assert errors[0] < errors[1]
+
+
+@pytest.mark.slow
+@pytest.mark.paper
+@pytest.mark.parametrize(
+    ("noise", "bound"), [(0.1, 0.0), (0.3, 0.0), (0.5, 0.001), (0.6, 0.005), (0.7, 0.03)]
+)
+def test_mean_source_mismatch_of_the_published_set_up(noise, bound):
+    """Frank et al. 2012, figure 4: three overlapping sources, mixture noise."""
+    mismatches = []
+    for seed in range(20):
+        X, _, U, _ = overlapping(350, 48, 3, noise, np.random.default_rng(seed))
+        model = MultiAssignmentClustering(3, random_state=seed).fit(X)
+        mismatches.append(source_mismatch(U, model.components_))
+    assert np.mean(mismatches) <= bound
+
+
+@pytest.mark.invariance
+def test_order_of_rows_and_features_does_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    X = overlapping(200, 36, 3, 0.2, rng)[0]
+    rows, features = rng.permutation(200), rng.permutation(36)
+    one = MultiAssignmentClustering(3, random_state=seed).fit(X)
+    two = MultiAssignmentClustering(3, random_state=seed).fit(X[rows][:, features])
+    assert source_mismatch(one.components_[:, features], two.components_) == 0
+    assert assignment_error(one.assignments_[rows], two.assignments_) == 0
+    assert_allclose(two.log_likelihood_, one.log_likelihood_, rtol=1e-4)  # single precision
+
+
+@pytest.mark.invariance
+def test_sparse_boolean_and_number_input_agree(seed):
+    X = overlapping(150, 24, 3, 0.2, np.random.default_rng(seed))[0]
+    kinds = [X, X.astype(float), X.astype(int), sparse.csr_array(X), sparse.csc_matrix(X * 2.0)]
+    models = [MultiAssignmentClustering(3, random_state=0).fit(kind) for kind in kinds]
+    for kind, model in zip(kinds, models, strict=True):
+        assert_array_equal(model.components_, models[0].components_)
+        assert_array_equal(model.predict(kind), models[0].assignments_)
+        assert_allclose(model.score(kind), models[0].score(X), rtol=1e-10)
+
+
+@pytest.mark.invariance
+def test_ones_and_copies(seed):
+    """Twice the rows: the same sources, twice the log-likelihood."""
+    X = overlapping(150, 24, 3, 0.2, np.random.default_rng(seed))[0]
+    one = MultiAssignmentClustering(3, random_state=0).fit(X)
+    two = MultiAssignmentClustering(3, random_state=0).fit(np.vstack([X, X]))
+    assert source_mismatch(one.components_, two.components_) == 0
+    assert_allclose(two.log_likelihood_, 2 * one.log_likelihood_, rtol=1e-4)  # single precision
+
+
+@pytest.mark.invariance
+def test_partial_fit_on_chunks_comes_near_one_fit(seed):
+    X, _, U, _ = overlapping(600, 36, 3, 0.3, np.random.default_rng(seed))
+    model = MultiAssignmentClustering(3, random_state=seed)
+    for chunk in np.split(X, 4):
+        model.partial_fit(chunk)
+    assert source_mismatch(U, model.components_) <= 0.01
+    assert abs(model.epsilon_ - 0.3) < 0.03
+    assert len(model.assignments_) == 150
+
+
+def test_probabilities_and_score(seed):
+    X = overlapping(200, 36, 3, 0.3, np.random.default_rng(seed))[0]
+    model = MultiAssignmentClustering(3, random_state=seed).fit(X)
+    proba = model.predict_proba(X)
+    assert proba.min() >= 0
+    assert proba.max() <= 1
+    assert ((proba > 0.5) == model.assignments_).mean() > 0.97
+    assert_allclose(model.score(X), model.log_likelihood_ / 200, rtol=1e-4)  # single precision
+    assert model.score(X) > model.score(~X)
+
+
+@pytest.mark.edge
+def test_zero_rows_zero_columns_and_ambiguous_sets():
+    X = np.array([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [1, 1, 1, 1, 0, 0], [0] * 6] * 8)
+    model = MultiAssignmentClustering(2, random_state=0).fit(X)
+    assert not model.assignments_[3].any()
+    assert not model.components_[:, 4:].any()
+    # a source inside the union of two others: the smaller set explains the row
+    chain = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [1, 1, 1, 1]] * 8)
+    model = MultiAssignmentClustering(3, random_state=0).fit(chain)
+    assert model.assignments_[3].sum() == 2
+
+
+@pytest.mark.edge
+def test_more_clusters_than_distinct_rows():
+    X = np.array([[1, 1, 0, 0], [0, 0, 1, 1]] * 5)
+    model = MultiAssignmentClustering(4, random_state=0).fit(X)
+    assert_array_equal(model.inverse_transform(model.assignments_), X)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "X", [np.ones((6, 3)), np.zeros((6, 3)), np.ones((1, 4)), np.eye(5)[:, :1]]
+)
+def test_constant_and_tiny_data(X):
+    for noise in ("mixture", "flip", None):
+        model = MultiAssignmentClustering(2, noise=noise, random_state=0).fit(X)
+        assert_array_equal(model.inverse_transform(model.assignments_), X)
+        assert np.isfinite(model.score(X))
+
+
+@pytest.mark.edge
+def test_row_without_observed_bits_gets_the_empty_set():
+    X = np.vstack([np.eye(3).repeat(5, axis=0), np.full((1, 3), np.nan)])
+    model = MultiAssignmentClustering(3, random_state=0).fit(X)
+    assert not model.assignments_[-1].any()
+    assert_array_equal(model.inverse_transform(model.assignments_[:-1]), X[:-1])
+
+
+@pytest.mark.edge
+def test_bad_input_is_explained():
+    X = np.eye(4)
+    with pytest.raises(ValueError, match=r"threshold=None\) needs 0 and 1 only"):
+        MultiAssignmentClustering(2, threshold=None).fit(2 * X)
+    with pytest.raises(ValueError, match="not take NaN in sparse input"):
+        MultiAssignmentClustering(2).fit(sparse.csr_array(np.where(X > 0, np.nan, 0)))
+    with pytest.raises(ValueError, match="makes 1048576 assignment sets"):
+        MultiAssignmentClustering(20, max_assignments=20, search="all").fit(np.eye(50))
+    with pytest.raises(ValueError, match="n_clusters up to 12"):
+        MultiAssignmentClustering(13, refine="gibbs").fit(X)
+    model = MultiAssignmentClustering(2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="Z has 3 columns, but there are 2 sources"):
+        model.inverse_transform(np.zeros((1, 3)))
+
+
+@pytest.mark.edge
+def test_interrupted_partial_fit_changes_nothing(monkeypatch):
+    X = overlapping(100, 24, 3, 0.1, np.random.default_rng(0))[0]
+    model = MultiAssignmentClustering(3, random_state=0).fit(X)
+    before = model.components_.copy(), model._ones.copy()
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        "skmoderndata.cluster._multi_assignment_clustering.improve_sources", interrupt
+    )
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X)
+    assert_array_equal(model.components_, before[0])
+    assert_array_equal(model._ones, before[1])
+
+
+def test_memory_is_that_of_tables_and_blocks():
+    """No copy of the data, no table over rows and sets."""
+    X = overlapping(20000, 100, 5, 0.2, np.random.default_rng(0), max_assignments=2)[0]
+    model = MultiAssignmentClustering(
+        5, max_assignments=2, n_init=1, t_start=0.5, max_iter=1, random_state=0
+    )
+    clone(model).fit(X[:100])  # compile first
+    tracemalloc.start()
+    model.fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # 16 sets: a table over rows and sets would take 2.5 MB in double precision; blocks take 4
+    assert peak < 7e6
