@@ -8,11 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from skmoderndata._solvers.boolean import assignment_sets, boolean_product, nearest_patterns
+from skmoderndata._solvers.boolean import assignment_sets, boolean_product
 from skmoderndata._solvers.multi_assignment import (
     Data,
     Model,
     Settings,
+    Statistics,
+    active_sets,
     anneal,
     expectation,
     likelihood_blocks,
@@ -158,14 +160,26 @@ def test_half_of_the_bits_missing(seed):
 
 
 @pytest.mark.recovery
-def test_many_sources_by_pruned_search(seed):
-    X, _, U, _ = overlapping(400, 140, 14, 0.1, np.random.default_rng(seed), max_assignments=3)
-    model = MultiAssignmentClustering(14, search="pruned", cooling=0.8, random_state=seed).fit(X)
-    # at least as few wrong bits as the truth with the best of all its unions
-    wrong = (model.inverse_transform(model.assignments_) != X).sum()
-    unions = boolean_product(assignment_sets(14, 3), U)
-    assert wrong <= 1.01 * nearest_patterns(X, None, unions)[1].sum()
-    assert source_mismatch(U, model.components_) < 0.02
+def test_pruned_search_finds_noise_free_sources(seed):
+    X, _, U, Z = overlapping(120, 48, 4, 0, np.random.default_rng(seed))
+    model = MultiAssignmentClustering(4, search="pruned", random_state=seed).fit(X)
+    assert source_mismatch(U, model.components_) == 0
+    assert assignment_error(Z, model.assignments_) == 0
+
+
+@pytest.mark.oracle
+def test_pruned_search_keeps_used_sets_and_their_neighbours(seed):
+    rng = np.random.default_rng(seed)
+    sets = assignment_sets(5, 3)
+    ones = np.zeros((2, len(sets)))
+    used = rng.choice(len(sets), size=3, replace=False)
+    ones[:, used] = 1.0
+    settings = Settings(5, 3, True, "mixture", [1.0], 1, 0.0, True, True)
+    kept = {tuple(row) for row in active_sets(sets, Statistics(ones, 0 * ones, 0.0), settings)}
+    wanted = {tuple(row) for row in assignment_sets(5, 1)}
+    for row in sets[used]:
+        wanted |= {tuple(other) for other in sets if (other != row).sum() <= 1}
+    assert kept == wanted
 
 
 @pytest.mark.recovery
