@@ -467,10 +467,10 @@ class MultiAssignmentClustering(
             self.n_clusters, self._max_assignments(), allow_empty=self.allow_empty
         )
         pruned = self.search == "pruned" or (self.search == "auto" and n_sets > MAX_ACTIVE)
-        if pruned:
-            n_first = count_assignment_sets(self.n_clusters, 1, allow_empty=self.allow_empty)
-        else:
-            n_first = n_sets
+        largest, n_first = self._max_assignments(), n_sets
+        while pruned and n_first > MAX_ACTIVE and largest > 1:
+            largest -= 1
+            n_first = count_assignment_sets(self.n_clusters, largest, allow_empty=self.allow_empty)
         needed = TABLES * 8 * n_first * n_features
         if needed > get_config()["working_memory"] * 2**20:
             raise ValueError(
@@ -481,7 +481,6 @@ class MultiAssignmentClustering(
             )
         if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
             raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
-        largest = 1 if pruned else self._max_assignments()
         return assignment_sets(self.n_clusters, largest, allow_empty=self.allow_empty), pruned
 
     def _schedule(self, n_features):
