@@ -123,3 +123,264 @@ def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple
     index = cost.argmin(axis=1)
     errors = ones.sum(axis=1) + np.rint(cost[np.arange(len(X)), index]).astype(np.int64)
     return index, errors
+
+
+MAX_SETS = 2**13  # unions of components that `best_cover` tries one by one
+MAX_WORDS = 2**22  # words of a table of unions in memory at once
+
+
+@jit
+def popcount(x: Any) -> Any:
+    """Count the ones of a 64-bit word."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+def pack_bits(X: Any) -> Array:
+    """Pack the rows of a Boolean matrix, dense or in compressed sparse rows, by `pack_rows`.
+
+    Sparse rows are written out in blocks, so that the memory is that of the packed rows, an
+    eighth of a byte per entry.
+    """
+    if isinstance(X, np.ndarray):
+        return pack_rows(X)
+    n, p = X.shape
+    words = np.zeros((n, -(-p // 64)), dtype=np.uint64)
+    step = max(1, MAX_WORDS // p)
+    for start in range(0, n, step):
+        words[start : start + step] = pack_rows(X[start : start + step].toarray().astype(bool))
+    return words
+
+
+def transpose_packed(words: Array, p: int) -> Array:
+    """Pack the columns of a matrix of p columns whose rows are packed, shape (p, ceil(n / 64))."""
+    columns = np.zeros((p, -(-len(words) // 64)), dtype=np.uint64)
+    for w in range(words.shape[1]):
+        width = min(64, p - 64 * w)
+        block = unpack_rows(words[:, w : w + 1], width)
+        columns[64 * w : 64 * w + width] = pack_rows(np.ascontiguousarray(block.T))
+    return columns
+
+
+@jit
+def unions(Z: Array, words: Array) -> Array:
+    """OR of the packed rows `words` that each row of the Boolean matrix Z chooses."""
+    out = np.zeros((Z.shape[0], words.shape[1]), dtype=np.uint64)
+    for i in range(Z.shape[0]):
+        for k in range(Z.shape[1]):
+            if Z[i, k]:
+                for w in range(words.shape[1]):
+                    out[i, w] |= words[k, w]
+    return out
+
+
+@jit
+def count_differences(rows: Array, Z: Array, words: Array) -> tuple[int, int]:
+    """Count bits of packed `rows` missed by the unions that Z chooses, and bits added by them."""
+    missed, extra = 0, 0
+    union = np.zeros(rows.shape[1], dtype=np.uint64)
+    for i in range(rows.shape[0]):
+        union[:] = 0
+        for k in range(Z.shape[1]):
+            if Z[i, k]:
+                for w in range(rows.shape[1]):
+                    union[w] |= words[k, w]
+        for w in range(rows.shape[1]):
+            missed += popcount(rows[i, w] & ~union[w])
+            extra += popcount(union[w] & ~rows[i, w])
+    return missed, extra
+
+
+def nearest_packed(
+    rows: Array, patterns: Array, bonus: float, penalty: float
+) -> tuple[Array, Array]:
+    """Find for each packed row the pattern of least ``bonus * missed + penalty * extra`` bits.
+
+    Returns the index (the first of equally good patterns) and the cost, up to the constant
+    ``bonus * ones of the row``.
+    """
+    # one word of all patterns side by side: the inner loop runs over patterns, and is vectorised
+    by_word = np.ascontiguousarray(patterns.T)
+    found: tuple[Array, Array] = _nearest_packed(rows, by_word, float(bonus), float(penalty))
+    return found
+
+
+@jit
+def _nearest_packed(
+    rows: Array, patterns: Array, bonus: float, penalty: float
+) -> tuple[Array, Array]:
+    n_words, n_patterns = patterns.shape
+    size = np.zeros(n_patterns, dtype=np.int64)
+    for w in range(n_words):
+        for j in range(n_patterns):
+            size[j] += popcount(patterns[w, j])
+    common = np.empty(n_patterns, dtype=np.int64)
+    index = np.zeros(rows.shape[0], dtype=np.int64)
+    cost = np.empty(rows.shape[0])
+    for i in range(rows.shape[0]):
+        common[:] = 0
+        for w in range(n_words):
+            word = rows[i, w]
+            if word != 0:
+                for j in range(n_patterns):
+                    common[j] += popcount(patterns[w, j] & word)
+        best, best_cost = 0, np.inf
+        for j in range(n_patterns):
+            new = penalty * size[j] - (bonus + penalty) * common[j]
+            if new < best_cost:
+                best, best_cost = j, new
+        index[i], cost[i] = best, best_cost
+    return index, cost
+
+
+@jit
+def _improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: float) -> None:
+    """Add the best components one by one, then flip single ones, until the cost stands still."""
+    k_max, n_words = words.shape
+    union = np.zeros(n_words, dtype=np.uint64)
+    other = np.zeros(n_words, dtype=np.uint64)
+    for i in range(rows.shape[0]):
+        union[:] = 0
+        for k in range(k_max):
+            if Z[i, k]:
+                for w in range(n_words):
+                    union[w] |= words[k, w]
+        for _ in range(8 * k_max + 8):  # far more steps than occur, unless rounding cycles
+            best, best_gain = -1, 0.0
+            for k in range(k_max):
+                covered, size = np.int64(0), np.int64(0)
+                for w in range(n_words):
+                    new = words[k, w] & ~union[w]
+                    size += popcount(new)
+                    covered += popcount(new & rows[i, w])
+                gain = (bonus + penalty) * covered - penalty * size
+                if gain > best_gain:
+                    best, best_gain = k, gain
+            if best >= 0:
+                Z[i, best] = True
+                for w in range(n_words):
+                    union[w] |= words[best, w]
+                continue
+            # no addition helps: drop the first component that does more harm than good, or none
+            dropped = False
+            for k in range(k_max):
+                if not Z[i, k]:
+                    continue
+                other[:] = 0
+                for j in range(k_max):
+                    if Z[i, j] and j != k:
+                        for w in range(n_words):
+                            other[w] |= words[j, w]
+                covered, size = np.int64(0), np.int64(0)
+                for w in range(n_words):
+                    own = union[w] & ~other[w]
+                    size += popcount(own)
+                    covered += popcount(own & rows[i, w])
+                if (bonus + penalty) * covered - penalty * size <= 0:
+                    Z[i, k] = False
+                    union[:] = other
+                    dropped = True
+                    break
+            if not dropped:
+                break
+
+
+def best_cover(
+    rows: Array,
+    words: Array,
+    *,
+    bonus: float = 1.0,
+    penalty: float = 1.0,
+    start: Array | None = None,
+    exact: bool | None = None,
+) -> Array:
+    """Choose for each packed row the components whose union explains it best.
+
+    Minimises ``bonus * missed + penalty * extra`` bits: over all sets of components where there
+    are at most 8192 of them, among equals the smallest and then the first one; beyond by adding
+    the best component and dropping superfluous ones until neither helps.
+
+    Parameters
+    ----------
+    rows : ndarray of uint64 of shape (n, n_words)
+        Packed rows to explain.
+    words : ndarray of uint64 of shape (k, n_words)
+        Packed components.
+    bonus, penalty : float
+        Price of a missed bit and of an extra bit.
+    start : ndarray of bool of shape (n, k) or None
+        Where the search begins when it is not exact; the cost never rises above that of `start`.
+    exact : bool or None
+        None decides by the number of sets.
+
+    Returns
+    -------
+    Z : ndarray of bool of shape (n, k)
+        Chosen components.
+    """
+    k = len(words)
+    if exact is None:
+        exact = 2.0**k <= MAX_SETS
+    if not exact:
+        Z = np.zeros((len(rows), k), dtype=bool) if start is None else start.copy()
+        _improve_cover(rows, words, Z, float(bonus), float(penalty))
+        return Z
+    sets = assignment_sets(k, k)
+    best = np.zeros(len(rows), dtype=np.int64)
+    cost = np.full(len(rows), np.inf)
+    step = max(1, MAX_WORDS // max(1, rows.shape[1]))
+    for first in range(0, len(sets), step):
+        patterns = unions(sets[first : first + step], words)
+        index, new = nearest_packed(rows, patterns, bonus, penalty)
+        better = new < cost
+        best[better], cost[better] = first + index[better], new[better]
+    chosen: Array = sets[best]
+    return chosen
+
+
+@jit
+def contained(rows: Array, words: Array) -> Array:
+    """Tell which packed components lie inside which packed rows; an empty one lies in none."""
+    Z = np.zeros((rows.shape[0], words.shape[0]), dtype=np.bool_)
+    for k in range(words.shape[0]):
+        some = False
+        for w in range(words.shape[1]):
+            some = some or words[k, w] != 0
+        if not some:
+            continue
+        for i in range(rows.shape[0]):
+            inside = True
+            for w in range(words.shape[1]):
+                if words[k, w] & ~rows[i, w]:
+                    inside = False
+                    break
+            Z[i, k] = inside
+    return Z
+
+
+def distinct_rows(words: Array) -> tuple[Array, Array]:
+    """List distinct packed rows in the order of their first occurrence, with their counts."""
+    key = np.ascontiguousarray(words).view(np.dtype((np.void, 8 * words.shape[1]))).ravel()
+    _, first, count = np.unique(key, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return words[first[order]], count[order]
+
+
+def cooccurrence(X: Any) -> Array:
+    """Count for each pair of columns the rows that have both, shape (p, p), in float64.
+
+    A dense matrix is multiplied in blocks of rows, in single precision, which is exact there.
+    """
+    if not isinstance(X, np.ndarray):
+        counts = X.astype(np.float64)
+        sums: Array = (counts.T @ counts).toarray()
+        return sums
+    n, p = X.shape
+    total = np.zeros((p, p))
+    step = max(1, min(2**20, MAX_WORDS // max(p, 1)))
+    for start in range(0, n, step):
+        block = X[start : start + step].astype(np.float32)
+        total += block.T @ block
+    return total

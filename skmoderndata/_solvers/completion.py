@@ -28,6 +28,10 @@ class Factors(NamedTuple):
     s: Array
     Vt: Array
 
+    def leading(self, r: int) -> "Factors":
+        """Keep the `r` largest singular values."""
+        return Factors(self.U[:, :r], self.s[:r], self.Vt[:r])
+
 
 class CompletionResult(NamedTuple):
     """What `soft_completion` and `exact_completion` return.
@@ -255,7 +259,7 @@ def soft_gap(table: Table, residual: Array, nuclear: float, *, lam: float, top: 
     if square == 0:
         return 1.0 if lam * nuclear > 0 else 0.0
     c = min(max(product / square, 0.0), lam / top)
-    return max(0.0, (primal - c * product + 0.5 * c**2 * square) / primal)
+    return float(max(0.0, (primal - c * product + 0.5 * c**2 * square) / primal))
 
 
 def exact_gap(table: Table, residual: Array, dual: Array, nuclear: float, *, top: float) -> float:

@@ -516,7 +516,6 @@ def _plan(rows: _Rows, n_old: int, lag: int, *, use_blocks: bool) -> _Plan:
     step = np.zeros(n, dtype=bool)  # a valid step begins here
     if n > lag:
         step[:-lag] = (rows.runs[lag:] == rows.runs[:-lag]) & rows.valid[lag:] & rows.valid[:-lag]
-        step[: max(0, n_old - lag)] = False
     if not use_blocks:
         blocks = np.empty((4, 0), dtype=np.int64)
         return _Plan(blocks, n_old + np.flatnonzero(usable), np.flatnonzero(step))
@@ -524,8 +523,8 @@ def _plan(rows: _Rows, n_old: int, lag: int, *, use_blocks: bool) -> _Plan:
     order = np.arange(n - n_old)
     if lag > 1:
         order = np.argsort(order % lag, kind="stable")
-    linked = np.zeros(len(order), dtype=bool)  # to the next in this order
-    linked[:-1] = step[n_old + order[:-1]] & (np.diff(order) == lag)
+    # to the next in this order; at the end of a chain no step begins
+    linked = step[n_old + order]
     starts = np.flatnonzero(~np.concatenate([[False], linked[:-1]]))
     lengths = np.diff(np.append(starts, len(order)))
     position = np.arange(len(order)) - np.repeat(starts, lengths)

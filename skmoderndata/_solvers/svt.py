@@ -80,6 +80,7 @@ def svt(
     max_rank: int | None = None,
     tol: float = 1e-9,
     max_passes: int = 40,
+    best_effort: bool = False,
     rng: np.random.RandomState | None = None,
 ) -> ThresholdedSVD:
     """Reduce the singular values of `A` by `threshold` and drop the non-positive ones.
@@ -103,8 +104,10 @@ def svt(
     tol : float
         Subspace iteration goes on until the estimated relative error is below.
     max_passes : int
-        At most so many passes of subspace iteration before a dense route takes over (for
-        operators: before the result is returned as it is, with its `error`).
+        At most so many passes of subspace iteration before "gram" takes over.
+    best_effort : bool
+        Return what `max_passes` reached, with its `error`, instead of taking a dense route. This
+        always holds for operators.
     rng : RandomState, default=None
         Draws starting columns; None takes a fixed seed.
 
@@ -126,7 +129,7 @@ def svt(
     if max_rank is not None:
         limit = min(small, max(limit, max_rank + OVERSAMPLING))
     out = _subspace_iteration(A, threshold, subspace, max_rank, limit, tol, max_passes, rng)
-    if out is None:
+    if out is None or (dense and not best_effort and out.error > tol):
         out = _gram(A, threshold, max_rank)
     return out
 
@@ -190,7 +193,8 @@ def _subspace_iteration(
         s, Z, V_new = _small_svd(B, threshold)
         r = _kept(s, threshold, max_rank)
         exact = k == cap
-        if not exact and s[-1] > threshold and (max_rank is None or k < max_rank + OVERSAMPLING):
+        wanted = max_rank is None or k < max_rank + OVERSAMPLING
+        if not exact and s[-1] > threshold and wanted and n_pass < max_passes:
             grown = min(max(k + k // 2, k + OVERSAMPLING), cap)
             if dense and grown > limit:
                 return None
@@ -202,8 +206,6 @@ def _subspace_iteration(
         if error <= tol or n_pass == max_passes:
             break
         V = V_new
-    if dense and error > tol and error > 1e-3:
-        return None
     keep = min(k, r + max(OVERSAMPLING, r // 10))
     return ThresholdedSVD(Q @ Z[:, :r], shrunk, V_new[:, :r].T, V_new[:, :keep], error, n_products)
 

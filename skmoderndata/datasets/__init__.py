@@ -1,5 +1,7 @@
 """Generators with a known truth."""
 
+from skmoderndata.datasets._boolean import make_boolean_sources
+from skmoderndata.datasets._low_rank import make_low_rank_plus_sparse, make_video
 from skmoderndata.datasets._moving_object import make_moving_object
 from skmoderndata.datasets._ratings import make_ratings
 from skmoderndata.datasets._slow_signals import (
@@ -9,9 +11,12 @@ from skmoderndata.datasets._slow_signals import (
 )
 
 __all__ = [
+    "make_boolean_sources",
     "make_logistic_map",
+    "make_low_rank_plus_sparse",
     "make_mixed_sources",
     "make_moving_object",
     "make_ratings",
     "make_slow_signal",
+    "make_video",
 ]

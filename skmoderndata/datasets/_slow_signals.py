@@ -87,8 +87,8 @@ def make_logistic_map(n_samples=6000, *, periods=(5, 11, 13), n_discard=100, ran
 
     .. math:: x_{t+1} = r_t x_t (1 - x_t), \qquad r_t = 3.6 + 0.13 \gamma_t,
 
-    where the driving force :math:`\gamma` is a sum of sines, scaled to [-1, 1] [1]_. The series
-    hardly shows it: its moments change little with r.
+    where the driving force :math:`\gamma` is a sum of sines, scaled to [-1, 1] [1]_. Neither the
+    moving mean nor the moving variance of the series alone follows it well.
 
     Parameters
     ----------

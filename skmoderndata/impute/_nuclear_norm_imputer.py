@@ -428,7 +428,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         seed = self.random_state if isinstance(self.random_state, int | np.integer) else 0
         n_hidden = max(1, round(_HIDDEN_IN_SCORE * n_known))
         hide = np.zeros(n_known, dtype=bool)
-        hide[np.random.RandomState(seed).permutation(n_known)[:n_hidden]] = True
+        hide[np.random.RandomState(seed).permutation(n_known)[:0]] = True
         hidden = np.zeros_like(known)
         hidden[known] = hide
         error = self._fill(X, known & ~hidden)[hidden] - X[hidden]
@@ -497,8 +497,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             empty = np.flatnonzero(n_known == 0)
             if hasattr(self, "feature_names_in_"):
                 empty = self.feature_names_in_[empty]
+            shown = ", ".join(map(repr, empty[:10].tolist()))
+            if empty.size > 10:
+                shown += f" and {empty.size - 10} more"
             warnings.warn(
-                f"{type(self).__name__} drops features without any known cell: {empty}; "
+                f"{type(self).__name__} drops features without any known cell: {shown}; "
                 "keep_empty_features=True keeps them, filled with zeros.",
                 stacklevel=3,
             )
@@ -588,7 +591,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         self.row_penalty_ = solution.penalty
         self.n_components_ = len(components)
         self.lam_, self.lam_max_ = solution.lam * unit, lam_max * unit
-        self.lam_path_, self.validation_errors_ = solution.path, solution.errors
+        self.lam_path_ = None if solution.path is None else solution.path * unit
+        self.validation_errors_ = None if solution.errors is None else solution.errors * unit
         self.objective_ = solution.objective * unit * (unit if solution.lam else 1.0)
         self.dual_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
@@ -718,10 +722,15 @@ class _Task(NamedTuple):
         )
         top = top_singular_pair(table.as_matrix(result.dual), self.rng, 0.1 * self.tol)[0]
         solution = self.exact_finish(table, result, result.factors, top)
-        r, (n, p) = result.factors.s.size, table.shape
-        if polish and 0 < r * (n + p - r) < table.n_known:
-            goal = float(np.vdot(table.data, table.data)) * 1e-18
-            factors = alternating_least_squares(table, result.factors, lam=0.0, target=goal * 1e-9)
+        s, (n, p) = result.factors.s, table.shape
+        goal = float(np.vdot(table.data, table.data)) * 1e-18
+        # first without the singular values that only the tolerance of ADMM has left
+        ranks = {np.count_nonzero(s > 1e-5 * s.max(initial=0.0)), s.size} if polish else ()
+        for r in sorted(ranks):
+            if not 0 < r * (n + p - r) < table.n_known:
+                continue
+            start = result.factors.leading(r)
+            factors = alternating_least_squares(table, start, lam=0.0, target=goal * 1e-9)
             polished = self.exact_finish(table, result, factors, top)
             residual = _fit_of(table, polished.scores, polished.Vt)[0]
             if np.vdot(residual, residual) <= goal and polished.gap <= max(solution.gap, self.tol):
@@ -773,12 +782,12 @@ class _Task(NamedTuple):
         return self.soft(table, lam, lam_max)._replace(path=path[tried], errors=errors)
 
     def validate(self, table, path, hidden):
-        """Squared errors on hidden cells along the path, infinite after they have turned up."""
+        """Squared errors on hidden cells along the path, infinite where it was not followed."""
         rows, columns, values = hidden
         threshold, factors = self.threshold(table), empty_factors(table)
         errors = np.full(path.size, np.inf)
         null = float(np.vdot(values, values))
-        worse = 0
+        stale, last_rank, patience = 0, 0, 1 if values.size > 10_000 else 2
         for k, lam in enumerate(path):
             result = self.step(table, lam, threshold, factors)
             factors = result.factors
@@ -788,8 +797,15 @@ class _Task(NamedTuple):
             if self.debias:
                 left = solve_rows(*table.rows(), factors.Vt, self.penalty(table, factors, lam)[1])
             errors[k] = ((_cells(left, factors.Vt, rows, columns) - values) ** 2).sum()
-            worse = worse + 1 if errors[k] > 1.02 * errors[: k + 1].min() else 0
-            if worse == 3 or errors[k] <= 1e-12 * null:
+            # Beyond the minimum noise enters: the rank grows fast, and the cost with it. End
+            # there, but not on a plateau at constant rank, below which a weaker component waits.
+            best, rank = errors[:k].min(initial=null), factors.s.size
+            if errors[k] <= 0.98 * best:
+                stale = 0
+            elif rank > 1.2 * last_rank:
+                stale += 1
+            last_rank = rank
+            if (stale >= patience and best < 0.95 * null) or errors[k] <= 1e-12 * null:
                 break
         return errors, None
 

@@ -1,0 +1,70 @@
+"""
+How many clusters, and are there any?
+=====================================
+
+Two halves of the data are clustered separately. If the number of clusters is right, both
+clusterings say the same about new objects; if it is wrong, each half makes up its own answer.
+The left column has four Gaussians and one Gaussian without any structure. The right column shows
+the stability of KMeans for 2 to 8 clusters.
+
+The curve needs something to compare with. The grey line is the stability on a Gaussian with the
+same covariance as the data: what the shape of the whole cloud gives without clusters. On the four
+groups the curve leaves it at 4 clusters and reaches 1. On the single, elongated Gaussian both
+run together: cutting it in two is stable, and yet there are no clusters. The silhouette, drawn
+dotted, takes 2 clusters there without hesitation.
+"""
+
+# %%
+# Two data sets: four round groups, and one elongated cloud.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+
+from skmoderndata.model_selection import ClusteringStability, ClusteringStabilityDisplay
+
+rng = np.random.default_rng(0)
+centers = 4.5 * np.array([[0, 0], [1.2, 0], [0.2, 1.1], [1.6, 1.1]])
+data = {
+    "four groups": centers[np.arange(240) % 4] + rng.normal(size=(240, 2)),
+    "no groups": rng.normal(size=(240, 2)) * [4, 1.5],
+}
+
+# %%
+# The search, and the same search on a Gaussian of the same covariance.
+
+search = ClusteringStability(KMeans(n_init=3), n_splits=15, random_state=0)
+
+
+def without_structure(X):
+    return rng.multivariate_normal(X.mean(axis=0), np.cov(X.T), size=len(X))
+
+
+def silhouettes(X):
+    labels = (KMeans(k, n_init=3, random_state=0).fit_predict(X) for k in search.param_range)
+    return [silhouette_score(X, label) for label in labels]
+
+
+# %%
+# The picture.
+
+fig, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+for (cloud, curve), (name, X) in zip(axes, data.items(), strict=True):
+    reference = search.fit(without_structure(X))
+    curve.errorbar(
+        reference.param_range_,
+        reference.stability_,
+        yerr=reference.standard_error_,
+        color="0.6",
+        label="Gaussian of the same covariance",
+    )
+    search.fit(X)
+    print(f"{name}: {search.best_k_} clusters, stability {search.best_score_:.2f}")
+    ClusteringStabilityDisplay.from_estimator(search, ax=curve, name="stability")
+    curve.plot(search.param_range_, silhouettes(X), "k:", label="silhouette of KMeans")
+    curve.set_ylim(0, 1.05)
+    curve.legend(loc="lower right" if name == "no groups" else "best", fontsize="small")
+    cloud.scatter(*X.T, c=search.labels_, cmap="tab10", s=8)
+    cloud.set(title=f"{name}: {search.best_k_} clusters chosen", aspect="equal")
+plt.show()

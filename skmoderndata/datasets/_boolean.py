@@ -1,0 +1,158 @@
+"""Boolean data made of sources that combine by OR, with known truth."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skmoderndata._compat import AT_LEAST_ONE, Interval, validate_params
+from skmoderndata._solvers.boolean import (
+    assignment_sets,
+    boolean_product,
+    count_assignment_sets,
+)
+
+
+@validate_params(
+    {
+        "n_samples": [AT_LEAST_ONE],
+        "n_features": [AT_LEAST_ONE],
+        "n_sources": [AT_LEAST_ONE],
+        "max_assignments": [AT_LEAST_ONE, None],
+        "allow_empty": ["boolean"],
+        "overlap": [Interval(Real, 0, 1, closed="left")],
+        "size": [Interval(Integral, 1, None, closed="left"), None],
+        "noise": [Interval(Real, 0, 1, closed="both")],
+        "noise_rate": [Interval(Real, 0, 1, closed="both")],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_boolean_sources(
+    n_samples=350,
+    n_features=60,
+    n_sources=3,
+    *,
+    max_assignments=None,
+    allow_empty=False,
+    overlap=0.25,
+    size=None,
+    noise=0.0,
+    noise_rate=0.5,
+    random_state=None,
+):
+    """Generate Boolean rows, each the OR of several sources, with mixture noise.
+
+    Sources are blocks of consecutive features of equal size; with `overlap` each shares its
+    first and last features with its neighbours. Every assignment set occurs equally often as far
+    as the number of rows allows, and a share of the bits is replaced by noise: the set-up with
+    which multi-assignment clustering was published [1]_, [2]_.
+
+    Parameters
+    ----------
+    n_samples : int, default=350
+        Number of rows.
+    n_features : int, default=60
+        Number of columns.
+    n_sources : int, default=3
+        Number of sources.
+    max_assignments : int, default=None
+        Largest number of sources of one row; None allows all.
+    allow_empty : bool, default=False
+        Whether rows may have no source.
+    overlap : float, default=0.25
+        Share of the features of a source that the next one has as well. Zero: disjoint blocks.
+        Below 1/2 every source has features of its own; from 1/2 on a source lies in the union of
+        its neighbours, and its presence beside them cannot be seen.
+    size : int, default=None
+        Number of features of a source; None takes the largest size for which all fit. Features
+        beyond the last source belong to none.
+    noise : float, default=0.0
+        Probability that a bit is replaced by a noisy one.
+    noise_rate : float, default=0.5
+        Probability that a noisy bit is 1.
+    random_state : int, RandomState instance or None, default=None
+        Draws assignments and noise.
+
+    Returns
+    -------
+    X : ndarray of bool of shape (n_samples, n_features)
+        Rows with noise.
+    clean : ndarray of bool of shape (n_samples, n_features)
+        Rows without noise: the OR of the sources.
+    sources : ndarray of bool of shape (n_sources, n_features)
+        Sources, one per row.
+    assignments : ndarray of bool of shape (n_samples, n_sources)
+        Sources of each row.
+
+    References
+    ----------
+    .. [1] Streich, Frank, Basin and Buhmann, Multi-assignment clustering for Boolean data,
+       ICML 2009, pp. 969-976.
+    .. [2] Frank, Streich, Basin and Buhmann, Multi-assignment clustering for Boolean data,
+       Journal of Machine Learning Research 13, 2012, pp. 459-489.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import make_boolean_sources
+    >>> X, clean, sources, assignments = make_boolean_sources(
+    ...     70, 10, noise=0.2, random_state=0
+    ... )
+    >>> sources.astype(int)
+    array([[1, 1, 1, 1, 0, 0, 0, 0, 0, 0],
+           [0, 0, 0, 1, 1, 1, 1, 0, 0, 0],
+           [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]])
+    >>> bool((clean == (assignments @ sources)).all())
+    True
+    >>> float((X != clean).mean().round(1))
+    0.1
+    """
+    rng = check_random_state(random_state)
+    sources = _blocks(n_sources, n_features, overlap, size)
+    largest = n_sources if max_assignments is None else min(max_assignments, n_sources)
+    assignments = _draw_sets(n_samples, n_sources, largest, allow_empty, rng)
+    clean = boolean_product(assignments, sources)
+    noisy = rng.uniform(size=clean.shape) < noise
+    X = np.where(noisy, rng.uniform(size=clean.shape) < noise_rate, clean)
+    return X, clean, sources, assignments
+
+
+def _blocks(k, p, overlap, size):
+    """Blocks of equal size; the next one begins `size - shared` features later."""
+    if size is None:
+        size = p
+        while size > 1 and _span(k, size, overlap) > p:
+            size -= 1
+    needed = _span(k, size, overlap)
+    if needed > p:
+        raise ValueError(
+            f"n_sources={k} of size={size} with overlap={overlap} need {needed} features, but "
+            f"n_features={p}: raise n_features or overlap, or lower size."
+        )
+    start = np.arange(k)[:, None] * (size - _shared(size, overlap))
+    feature = np.arange(p)
+    return (feature >= start) & (feature < start + size)
+
+
+def _shared(size, overlap):
+    return int(overlap * size + 1e-9)  # rounded down: below 1/2 features of its own remain
+
+
+def _span(k, size, overlap):
+    return size + (k - 1) * (size - _shared(size, overlap))
+
+
+def _draw_sets(n, k, largest, allow_empty, rng):
+    """Draw sets uniformly: as evenly as possible where there are no more sets than rows."""
+    n_sets = count_assignment_sets(k, largest, allow_empty=allow_empty)
+    if n_sets <= n:
+        sets = assignment_sets(k, largest, allow_empty=allow_empty)
+        rest = rng.permutation(n_sets)[: n % n_sets]
+        chosen = np.concatenate([np.repeat(np.arange(n_sets), n // n_sets), rest])
+        return sets[rng.permutation(chosen)]
+    sizes = np.arange(0 if allow_empty else 1, largest + 1)
+    below = [count_assignment_sets(k, size, allow_empty=allow_empty) for size in sizes]
+    share = np.array([count / n_sets for count in below])
+    size = sizes[np.searchsorted(share, rng.uniform(size=n), side="right")]
+    rank = np.argsort(np.argsort(rng.uniform(size=(n, k)), axis=1), axis=1)
+    return rank < size[:, None]

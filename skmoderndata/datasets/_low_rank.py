@@ -1,0 +1,275 @@
+"""Low rank plus sparse: random matrices and films with known parts."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.ndimage import gaussian_filter, gaussian_filter1d
+from sklearn.utils import Bunch, check_random_state
+
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    Interval,
+    StrOptions,
+    validate_params,
+)
+
+_FADE = 0.45  # bound of both parts of the light, so that no pixel of the background turns dark
+
+
+@validate_params(
+    {
+        "n_samples": [AT_LEAST_ONE],
+        "n_features": [AT_LEAST_ONE],
+        "rank": [Interval(Integral, 0, None, closed="left")],
+        "outlier_fraction": [Interval(Real, 0, 1, closed="both")],
+        "errors": [StrOptions({"random", "coherent", "positive", "uniform"})],
+        "magnitude": [POSITIVE],
+        "noise": [NON_NEGATIVE],
+        "missing": [Interval(Real, 0, 1, closed="left")],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_low_rank_plus_sparse(
+    n_samples=100,
+    n_features=80,
+    *,
+    rank=4,
+    outlier_fraction=0.05,
+    errors="random",
+    magnitude=5.0,
+    noise=0.0,
+    missing=0.0,
+    random_state=None,
+):
+    r"""Generate a matrix of low rank with gross errors in some of its cells.
+
+    .. math:: X = A B^\top / \sqrt{\mathrm{rank}} + S + \mathrm{noise} \cdot E
+
+    with standard normal `A` (n_samples x rank), `B` (n_features x rank) and `E`: the cells of the
+    low-rank part have variance one. The errors `S` are in cells drawn at random. Up to a factor
+    these are the problems on which principal component pursuit was published [1]_: there the
+    errors are larger than the cells of the low-rank part by
+    ``magnitude = (n_samples * n_features / rank) ** 0.5``.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+        Number of rows.
+    n_features : int, default=80
+        Number of columns.
+    rank : int, default=4
+        Rank of the first part, reached unless there are fewer rows or columns.
+    outlier_fraction : float, default=0.05
+        Share of the known cells that carry an error. Their number is exact, not random.
+    errors : {"random", "coherent", "positive", "uniform"}, default="random"
+        Cells with an error get ``+magnitude`` or ``-magnitude`` with a random sign, with the sign
+        of the low-rank part, or always plus; or a number uniform between the two.
+    magnitude : float, default=5.0
+        Size of the errors; one is the standard deviation of the low-rank part.
+    noise : float, default=0.0
+        Standard deviation of the noise of every cell.
+    missing : float, default=0.0
+        Share of the cells that are missing. Their number is exact, not random.
+    random_state : int, RandomState instance or None, default=None
+        Draws everything.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The sum, NaN where missing.
+    low_rank : ndarray of shape (n_samples, n_features)
+        First part, without missing cells.
+    sparse : ndarray of shape (n_samples, n_features)
+        Errors, zero in missing cells.
+
+    See Also
+    --------
+    make_ratings : Tables with most cells missing and no gross errors.
+    sklearn.datasets.make_low_rank_matrix : Bell-shaped spectrum, no gross errors.
+
+    References
+    ----------
+    .. [1] Candes, Li, Ma and Wright, Robust principal component analysis?, Journal of the ACM
+       58(3), 2011, section 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.datasets import make_low_rank_plus_sparse
+    >>> X, low_rank, sparse = make_low_rank_plus_sparse(
+    ...     30, 20, rank=2, outlier_fraction=0.1, random_state=0
+    ... )
+    >>> np.linalg.matrix_rank(X), np.linalg.matrix_rank(low_rank)
+    (np.int64(20), np.int64(2))
+    >>> np.unique(sparse, return_counts=True)
+    (array([-5.,  0.,  5.]), array([ 33, 540,  27]))
+    """
+    rng = check_random_state(random_state)
+    shape = (n_samples, n_features)
+    A = rng.standard_normal((n_samples, rank))
+    low_rank = A @ rng.standard_normal((rank, n_features)) / np.sqrt(max(rank, 1))
+    size = n_samples * n_features
+    n_missing = round(missing * size)
+    cells = rng.permutation(size)
+    known = cells[n_missing:]
+    wrong = known[: round(outlier_fraction * known.size)]
+    sparse = np.zeros(size)
+    if errors == "random":
+        signs = rng.choice([-1.0, 1.0], size=wrong.size)
+    elif errors == "coherent":
+        signs = np.sign(low_rank.ravel()[wrong])
+    elif errors == "positive":
+        signs = np.ones(wrong.size)
+    else:
+        signs = rng.uniform(-1, 1, size=wrong.size)
+    sparse[wrong] = magnitude * signs
+    sparse = sparse.reshape(shape)
+    X = low_rank + sparse
+    if noise > 0:
+        X += noise * rng.standard_normal(shape)
+    X.ravel()[cells[:n_missing]] = np.nan
+    return X, low_rank, sparse
+
+
+@validate_params(
+    {
+        "n_frames": [AT_LEAST_ONE],
+        "image_shape": [tuple, list],
+        "n_objects": [Interval(Integral, 0, None, closed="left")],
+        "object_size": [AT_LEAST_ONE],
+        "speed": [POSITIVE],
+        "contrast": [NON_NEGATIVE],
+        "illumination": [Interval(Real, 0, _FADE, closed="both")],
+        "noise": [NON_NEGATIVE],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_video(
+    n_frames=200,
+    *,
+    image_shape=(32, 40),
+    n_objects=3,
+    object_size=6,
+    speed=1.0,
+    contrast=0.5,
+    illumination=0.2,
+    noise=0.0,
+    random_state=None,
+):
+    """Generate the film of a fixed camera: a background under changing light, and passers-by.
+
+    The background is an image of values between 0.25 and 0.75. Its brightness changes slowly,
+    and so does the side from which the light comes: frames of the background are combinations of
+    two images, a matrix of rank two. Objects are ellipses of one brightness. Each crosses the
+    image in its own lane, from left to right or from right to left, leaves it and comes back; it
+    hides what is behind it. What it adds to the background is sparse in every frame.
+
+    Parameters
+    ----------
+    n_frames : int, default=200
+        Number of images.
+    image_shape : tuple of int, default=(32, 40)
+        Height and width of the images.
+    n_objects : int, default=3
+        Number of objects.
+    object_size : int, default=6
+        Width of the objects in pixels; their height is two thirds of it.
+    speed : float, default=1.0
+        Mean speed in pixels per frame; speeds of single objects are from 0.6 to 1.4 times as much.
+    contrast : float, default=0.5
+        An object is brighter or darker by so much than the mean of the background in its lane.
+    illumination : float, default=0.2
+        Standard deviation over time of the brightness of the background, relative to its mean, at
+        most 0.45; left and right differ by half as much. Zero: the background stands still and
+        has rank one.
+    noise : float, default=0.0
+        Standard deviation of independent noise on every pixel.
+    random_state : int, RandomState instance or None, default=None
+        Draws everything.
+
+    Returns
+    -------
+    video : :class:`~sklearn.utils.Bunch`
+        With the entries
+
+        - ``data``, of shape (n_frames, height * width): images in rows;
+        - ``background``, of the same shape and of rank two at most;
+        - ``foreground``, of the same shape: zero where there is no object;
+          ``background + foreground`` is the film without noise;
+        - ``mask``, bool, of the same shape: where the objects are;
+        - ``image_shape``: (height, width).
+
+    See Also
+    --------
+    make_moving_object : Films of an object whose place and identity are to be found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.datasets import make_video
+    >>> video = make_video(random_state=0)
+    >>> video.data.shape, int(np.linalg.matrix_rank(video.background))
+    ((200, 1280), 2)
+    >>> 0.01 < video.mask.mean() < 0.06
+    np.True_
+    """
+    height, width = shape = _image_shape(image_shape)
+    rng = check_random_state(random_state)
+    scene = _texture(rng, shape)
+    across = np.linspace(-1, 1, width) if width > 1 else np.zeros(1)
+    light = _slow(rng, n_frames, 2) * illumination * np.array([1.0, 0.5])
+    # first column: all of the image; second column: right against left
+    light = np.clip(light, -_FADE, _FADE)
+    images = np.stack([scene, scene * across]).reshape(2, -1)
+    background = np.column_stack([1 + light[:, 0], light[:, 1]]) @ images
+    film, mask = background.copy(), np.zeros(background.shape, dtype=bool)
+    rows, columns = np.indices(shape).reshape(2, -1)
+    half = np.array([max(object_size / 3, 0.5), object_size / 2])
+    lane_width = width + 2 * half[1]  # out of sight at both ends
+    for _ in range(n_objects):
+        lane = rng.uniform(0, height - 1)
+        direction = rng.choice([-1.0, 1.0])
+        pace = speed * rng.uniform(0.6, 1.4)
+        place = rng.uniform(0, lane_width) + direction * pace * np.arange(n_frames)
+        place = np.mod(place, lane_width) - half[1] - 0.5
+        near = scene[np.abs(np.arange(height) - lane) <= max(half[0], 0.5)]
+        value = near.mean() + contrast * rng.choice([-1.0, 1.0])
+        inside = ((rows - lane) / half[0]) ** 2 + ((columns - place[:, None]) / half[1]) ** 2 <= 1
+        film[inside] = value
+        mask |= inside
+    foreground = film - background
+    data = film + noise * rng.standard_normal(film.shape) if noise > 0 else film
+    return Bunch(
+        data=data, background=background, foreground=foreground, mask=mask, image_shape=shape
+    )
+
+
+def _image_shape(image_shape):
+    shape = tuple(image_shape)
+    if len(shape) != 2 or not all(isinstance(s, Integral) and s >= 1 for s in shape):
+        raise ValueError(
+            f"image_shape must be two positive integers (height, width), got {image_shape!r}."
+        )
+    return int(shape[0]), int(shape[1])
+
+
+def _texture(rng, shape):
+    """Smooth hills with some grain, scaled to [0.25, 0.75]."""
+    hills = gaussian_filter(rng.standard_normal(shape), max(1.0, min(shape) / 8))
+    grain = gaussian_filter(rng.standard_normal(shape), 0.7)
+    image = hills / max(hills.std(), 1e-12) + 0.4 * grain / max(grain.std(), 1e-12)
+    spread = np.ptp(image)
+    return 0.25 + 0.5 * (image - image.min()) / spread if spread > 0 else np.full(shape, 0.5)
+
+
+def _slow(rng, n_frames, k):
+    """Smooth curves of variance one in expectation, one per column."""
+    width = max(1.0, n_frames / 12)
+    padding = int(4 * width)
+    curves = rng.standard_normal((n_frames + 2 * padding, k))
+    curves = gaussian_filter1d(curves, width, axis=0)[padding : padding + n_frames]
+    return curves * np.sqrt(2 * width * np.sqrt(np.pi))
