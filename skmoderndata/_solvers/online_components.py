@@ -473,13 +473,15 @@ def principal_passes(
     *,
     max_iter: int,
     tol: float | None,
+    weighted: bool = True,
     progress: Progress | None = None,
 ) -> Passes:
     """Repeat CCIPCA over the rows with `state.mean` held, until the subspace settles.
 
     Stops when the fraction of the captured standard deviation that lies outside of the subspace
     after the next pass, ``|D (I - V'V)| / |D|`` with the rows of D the components times their
-    standard deviations, is at most `tol`.
+    standard deviations, is at most `tol`. If not `weighted`, the rows of D are the components,
+    and the fraction is the root mean square sine of the angles.
     """
     rate, work = np.array(schedule, dtype=np.float64), np.empty(source.p)
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
@@ -492,7 +494,7 @@ def principal_passes(
             lost = loadings - (loadings @ Q.T) @ Q
             size = float(linalg.norm(loadings))
             it.residual = float(linalg.norm(lost)) / size if size > 0 else 0.0
-        loadings = np.sqrt(lam)[:, None] * Q
+        loadings = np.sqrt(lam)[:, None] * Q if weighted else Q
     return _ended(it, tol)
 
 
@@ -666,12 +668,21 @@ def slow_components(
 def refine_principal(
     source: RowSource, mean: Array, V: Array, *, rank_tol: float = 0.0
 ) -> tuple[Array, Array]:
-    """Best orthonormal directions inside the span of `V` and the variances along them.
+    """Orthonormal directions near the span of `V` and the variances along them.
 
-    The Rayleigh-Ritz step: diagonalise the covariance of the rows within the span. Directions
-    with at most `rank_tol` of the largest variance, or nothing but rounding, become zero rows.
+    One step of orthogonal iteration, ``span(V) -> span(C V)`` with the covariance C of the rows,
+    which divides the error of the subspace by ``lam_k / lam_{k+1}``, between two Rayleigh-Ritz
+    steps, which diagonalise C within the span. Directions with at most `rank_tol` of the largest
+    variance, or nothing but rounding, become zero rows.
     """
-    Q = orthonormal_rows(V)
+    rows, lam = _ritz(source, mean, orthonormal_rows(V), rank_tol)
+    found = lam > 0
+    # dividing by lam keeps the rows near unit vectors, however far apart the variances are
+    rows[found] = _covariance_times(source, mean, rows[found]) / lam[found, None]
+    return _ritz(source, mean, orthonormal_rows(rows), rank_tol)
+
+
+def _ritz(source: RowSource, mean: Array, Q: Array, rank_tol: float) -> tuple[Array, Array]:
     found = Q.any(axis=1)
     G = _second_moment(source.centred(mean), Q[found], source.n)
     lam, U = linalg.eigh(G, check_finite=False)
@@ -721,10 +732,8 @@ def whitened_steps(source: RowSource, follows: Array, rows: Array) -> Array:
 
 def eigen_residual(source: RowSource, mean: Array, rows: Array, values: Array) -> Array:
     """Length of ``C v - lambda v`` for each unit row v, with the covariance C of the source."""
-    CV = np.zeros_like(rows)
-    for U in source.centred(mean):
-        CV += (U @ rows.T).T @ U
-    return np.asarray(linalg.norm(CV / source.n - values[:, None] * rows, axis=1))
+    CV = _covariance_times(source, mean, rows)
+    return np.asarray(linalg.norm(CV - values[:, None] * rows, axis=1))
 
 
 def orthonormal_rows(V: Array) -> Array:
@@ -769,6 +778,14 @@ def _gram_schmidt(V: Array) -> None:
         scale = 1.0 / after if after > 1e-8 * before else 0.0
         for i in range(p):
             v[i] *= scale
+
+
+def _covariance_times(source: RowSource, mean: Array, rows: Array) -> Array:
+    CV: Array = np.zeros_like(rows)
+    for U in source.centred(mean):
+        CV += (U @ rows.T).T @ U
+    CV /= source.n
+    return CV
 
 
 def _second_moment(blocks: Iterator[Array], rows: Array, n: int) -> Array:

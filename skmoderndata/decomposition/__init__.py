@@ -1,11 +1,21 @@
 """Matrix decompositions: slow features, robust principal components."""
 
+from skmoderndata.decomposition._ccipca import CCIPCA
 from skmoderndata.decomposition._hierarchical_slow_feature_analysis import (
     HierarchicalSlowFeatureAnalysis,
 )
+from skmoderndata.decomposition._incremental_slow_feature_analysis import (
+    IncrementalSlowFeatureAnalysis,
+)
+from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
+from skmoderndata.decomposition._robust_pca import RobustPCA
 from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
 
 __all__ = [
+    "CCIPCA",
     "HierarchicalSlowFeatureAnalysis",
+    "IncrementalSlowFeatureAnalysis",
+    "MinorComponentAnalysis",
+    "RobustPCA",
     "SlowFeatureAnalysis",
 ]

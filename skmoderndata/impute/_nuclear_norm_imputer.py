@@ -428,7 +428,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         seed = self.random_state if isinstance(self.random_state, int | np.integer) else 0
         n_hidden = max(1, round(_HIDDEN_IN_SCORE * n_known))
         hide = np.zeros(n_known, dtype=bool)
-        hide[np.random.RandomState(seed).permutation(n_known)[:0]] = True
+        hide[np.random.RandomState(seed).permutation(n_known)[:n_hidden]] = True
         hidden = np.zeros_like(known)
         hidden[known] = hide
         error = self._fill(X, known & ~hidden)[hidden] - X[hidden]

@@ -1,0 +1,488 @@
+"""Candid covariance-free incremental principal component analysis."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.online_components import (
+    PrincipalState,
+    RowSource,
+    amnesic_schedule,
+    ccipca_rows,
+    eigen_residual,
+    exponent_of,
+    orthogonality_error,
+    principal_components,
+    principal_passes,
+    refine_principal,
+)
+
+
+class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Estimate principal components from one row at a time, without a covariance matrix.
+
+    Candid covariance-free incremental principal component analysis [1]_ keeps one vector
+    :math:`v_j` for each component: its direction is the component, its length the variance. With
+    the row minus the running mean as first residual :math:`r_1`, each row updates, for
+    j = 1, ..., k,
+
+    .. math::
+
+        v_j \leftarrow (1 - \eta_t)\, v_j + \eta_t \, r_j r_j^\top \frac{v_j}{\|v_j\|},
+        \qquad
+        r_{j+1} = r_j - r_j^\top \frac{v_j}{\|v_j\|} \, \frac{v_j}{\|v_j\|} .
+
+    The rate :math:`\eta_t = (1 + \ell(t)) / t` belongs to an amnesic mean: :math:`\ell > 0` gives
+    later rows more weight, because earlier ones met worse estimates of the directions. There is
+    no step size to tune.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Number of components. None takes ``min(n_samples, n_features)`` in `fit` and
+        ``n_features`` in `partial_fit`.
+
+    whiten : bool, default=False
+        Divide the outputs by their standard deviations.
+
+    amnesic : float, default=2.0
+        Final memory loss :math:`\ell`, usually 2 to 4. 0 weights all rows alike, which is better
+        in one pass when the variances are well apart.
+
+    amnesic_ramp : tuple of two int, default=(20, 200)
+        Number of rows up to which the memory loss is 0, and from which it is `amnesic`; linear
+        in between.
+
+    amnesic_growth : float or None, default=None
+        After the ramp, let the memory loss grow by one in this many rows (2000 in [1]_): the
+        memory then fades after about so many rows. None keeps it at `amnesic`, which converges
+        for data that do not drift.
+
+    eta_min : float, default=0.0
+        Smallest rate, at most 0.5. A positive value follows drifting data with a memory of about
+        ``1 / eta_min`` rows.
+
+    shuffle : bool, default=True
+        Take the rows in a new random order in each pass of `fit`. `partial_fit` never shuffles.
+
+    refine : bool, default=True
+        End `fit` with one step of orthogonal iteration, which multiplies the subspace by the
+        covariance of the rows, and a Rayleigh-Ritz step, which diagonalises the covariance
+        inside the subspace. Both cost less than a pass. False leaves the estimates of the rule.
+
+    max_iter : int, default=100
+        Largest number of passes over the rows in `fit`.
+
+    tol : float or None, default=3e-3
+        `fit` ends when a pass changes the subspace by less, see `subspace_change_`. None takes
+        `max_iter` passes.
+
+    random_state : int, RandomState instance or None, default=None
+        Order of the rows when `shuffle` is True.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Orthonormal rows, largest variance first; the entry of largest magnitude in each is
+        positive. Components that the rows have no variance for are zero rows.
+
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance along each component, with divisor n; always float64.
+
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The same, divided by the total variance; 0 if that is 0.
+
+    singular_values_ : ndarray of shape (n_components,)
+        ``sqrt(n_samples_seen_ * explained_variance_)``.
+
+    noise_variance_ : float
+        Mean variance of the directions left out; 0 if there are none.
+
+    mean_ : ndarray of shape (n_features,)
+        Mean of the rows: exact after `fit`, amnesic after `partial_fit`.
+
+    n_components_ : int
+        Number of components.
+
+    n_samples_seen_ : int
+        Rows seen; those of `fit` count once, whatever the number of passes.
+
+    orthogonality_error_ : float
+        Largest product of two unit vectors :math:`v_i, v_j` before they were made orthonormal.
+        The rule makes them orthogonal only in the limit.
+
+    n_iter_ : int
+        Passes taken by `fit`.
+
+    subspace_change_ : float
+        Stopping figure of `fit`: the part of the captured standard deviation that the subspace
+        lost in the last pass, between 0 and 1; infinite after a single pass.
+
+    eigen_residuals_ : ndarray of shape (n_components,)
+        After `fit`: ``|C v - lambda v|`` for each component, divided by the largest lambda, with
+        the covariance C of the rows; 0 for exact eigenvectors. `partial_fit` removes it.
+
+    n_features_in_ : int
+        Number of features seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has names that are all strings.
+
+    See Also
+    --------
+    sklearn.decomposition.IncrementalPCA : Singular value decompositions of batches of rows.
+        More work for each row, no dependence on a rate.
+    sklearn.decomposition.PCA : The exact answer when the rows fit into memory.
+    MinorComponentAnalysis : Directions of smallest variance, one row at a time.
+
+    Notes
+    -----
+    One row costs ``8 n_features n_components`` operations; the memory is that of the components.
+
+    `partial_fit` depends on the order of the rows, and on nothing else: any cutting of the rows
+    into calls gives the same numbers to the last bit. Rows that come sorted, class by class,
+    give worse estimates than shuffled ones. `fit` knows all rows: it centres them at their exact
+    mean and repeats the rule over them until the subspace settles.
+
+    Two details differ from [1]_. A component begins with ``eta r r'`` in place of the residual
+    `r` itself, so that its length is a variance from the start and the result does not depend on
+    the unit of the data. A row enters with the factor ``sqrt(1 - eta)`` and the mean before it,
+    so that for one feature the variance is exact, as in Welford's formula; with the mean after
+    it, the first residual would be zero as well, and a component started from it undefined.
+
+    Neighbouring components with nearly equal variances are exchanged and mixed for a long time.
+    Their span is what can be trusted.
+
+    References
+    ----------
+    .. [1] J. Weng, Y. Zhang and W.-S. Hwang, "Candid covariance-free incremental principal
+       component analysis", IEEE Transactions on Pattern Analysis and Machine Intelligence 25(8),
+       2003, pp. 1034-1040, equations (6) to (10).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.decomposition import CCIPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 5)) * [5, 3, 1, 1, 1]
+    >>> pca = CCIPCA(n_components=2, random_state=0).fit(X)
+    >>> abs(pca.components_).round(1)
+    array([[1., 0., 0., 0., 0.],
+           [0., 1., 0., 0., 0.]])
+    >>> stream = CCIPCA(n_components=2)
+    >>> for chunk in np.split(X, 10):
+    ...     stream = stream.partial_fit(chunk)
+    >>> stream.n_samples_seen_
+    1000
+    """
+
+    _card = MethodCard(
+        family="principal components",
+        cite=("weng2003candid",),
+        cost="8 n p k T",
+        checks=(
+            {},
+            {"n_components": 2, "whiten": True, "random_state": 0},
+            {"n_components": 1, "refine": False, "tol": None, "max_iter": 2, "shuffle": False},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.IncrementalPCA",
+            problem="digits",
+            params={"random_state": 0},
+            grid={"n_components": (8, 16, 32)},
+            baseline_grid={"n_components": (8, 16, 32)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE, None],
+        "whiten": ["boolean"],
+        "amnesic": [NON_NEGATIVE],
+        "amnesic_ramp": [tuple],
+        "amnesic_growth": [POSITIVE, None],
+        "eta_min": [Interval(Real, 0, 0.5, closed="both")],
+        "shuffle": ["boolean"],
+        "refine": ["boolean"],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        whiten=False,
+        amnesic=2.0,
+        amnesic_ramp=(20, 200),
+        amnesic_growth=None,
+        eta_min=0.0,
+        shuffle=True,
+        refine=True,
+        max_iter=100,
+        tol=3e-3,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.whiten = whiten
+        self.amnesic = amnesic
+        self.amnesic_ramp = amnesic_ramp
+        self.amnesic_growth = amnesic_growth
+        self.eta_min = eta_min
+        self.shuffle = shuffle
+        self.refine = refine
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Estimate the components in passes over the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows, at least two.
+
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        X = self._check(X, reset=True, ensure_min_samples=2)
+        n, p = X.shape
+        k = self._number_of_components(p, default=min(n, p))
+        schedule = self._schedule()
+        rng = check_random_state(self.random_state)
+        exponent = self._exponent(X, None)
+        source = RowSource(X, scale=2.0**-exponent)
+        mean, total = source.moments()
+        state = PrincipalState.empty(k, p)
+        state.mean[:] = mean
+        with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
+            passes = principal_passes(
+                source,
+                state,
+                schedule,
+                (lambda: rng.permutation(n)) if self.shuffle else (lambda: None),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+            )
+        error = orthogonality_error(state.V)
+        if self.refine:
+            V, lam = refine_principal(source, mean, state.V)
+            state.V[:], state.lam[:] = V, lam
+        state.total[:], state.n_seen[:] = total, n
+        self._publish(state, exponent, X.dtype, error)
+        self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
+        lam = self._variances
+        residuals = eigen_residual(source, mean, self.components_.astype(np.float64), lam)
+        self.eigen_residuals_ = residuals / lam[0] if lam[0] > 0 else residuals
+        if not passes.converged and not passes.stopped:
+            warn_not_converged(
+                self,
+                reached=passes.shortfall("subspace_change_", self.tol),
+                remedy="raise max_iter or tol, or lower n_components",
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Follow the rows of X, one after the other, from where the last call ended.
+
+        Each row is seen once, and the mean follows the rows. Cutting the same rows into other
+        calls gives the same result. An error or interrupt leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The next rows; one row is enough.
+
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        first = "_state" not in vars(self)
+        X = self._check(X, reset=first)
+        p = X.shape[1]
+        k = self._number_of_components(p, default=p if first else len(self.components_))
+        schedule = self._schedule()
+        if first:
+            state, known = PrincipalState.empty(k, p), None
+        else:
+            state, known = self._state, self._exponent_known
+            if k != len(state.lam):
+                raise ValueError(
+                    f"n_components={k}, but the estimate has {len(state.lam)} components: "
+                    "n_components cannot change between calls of partial_fit. Call fit."
+                )
+        exponent = self._exponent(X, known)
+        state = state.rescaled((known or 0) - exponent)  # a copy
+        source = RowSource(X, scale=2.0**-exponent)
+        rate, work = np.array(schedule, dtype=np.float64), np.empty(p)
+        for block in source.blocks():
+            ccipca_rows(block, source.scale, True, *state, rate, work)
+        vars(self).pop("eigen_residuals_", None)
+        self._publish(state, exponent, X.dtype, orthogonality_error(state.V))
+        return self
+
+    def transform(self, X):
+        """Project rows on the components.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            Coordinates; 0 for components without variance.
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        if sparse.issparse(X):
+            Z = X @ self.components_.T - self.mean_ @ self.components_.T
+        else:
+            Z = (X - self.mean_) @ self.components_.T
+        if self.whiten:
+            Z /= self._scales(Z.dtype)
+        return Z.astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X):
+        """Map coordinates back to rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Coordinates.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            The nearest rows in the subspace.
+        """
+        check_is_fitted(self)
+        Z = check_array(X, dtype=[np.float64, np.float32])
+        if Z.shape[1] != len(self.components_):
+            raise ValueError(
+                f"CCIPCA.inverse_transform needs n_components={len(self.components_)} columns, "
+                f"got {Z.shape[1]}."
+            )
+        if self.whiten:
+            Z = Z * self._scales(Z.dtype)
+        return (Z @ self.components_ + self.mean_).astype(Z.dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Minus the relative squared reconstruction error of X.
+
+        ``-|X - X_hat|^2 / |X - mean_|^2``: 0 is perfect, and one plus the score is the explained
+        variance on these rows. It rises with `n_components`; to choose that number, use the
+        score of what follows in a pipeline.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        score : float
+            Between -1 and 0; 0 if every row is the mean.
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        exponent = exponent_of(RowSource(X).largest(), self._exponent_known) or 0
+        mean = np.ldexp(self.mean_.astype(np.float64), -exponent)
+        V = self.components_.astype(np.float64)
+        left = total = 0.0
+        for U in RowSource(X, scale=2.0**-exponent).centred(mean):
+            left += float(np.sum((U - (U @ V.T) @ V) ** 2))
+            total += float(np.sum(U**2))
+        return -left / total if total > 0 else 0.0
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check(self, X, *, reset, ensure_min_samples=1):
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=ensure_min_samples,
+            reset=reset,
+        )
+
+    def _number_of_components(self, n_features, *, default):
+        k = default if self.n_components is None else int(self.n_components)
+        if k > n_features:
+            raise ValueError(
+                f"n_components={k} exceeds n_features={n_features}: lower n_components."
+            )
+        return k
+
+    def _schedule(self):
+        return amnesic_schedule(self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.eta_min)
+
+    def _exponent(self, X, known):
+        exponent = exponent_of(RowSource(X).largest(), known)
+        if exponent is not None and exponent > 505:
+            raise ValueError(
+                "CCIPCA: squares of X exceed the range of float64. Rescale X, for example with "
+                "StandardScaler."
+            )
+        self._exponent_known = exponent
+        return exponent or 0
+
+    def _scales(self, dtype):
+        """Return standard deviations, 1 where there is none."""
+        scales = np.ldexp(np.sqrt(self._variances), self._exponent_known or 0)
+        return np.where(scales > 0, scales, 1.0).astype(dtype)
+
+    def _publish(self, state, exponent, dtype, error):
+        Q, lam = principal_components(state)
+        k, p = Q.shape
+        n, total = int(state.n_seen[0]), float(state.total[0])
+        self._state, self._variances = state, lam
+        self.components_ = fix_signs(Q).astype(dtype, copy=False)
+        self.mean_ = np.ldexp(state.mean, exponent).astype(dtype, copy=False)
+        self.explained_variance_ = np.ldexp(lam, 2 * exponent)
+        self.explained_variance_ratio_ = lam / total if total > 0 else np.zeros(k)
+        self.singular_values_ = np.ldexp(np.sqrt(n * lam), exponent)
+        left = max(total - float(lam.sum()), 0.0) / (p - k) if p > k else 0.0
+        self.noise_variance_ = float(np.ldexp(left, 2 * exponent))
+        self.n_components_, self.n_samples_seen_ = k, n
+        self.orthogonality_error_ = error

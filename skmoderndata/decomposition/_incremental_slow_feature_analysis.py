@@ -1,0 +1,668 @@
+"""Incremental slow feature analysis."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.expansion import PolynomialExpansion
+from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.online_components import (
+    MinorState,
+    PrincipalState,
+    RowSource,
+    StepSchedule,
+    amnesic_schedule,
+    clock_of_rate,
+    eigen_residual,
+    exponent_of,
+    minor_passes,
+    orthonormal_rows,
+    principal_passes,
+    refine_minor,
+    refine_principal,
+    slow_components,
+    slow_passes,
+    slow_update,
+    whitened_steps,
+    whitener,
+)
+
+_EXACT_TOL = 1e-10
+_STREAM_TOL = 1e-3
+
+
+class IncrementalSlowFeatureAnalysis(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Learn slowly varying features from one row at a time, without a covariance matrix.
+
+    Estimates the solution of slow feature analysis: outputs
+    :math:`y_j(t) = w_j^\top (f(x_t) - m)` of zero mean and unit variance, uncorrelated, with the
+    smallest mean squared steps :math:`\Delta_j = \langle (y_j(t) - y_j(t - 1))^2 \rangle`. The
+    covariance of the D features f is never formed [1]_: the rows are whitened by the online
+    principal components of :class:`CCIPCA`, and the slow directions are the minor components of
+    the whitened steps, learned as in :class:`MinorComponentAnalysis`.
+
+    Use :class:`SlowFeatureAnalysis` unless D x D matrices are too large or the data drift: its
+    `partial_fit` is exact.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of slow features.
+
+    n_whitened : int or None, default=None
+        Number K of principal components in which the rows are whitened. None takes
+        ``min(n_samples, D)`` in `fit` and D in `partial_fit`. Streams converge much better if K
+        leaves out the directions that hold only noise.
+
+    degree : {1, 2, 3}, default=1
+        Expand the input to all monomials up to this degree.
+
+    learning_rate : float, default=0.08
+        Rate of the minor components for the first steps of a stream, below 1.
+
+    learning_rate_hold : float, default=1000
+        Number of steps after which the rate of a stream falls as one over the number of steps.
+        It should not fall before the whitening has settled.
+
+    amnesic : float, default=2.0
+        Memory loss of the running means, as in :class:`CCIPCA`; 0 weights all rows alike.
+
+    amnesic_ramp : tuple of two int, default=(20, 200)
+        Number of rows up to which the memory loss is 0, and from which it is `amnesic`.
+
+    amnesic_growth : float or None, default=None
+        After the ramp, let the memory loss grow by one in this many rows. None keeps it.
+
+    eta_min : float, default=0.0
+        Smallest value of the learning rate and of the rate of the means, at most 0.5. A positive
+        value follows drifting data with a memory of about ``1 / eta_min`` rows.
+
+    rank_tol : float or None, default=None
+        Directions with at most this share of the largest variance are not whitened. None takes
+        1e-10 where the whitening is exact (`fit` with `refine`) and 1e-3 where it is estimated;
+        after an exact one, `partial_fit` keeps the directions that were found.
+
+    refine : bool, default=True
+        What `fit` does with the rows at hand. True: first pass over them with CCIPCA until its
+        subspace settles, refine that as :class:`CCIPCA` does, whiten exactly within it, then pass over the whitened steps, with the
+        rates of :class:`MinorComponentAnalysis`, and end with a Rayleigh-Ritz step within the
+        span of the features. False: repeat the rule of the
+        stream, whitening and slow directions at once, as in [1]_.
+
+    max_iter : int, default=100
+        Largest number of passes in `fit`; with `refine`, of each of the two kinds.
+
+    tol : float or None, default=1e-2
+        A series of passes ends when one of them changes the subspace by less, see
+        `subspace_change_` and `whitening_change_`. None takes `max_iter` passes.
+
+    random_state : int, RandomState instance or None, default=None
+        First directions, and the order of rows and whitened steps in `fit` with `refine`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, D)
+        Weights of the expanded features, slowest output first; the entry of largest magnitude in
+        each row is positive. A feature for which the rows leave no direction has weights 0.
+
+    mean_ : ndarray of shape (D,)
+        Mean of the expanded features: exact after `fit`, amnesic after `partial_fit`.
+
+    delta_values_ : ndarray of shape (n_components,)
+        Mean squared step of each output, ascending; infinite for a feature with weights 0. Exact
+        after `fit` with `refine`, otherwise a running estimate.
+
+    whitening_variance_ : ndarray of shape (n_whitened,)
+        Variances along the principal components in use, largest first; 0 where there is none.
+
+    n_samples_seen_ : int
+        Rows seen; those of `fit` count once, whatever the number of passes.
+
+    n_steps_ : int
+        Steps seen, counted in the same way.
+
+    n_iter_ : int
+        Passes taken by `fit`, both kinds together.
+
+    subspace_change_ : float
+        Stopping figure of `fit`: sine of the largest angle by which the last pass turned the
+        span of the features; infinite after a single pass.
+
+    whitening_change_ : float
+        With `refine`: root mean square of the sines of the angles by which the last pass of
+        CCIPCA turned the whitened subspace.
+
+    eigen_residuals_ : ndarray of shape (n_components,)
+        With `refine`, after `fit`: ``|M w - delta w| / gamma`` for each feature, with the second
+        moment M of the whitened steps and its largest eigenvalue gamma; 0 for the features of
+        batch slow feature analysis in the whitened subspace. `partial_fit` removes it.
+
+    n_features_in_ : int
+        Number of features seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has names that are all strings.
+
+    See Also
+    --------
+    SlowFeatureAnalysis : The exact solution, also for chunks of rows, with D x D matrices.
+    CCIPCA : The principal components behind the whitening.
+    MinorComponentAnalysis : The rule behind the slow directions.
+    sklearn.decomposition.IncrementalPCA : Directions of largest variance in batches; the order
+        of the rows plays no role.
+
+    Notes
+    -----
+    One row costs about ``12 D K + 4 K k^2`` operations for k features, and the memory is that of
+    K + k vectors. `fit` with `refine` also holds the whitened steps, n x K numbers.
+
+    Shuffled rows make the result meaningless: the order of the rows is the information.
+
+    `partial_fit` depends on the order of the rows and on `random_state`, and on nothing else:
+    any cutting of the rows into calls gives the same numbers to the last bit. Early features are
+    those of a whitening that has not settled; their sizes and signs wander.
+
+    Four details differ from [1]_. The whitened coordinates are the products with the residuals
+    of CCIPCA, not with the row itself: the vectors are orthogonal only in the limit, and the
+    large components would leak into the small ones, which whitening enlarges. Both ends of a
+    step are seen through the present whitening. Deflation is complete, and the product with the
+    step is taken implicitly, see :class:`MinorComponentAnalysis`.
+
+    References
+    ----------
+    .. [1] V. R. Kompella, M. Luciw and J. Schmidhuber, "Incremental slow feature analysis:
+       adaptive low-complexity slow feature updating from high-dimensional input streams", Neural
+       Computation 24(11), 2012, pp. 2994-3024, sections 3 and 4.
+    .. [2] J. Weng, Y. Zhang and W.-S. Hwang, "Candid covariance-free incremental principal
+       component analysis", IEEE Transactions on Pattern Analysis and Machine Intelligence 25(8),
+       2003, pp. 1034-1040.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.datasets import make_slow_signal
+    >>> from skmoderndata.decomposition import IncrementalSlowFeatureAnalysis
+    >>> X, slow = make_slow_signal(500)
+    >>> sfa = IncrementalSlowFeatureAnalysis(n_components=1, degree=2, random_state=0).fit(X)
+    >>> y = sfa.transform(X)[:, 0]
+    >>> bool(abs(np.corrcoef(y, slow)[0, 1]) > 0.999)
+    True
+    """
+
+    _card = MethodCard(
+        family="slow features",
+        cite=("kompella2012incremental", "weng2003candid"),
+        cost="(12 D K + 4 K k^2) n T, D expanded, K whitened features",
+        checks=(
+            {"random_state": 0},
+            {"n_components": 1, "degree": 2, "n_whitened": 2, "random_state": 0},
+            {"n_components": 1, "refine": False, "tol": None, "max_iter": 2, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.IncrementalPCA",
+            problem="image_walk",
+            params={"max_iter": 30, "tol": 0.1},
+            grid={"n_components": (4, 8, 16), "n_whitened": (16, 24)},
+            baseline_grid={"n_components": (4, 8, 16), "whiten": (False, True)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "n_whitened": [AT_LEAST_ONE, None],
+        "degree": [Interval(Integral, 1, 3, closed="both")],
+        "learning_rate": [Interval(Real, 0, 1, closed="neither")],
+        "learning_rate_hold": [POSITIVE],
+        "amnesic": [NON_NEGATIVE],
+        "amnesic_ramp": [tuple],
+        "amnesic_growth": [POSITIVE, None],
+        "eta_min": [Interval(Real, 0, 0.5, closed="both")],
+        "rank_tol": [Interval(Real, 0, 1, closed="left"), None],
+        "refine": ["boolean"],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE, None],
+        "random_state": ["random_state"],
+    }
+    __metadata_request__fit = {"sequence_ids": True}
+    __metadata_request__partial_fit = {"sequence_ids": True, "new_sequence": True}
+    __metadata_request__score = {"sequence_ids": True}
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        n_whitened=None,
+        degree=1,
+        learning_rate=0.08,
+        learning_rate_hold=1000,
+        amnesic=2.0,
+        amnesic_ramp=(20, 200),
+        amnesic_growth=None,
+        eta_min=0.0,
+        rank_tol=None,
+        refine=True,
+        max_iter=100,
+        tol=1e-2,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.n_whitened = n_whitened
+        self.degree = degree
+        self.learning_rate = learning_rate
+        self.learning_rate_hold = learning_rate_hold
+        self.amnesic = amnesic
+        self.amnesic_ramp = amnesic_ramp
+        self.amnesic_growth = amnesic_growth
+        self.eta_min = eta_min
+        self.rank_tol = rank_tol
+        self.refine = refine
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, *, sequence_ids=None):
+        """Learn the slow features in passes over the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time, at least two.
+
+        y : Ignored
+            Not used, present by convention.
+
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row; a new one begins wherever the id changes, and no step leads
+            from one to the next. None for a single sequence.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        X = self._check(X, reset=True, ensure_min_samples=2)
+        ids = _check_ids(sequence_ids, X)
+        follows = _follows(ids, len(X))
+        if not follows.any():
+            raise ValueError(
+                f"{type(self).__name__} needs a step between two rows of one sequence, but every "
+                f"one of the {len(X)} rows is a sequence of its own. Check sequence_ids."
+            )
+        schedule, step = self._schedules()
+        expansion = PolynomialExpansion(X.shape[1], self.degree)
+        k, K = self._sizes(expansion.n_outputs, limit=len(X))
+        rng = check_random_state(self.random_state)
+        source, exponent = self._source(X, expansion, None)
+        mean, total = source.moments()
+        if total == 0:
+            raise ValueError(
+                f"{type(self).__name__}: every feature is constant, so no output has unit "
+                "variance. Check X."
+            )
+        principal = PrincipalState.empty(K, source.p)
+        principal.mean[:] = mean
+        for name in ("whitening_change_", "eigen_residuals_"):
+            vars(self).pop(name, None)
+        self._whitened_tol = _STREAM_TOL
+        run = self._refined if self.refine else self._plain
+        with FitProgress(
+            self, X, y, max_passes=self.max_iter * (1 + self.refine), task_name="pass"
+        ) as progress:
+            found = run(source, follows, principal, k, schedule, step, rng, progress)
+        principal, minor, B, delta, passes = found
+        n, n_steps = len(X), int(np.count_nonzero(follows))
+        principal.total[:], principal.n_seen[:], minor.n_seen[0] = total, n, n_steps
+        last = source.last_row()
+        self._state = principal, minor, last, None if ids is None else ids[-1]
+        self._publish(B, delta, exponent)
+        self.subspace_change_ = passes[-1].residual
+        self.n_iter_ = sum(one.n_iter for one in passes)
+        short = [one for one in passes if not one.converged]
+        if short and not any(one.stopped for one in passes):
+            which = "whitening_change_" if short[0] is not passes[-1] else "subspace_change_"
+            warn_not_converged(
+                self,
+                reached=short[0].shortfall(which, self.tol),
+                remedy="raise max_iter or tol, or change n_components or n_whitened",
+            )
+        missing = int(np.isinf(delta).sum())
+        if missing:
+            warnings.warn(
+                f"n_components={k} exceeds the number {k - missing} of directions in which the "
+                f"rows vary: the other features of {type(self).__name__} are zero. Lower "
+                "n_components.",
+                stacklevel=2,
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, *, sequence_ids=None, new_sequence=False):
+        """Follow the rows of X, one after the other, from where the last call ended.
+
+        Each row is seen once; mean, whitening and slow directions follow it. Cutting the same
+        rows into other calls gives the same result. An error or interrupt leaves the estimator
+        as it was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The next rows in the order of time; one row is enough.
+
+        y : Ignored
+            Not used, present by convention.
+
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row. The first row continues the last sequence if its id is that of
+            the row seen last. Without ids all rows continue one sequence.
+
+        new_sequence : bool, default=False
+            The first row begins a new sequence in any case.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        first = "_state" not in vars(self)
+        X = self._check(X, reset=first)
+        ids = _check_ids(sequence_ids, X)
+        follows = _follows(ids, len(X))
+        schedule, step = self._schedules()
+        if first:
+            expansion = PolynomialExpansion(X.shape[1], self.degree)
+            k, K = self._sizes(expansion.n_outputs)
+            rng = check_random_state(self.random_state)
+            principal = PrincipalState.empty(K, expansion.n_outputs)
+            minor = MinorState.start(orthonormal_rows(rng.standard_normal((k, K))))
+            last, known = np.zeros(expansion.n_outputs), None
+            self._expansion, self._whitened_tol = expansion, _STREAM_TOL
+        else:
+            principal, minor, last, last_id = self._state
+            expansion, known = self._expansion, self._exponent
+            self._check_unchanged(minor)
+            same_kind = (ids is None) == (last_id is None)
+            follows[0] = (
+                not new_sequence and same_kind and (ids is None or bool(ids[0] == last_id))
+            )
+        source, exponent = self._source(X, expansion, known)
+        shift = (known or 0) - exponent
+        principal, minor, last = principal.rescaled(shift), minor.copy(), np.ldexp(last, shift)
+        tol = self._stream_tol()
+        slow_update(source, follows, True, last, principal, minor, schedule, step, rank_tol=tol)
+        self._state = principal, minor, last, None if ids is None else ids[-1]
+        vars(self).pop("eigen_residuals_", None)
+        self._publish(*slow_components(principal, minor, rank_tol=tol), exponent)
+        return self
+
+    def transform(self, X):
+        """Compute the slow features of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in any order: the features of a row depend on that row alone.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples, n_components)
+            Slow features, slowest first.
+        """
+        check_is_fitted(self)
+        return self._project(self._check(X, reset=False))
+
+    def score(self, X, y=None, *, sequence_ids=None):
+        """Minus the mean slowness of the outputs on X.
+
+        The slowness of an output is its mean squared step divided by its mean square (about the
+        mean of the training data): between 0 and 4. Features with weights 0 do not count. Fewer
+        components tend to score higher; to choose their number, use the score of what follows
+        in a pipeline.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows in the order of time.
+
+        y : Ignored
+            Not used, present by convention.
+
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Sequence of each row. None for a single sequence.
+
+        Returns
+        -------
+        score : float
+            At most 0; higher is slower. -4 if there is no feature.
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        follows = _follows(_check_ids(sequence_ids, X), len(X))
+        if not follows.any():
+            raise ValueError(
+                f"score needs a step between two rows of one sequence; X has {len(X)} row(s) and "
+                "no such step."
+            )
+        Y = self._project(X).astype(np.float64, copy=False)[:, self.components_.any(axis=1)]
+        if Y.shape[1] == 0:
+            return -4.0
+        power = (Y**2).mean(axis=0)
+        steps = (np.diff(Y, axis=0)[follows[1:]] ** 2).mean(axis=0)
+        slowness = np.divide(steps, power, out=np.zeros_like(power), where=power > 0)
+        return -float(slowness.mean())
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # ---- the two ways to fit -------------------------------------------------------------
+
+    def _refined(self, source, follows, principal, k, schedule, step, rng, progress):
+        """Exact whitening in the subspace of CCIPCA, then minor components of its steps."""
+        K, p = principal.V.shape
+        whitening = principal_passes(
+            source,
+            principal,
+            schedule,
+            lambda: rng.permutation(source.n),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            weighted=False,  # whitening makes all directions equal
+            progress=progress,
+        )
+        mean = principal.mean
+        exact_tol = _EXACT_TOL if self.rank_tol is None else float(self.rank_tol)
+        V, lam = refine_principal(source, mean, principal.V, rank_tol=exact_tol)
+        kept = lam > 0
+        self._whitened_tol = min(_STREAM_TOL, 0.1 * float(lam[kept].min() / lam.max()))
+        rank = int(np.count_nonzero(kept))
+        rows = whitener(source, mean, V[kept], lam[kept])
+        steps = RowSource(whitened_steps(source, follows, rows))
+        zero = np.zeros(rank)
+        start = orthonormal_rows(rng.standard_normal((min(k, rank), rank)))
+        minor = MinorState.start(start)
+        slow, rate = minor_passes(
+            steps,
+            zero,
+            minor,
+            schedule,
+            None,
+            lambda: rng.permutation(steps.n),
+            max_iter=1 if whitening.stopped else self.max_iter,
+            tol=self.tol,
+            progress=None if whitening.stopped else progress,
+        )
+        W, delta = refine_minor(steps, zero, minor.W)
+        gamma = max(float(minor.gamma[0]), np.finfo(np.float64).tiny)
+        B = np.zeros((k, p))
+        B[: len(W)] = W @ rows
+        self.whitening_change_ = whitening.residual
+        residuals = np.zeros(k)
+        residuals[: len(W)] = eigen_residual(steps, zero, W, delta) / gamma
+        self.eigen_residuals_ = residuals
+        # state from which partial_fit goes on: all K directions, all k features
+        state = MinorState.start(np.zeros((k, K)))
+        state.W[: len(W), :rank] = W
+        state.eigenvalues[: len(W)] = delta
+        state.top[:, :rank], state.gamma[:] = minor.top, minor.gamma
+        state.n_seen[1] = clock_of_rate(step, rate)
+        principal.V[:], principal.lam[:] = V, lam
+        delta = np.concatenate([delta, np.full(k - len(W), np.inf)])
+        return principal, state, B, delta, [whitening, slow]
+
+    def _plain(self, source, follows, principal, k, schedule, step, rng, progress):
+        """Repeat the rule of the stream with the exact mean."""
+        start = orthonormal_rows(rng.standard_normal((k, len(principal.lam))))
+        minor = MinorState.start(start)
+        tol = self._stream_tol()
+        passes = slow_passes(
+            source,
+            follows,
+            principal,
+            minor,
+            schedule,
+            step,
+            rank_tol=tol,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            progress=progress,
+        )
+        return principal, minor, *slow_components(principal, minor, rank_tol=tol), [passes]
+
+    # ---- input and output ----------------------------------------------------------------
+
+    def _check(self, X, *, reset, ensure_min_samples=1):
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=ensure_min_samples,
+            reset=reset,
+        )
+
+    def _sizes(self, n_expanded, limit=None):
+        """Check and return n_components and the number of whitened directions."""
+        K = n_expanded if limit is None else min(n_expanded, limit)
+        if self.n_whitened is not None:
+            K = int(self.n_whitened)
+        k = int(self.n_components)
+        for name, value in (("n_whitened", K), ("n_components", k)):
+            if value > n_expanded:
+                raise ValueError(
+                    f"{name}={value} exceeds n_features={n_expanded}, the number of features "
+                    f"after the expansion to degree={self.degree}: lower {name}."
+                )
+        if k > K:
+            raise ValueError(
+                f"n_components={k} exceeds the {K} whitened directions: lower n_components, or "
+                "raise n_whitened or the number of rows."
+            )
+        return k, K
+
+    def _check_unchanged(self, minor):
+        k, K = minor.W.shape
+        wrong = [
+            f"{name}={value} (was {before})"
+            for name, value, before in (
+                ("n_components", self.n_components, k),
+                ("n_whitened", K if self.n_whitened is None else self.n_whitened, K),
+                ("degree", self.degree, self._expansion.degree),
+            )
+            if value != before
+        ]
+        if wrong:
+            raise ValueError(
+                f"{', '.join(wrong)} cannot change between calls of partial_fit. Call fit."
+            )
+
+    def _schedules(self):
+        schedule = amnesic_schedule(
+            self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.eta_min
+        )
+        step = StepSchedule(self.learning_rate, float(self.learning_rate_hold), self.eta_min)
+        return schedule, step
+
+    def _stream_tol(self):
+        return self._whitened_tol if self.rank_tol is None else float(self.rank_tol)
+
+    def _source(self, X, expansion, known):
+        """Return the expanded rows and the power of two that scales them."""
+        source = RowSource(
+            X,
+            expand=lambda block: expansion(block.astype(np.float64, copy=False)),
+            n_columns=expansion.n_outputs,
+        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = source.largest()
+        exponent = exponent_of(largest, known) if np.isfinite(largest) else None
+        if not np.isfinite(largest) or (exponent or 0) > 505:
+            raise ValueError(
+                f"{type(self).__name__}: squares of the monomials of degree={self.degree} exceed "
+                "the range of float64. Rescale X, for example with StandardScaler."
+            )
+        self._expansion, self._exponent = expansion, exponent
+        source.scale = 2.0 ** -(exponent or 0)
+        return source, exponent or 0
+
+    def _project(self, X):
+        source = RowSource(
+            X,
+            expand=lambda block: self._expansion(block.astype(np.float64, copy=False)),
+            n_columns=self._expansion.n_outputs,
+        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            Y = [(block - self.mean_) @ self.components_.T for block in source.blocks()]
+        return np.concatenate(Y).astype(X.dtype, copy=False)
+
+    def _publish(self, B, delta, exponent):
+        principal, minor = self._state[:2]
+        self.components_ = fix_signs(np.ldexp(B, -exponent))
+        self.mean_ = np.ldexp(principal.mean, exponent)
+        self.delta_values_ = delta
+        self.whitening_variance_ = np.ldexp(np.sort(principal.lam)[::-1], 2 * exponent)
+        self.n_samples_seen_ = int(principal.n_seen[0])
+        self.n_steps_ = int(minor.n_seen[0])
+
+
+def _check_ids(sequence_ids, X):
+    if sequence_ids is None:
+        return None
+    ids = column_or_1d(sequence_ids)
+    check_consistent_length(X, ids)
+    if (ids != ids).any():
+        raise ValueError("sequence_ids contains NaN: give every row an id.")
+    return ids
+
+
+def _follows(ids, n):
+    """Tell which rows follow the row before them; the first one does not."""
+    follows = np.ones(n, dtype=bool)
+    follows[0] = False
+    if ids is not None:
+        follows[1:] = ids[1:] == ids[:-1]
+    return follows

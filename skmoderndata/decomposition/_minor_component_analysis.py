@@ -1,0 +1,453 @@
+"""Online minor component analysis."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    fit_context,
+)
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.online_components import (
+    MinorState,
+    RowSource,
+    StepSchedule,
+    amnesic_schedule,
+    clock_of_rate,
+    eigen_residual,
+    exponent_of,
+    minor_components,
+    minor_passes,
+    minor_rows,
+    orthonormal_rows,
+    refine_minor,
+)
+
+
+class MinorComponentAnalysis(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Estimate the directions of smallest variance from one row at a time.
+
+    Successively minimises :math:`w_j^\top C w_j` over orthonormal :math:`w_1, \dots, w_k` with
+    the covariance C, which is never formed. The matrix :math:`\gamma I - C` with :math:`\gamma`
+    at least the largest eigenvalue of C has the eigenvectors of C in opposite order; the rule is
+    that of online principal components for it, with sequential deflation [1]_: for each centred
+    row u and j = 1, ..., k,
+
+    .. math::
+
+        w_j \leftarrow (1 - \eta)\, w_j - \frac{\eta}{\gamma} (u^\top w_j)\, u, \qquad
+        w_j \leftarrow w_j - \sum_{i < j} (w_i^\top w_j)\, w_i, \qquad
+        w_j \leftarrow w_j / \|w_j\| .
+
+    The estimate of :math:`\gamma` is the first component of :class:`CCIPCA`, running along.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components.
+
+    learning_rate : float, default=0.08
+        Rate :math:`\eta` of the first rows of a stream, below 1.
+
+    learning_rate_hold : float, default=1000
+        Number of rows after which the rate of a stream falls as one over the number of rows.
+        Larger values suit spectra in which the smallest eigenvalues are close together, compared
+        with the largest one.
+
+    amnesic : float, default=2.0
+        Memory loss of the running means, as in :class:`CCIPCA`; 0 weights all rows alike.
+
+    amnesic_ramp : tuple of two int, default=(20, 200)
+        Number of rows up to which the memory loss is 0, and from which it is `amnesic`.
+
+    amnesic_growth : float or None, default=None
+        After the ramp, let the memory loss grow by one in this many rows. None keeps it.
+
+    eta_min : float, default=0.0
+        Smallest value of the learning rate and of the rate of the means, at most 0.5. A positive
+        value follows drifting data with a memory of about ``1 / eta_min`` rows.
+
+    shuffle : bool, default=True
+        Take the rows in a new random order in each pass of `fit`. `partial_fit` never shuffles.
+
+    refine : bool, default=True
+        What `fit` does with the rows at hand. True: it chooses the rates, 0.9 at first and
+        halved after each pass that lowers the variance inside the subspace by less than one per
+        cent, and ends with a Rayleigh-Ritz step, which diagonalises the covariance of the rows
+        inside the subspace. False: it repeats the rule of the stream.
+
+    max_iter : int, default=100
+        Largest number of passes over the rows in `fit`.
+
+    tol : float or None, default=1e-2
+        `fit` ends when a pass turns the subspace by less, see `subspace_change_`. None takes
+        `max_iter` passes.
+
+    random_state : int, RandomState instance or None, default=None
+        First directions, and order of the rows when `shuffle` is True.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Orthonormal rows, smallest variance first; the entry of largest magnitude in each is
+        positive.
+
+    eigenvalues_ : ndarray of shape (n_components,)
+        Variance along each component, with divisor n; always float64. Exact after `fit` with
+        `refine`, otherwise a running estimate.
+
+    gamma_ : float
+        Estimate of the largest variance of any direction.
+
+    mean_ : ndarray of shape (n_features,)
+        Mean of the rows: exact after `fit`, amnesic after `partial_fit`.
+
+    n_samples_seen_ : int
+        Rows seen; those of `fit` count once, whatever the number of passes.
+
+    n_iter_ : int
+        Passes taken by `fit`.
+
+    subspace_change_ : float
+        Stopping figure of `fit`: sine of the largest angle by which the last pass turned the
+        subspace; infinite after a single pass.
+
+    eigen_residuals_ : ndarray of shape (n_components,)
+        After `fit`: ``|C w - lambda w| / gamma_`` for each component, with the covariance C of
+        the rows; 0 for exact eigenvectors. `partial_fit` removes it.
+
+    n_features_in_ : int
+        Number of features seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when `X` has names that are all strings.
+
+    See Also
+    --------
+    CCIPCA : Directions of largest variance, one row at a time.
+    sklearn.decomposition.PCA : Its last components are the exact answer when the rows and a
+        square matrix fit into memory.
+
+    Notes
+    -----
+    One row costs ``4 n_features n_components (n_components + 2)`` operations.
+
+    The speed of convergence depends on the gap between the eigenvalues wanted and the next one,
+    in units of the largest. For a gap of one in a thousand some thousand rows at the full rate
+    are needed; standardise the features, or remove large components first, if their size means
+    nothing. A small `subspace_change_` says that the estimate rests, not that it is right: look
+    at `eigen_residuals_`.
+
+    In [1]_ the deflation removes the share :math:`\eta` of :math:`w_i^\top w_j` with each row.
+    While :math:`\gamma` is underestimated that is not enough, and two components can become and
+    stay the same; the full product is removed here, which has the same limit.
+
+    Gradient descent on :math:`w^\top C w` with a row in place of C overshoots when the row is
+    long. Here the product with the row is taken implicitly (a proximal step), with the factor
+    :math:`\eta / (\gamma (1 - \eta) + \eta \|u\|^2)`; it equals the rule above for small rates
+    and is stable for every row.
+
+    Constant features, and directions that too few rows leave open, are minor components of
+    variance 0; which basis of them is found depends on `random_state`.
+
+    `partial_fit` depends on the order of the rows and on `random_state`, and on nothing else:
+    any cutting of the rows into calls gives the same numbers to the last bit.
+
+    References
+    ----------
+    .. [1] V. R. Kompella, M. Luciw and J. Schmidhuber, "Incremental slow feature analysis:
+       adaptive low-complexity slow feature updating from high-dimensional input streams", Neural
+       Computation 24(11), 2012, pp. 2994-3024, section 3.
+    .. [2] D. Peng, Z. Yi and W. Luo, "Convergence analysis of a simple minor component analysis
+       algorithm", Neural Networks 20(7), 2007, pp. 842-850.
+
+    Examples
+    --------
+    A plane through noisy points, from its normal vector:
+
+    >>> import numpy as np
+    >>> from skmoderndata.decomposition import MinorComponentAnalysis
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> X[:, 2] = X[:, 0] + 2 * X[:, 1] + 0.01 * rng.normal(size=2000)
+    >>> mca = MinorComponentAnalysis(random_state=0).fit(X)
+    >>> normal = mca.components_[0]
+    >>> (normal / normal[2]).round(2)
+    array([-1., -2.,  1.])
+    """
+
+    _card = MethodCard(
+        family="principal components",
+        cite=("kompella2012incremental", "peng2007convergence"),
+        cost="4 n p k (k + 2) T",
+        checks=(
+            {"random_state": 0},
+            {"n_components": 2, "random_state": 0, "learning_rate_hold": 50},
+            {"refine": False, "tol": None, "max_iter": 2, "shuffle": False, "random_state": 0},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "learning_rate": [Interval(Real, 0, 1, closed="neither")],
+        "learning_rate_hold": [POSITIVE],
+        "amnesic": [NON_NEGATIVE],
+        "amnesic_ramp": [tuple],
+        "amnesic_growth": [POSITIVE, None],
+        "eta_min": [Interval(Real, 0, 0.5, closed="both")],
+        "shuffle": ["boolean"],
+        "refine": ["boolean"],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=1,
+        *,
+        learning_rate=0.08,
+        learning_rate_hold=1000,
+        amnesic=2.0,
+        amnesic_ramp=(20, 200),
+        amnesic_growth=None,
+        eta_min=0.0,
+        shuffle=True,
+        refine=True,
+        max_iter=100,
+        tol=1e-2,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.learning_rate = learning_rate
+        self.learning_rate_hold = learning_rate_hold
+        self.amnesic = amnesic
+        self.amnesic_ramp = amnesic_ramp
+        self.amnesic_growth = amnesic_growth
+        self.eta_min = eta_min
+        self.shuffle = shuffle
+        self.refine = refine
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Estimate the components in passes over the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows, at least two.
+
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        X = self._check(X, reset=True, ensure_min_samples=2)
+        n, p = X.shape
+        schedule, step = self._schedules()
+        rng = check_random_state(self.random_state)
+        state = self._start(p, rng)
+        exponent = self._exponent(X, None)
+        source = RowSource(X, scale=2.0**-exponent)
+        mean = source.moments()[0]
+        with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
+            passes, rate = minor_passes(
+                source,
+                mean,
+                state,
+                schedule,
+                None if self.refine else step,
+                (lambda: rng.permutation(n)) if self.shuffle else (lambda: None),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+            )
+        if self.refine:
+            state.W[:], state.eigenvalues[:] = refine_minor(source, mean, state.W)
+        # partial_fit goes on with rows of weight 1 / n, at the learning rate reached here
+        state.n_seen[:] = n, clock_of_rate(step, rate)
+        self._publish(mean, state, exponent, X.dtype)
+        self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
+        lam = np.sort(state.eigenvalues)
+        residuals = eigen_residual(source, mean, self.components_.astype(np.float64), lam)
+        gamma = float(state.gamma[0])
+        self.eigen_residuals_ = residuals / gamma if gamma > 0 else residuals
+        if not passes.converged and not passes.stopped:
+            warn_not_converged(
+                self,
+                reached=passes.shortfall("subspace_change_", self.tol),
+                remedy="raise max_iter or tol"
+                + ("" if self.refine else ", or lower learning_rate_hold"),
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Follow the rows of X, one after the other, from where the last call ended.
+
+        Each row is seen once, and the mean follows the rows. Cutting the same rows into other
+        calls gives the same result. An error or interrupt leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The next rows; one row is enough.
+
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        first = "_state" not in vars(self)
+        X = self._check(X, reset=first)
+        p = X.shape[1]
+        schedule, step = self._schedules()
+        if first:
+            state = self._start(p, check_random_state(self.random_state))
+            mean, known = np.zeros(p), None
+        else:
+            mean, state, known = *self._state, self._exponent_known
+            if self.n_components != len(state.W):
+                raise ValueError(
+                    f"n_components={self.n_components}, but the estimate has {len(state.W)} "
+                    "components: n_components cannot change between calls of partial_fit. "
+                    "Call fit."
+                )
+        exponent = self._exponent(X, known)
+        shift = (known or 0) - exponent
+        state, mean = state.rescaled(shift), np.ldexp(mean, shift)  # copies
+        rate, steps = np.array(schedule, dtype=np.float64), np.array(step, dtype=np.float64)
+        source, u, work = RowSource(X, scale=2.0**-exponent), np.empty(p), np.empty(p)
+        for block in source.blocks():
+            minor_rows(block, source.scale, True, mean, *state, rate, steps, u, work)
+        vars(self).pop("eigen_residuals_", None)
+        self._publish(mean, state, exponent, X.dtype)
+        return self
+
+    def transform(self, X):
+        """Project rows on the minor components.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            Signed distances from the hyperplanes through the mean with the components as normal
+            vectors.
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        if sparse.issparse(X):
+            Z = X @ self.components_.T - self.mean_ @ self.components_.T
+        else:
+            Z = (X - self.mean_) @ self.components_.T
+        return Z.astype(X.dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Minus the share of the variance of X in the minor subspace.
+
+        ``-|transform(X)|^2 / |X - mean_|^2``: 0 if the rows keep to the hyperplanes. It falls
+        with `n_components`; to choose that number look at `eigenvalues_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        score : float
+            Between -1 and 0; 0 if every row is the mean.
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        exponent = exponent_of(RowSource(X).largest(), self._exponent_known) or 0
+        mean = np.ldexp(self.mean_.astype(np.float64), -exponent)
+        W = self.components_.astype(np.float64)
+        inside = total = 0.0
+        for U in RowSource(X, scale=2.0**-exponent).centred(mean):
+            inside += float(np.sum((U @ W.T) ** 2))
+            total += float(np.sum(U**2))
+        return -inside / total if total > 0 else 0.0
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check(self, X, *, reset, ensure_min_samples=1):
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=ensure_min_samples,
+            reset=reset,
+        )
+
+    def _start(self, n_features, rng):
+        if self.n_components > n_features:
+            raise ValueError(
+                f"n_components={self.n_components} exceeds n_features={n_features}: lower "
+                "n_components."
+            )
+        W = rng.standard_normal((self.n_components, n_features))
+        return MinorState.start(orthonormal_rows(W))
+
+    def _schedules(self):
+        schedule = amnesic_schedule(
+            self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.eta_min
+        )
+        step = StepSchedule(self.learning_rate, float(self.learning_rate_hold), self.eta_min)
+        return schedule, step
+
+    def _exponent(self, X, known):
+        exponent = exponent_of(RowSource(X).largest(), known)
+        if exponent is not None and exponent > 505:
+            raise ValueError(
+                "MinorComponentAnalysis: squares of X exceed the range of float64. Rescale X, for "
+                "example with StandardScaler."
+            )
+        self._exponent_known = exponent
+        return exponent or 0
+
+    def _publish(self, mean, state, exponent, dtype):
+        W, lam = minor_components(state)
+        self._state = mean, state
+        self.components_ = fix_signs(W).astype(dtype, copy=False)
+        self.eigenvalues_ = np.ldexp(lam, 2 * exponent)
+        self.gamma_ = float(np.ldexp(state.gamma[0], 2 * exponent))
+        self.mean_ = np.ldexp(mean, exponent).astype(dtype, copy=False)
+        self.n_samples_seen_ = int(state.n_seen[0])

@@ -1,0 +1,593 @@
+"""Robust principal component analysis: principal component pursuit, plain and stable."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+from sklearn import get_config
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.least_absolute import robust_scores
+from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.principal_component_pursuit import (
+    PursuitResult,
+    duality_gap,
+    noise_scale,
+    noise_width,
+    polish,
+    principal_component_pursuit,
+)
+
+FOLDS = 5  # groups of columns that `score` hides in turn
+CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
+
+
+class Decomposition(NamedTuple):
+    """The parts of a matrix, ``low_rank + sparse`` (plus dense noise for the stable method)."""
+
+    low_rank: np.ndarray
+    sparse: np.ndarray
+
+
+class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Principal components of data with gross errors, as low rank plus sparse.
+
+    With ``method="pcp"`` (principal component pursuit [1]_) `fit` solves the convex problem
+
+    .. math::
+        \min_{L, S}\ \|L\|_* + \lambda \sum_{(i,j)\ \mathrm{observed}} |S_{ij}|
+        \quad\text{subject to}\quad L_{ij} + S_{ij} = X_{ij},
+
+    where the nuclear norm is the sum of the singular values. Where the rank is low, the errors
+    are few, of any size, in places without pattern, the minimiser is the truth, exactly. With
+    ``method="stable"`` [2]_ dense noise is allowed as well:
+
+    .. math::
+        \min_{L, S}\ \|L\|_* + \lambda \sum |S_{ij}|
+        + \frac{1}{2 \delta} \sum (X_{ij} - L_{ij} - S_{ij})^2,
+        \qquad \delta = \sigma \sqrt{2 \max(n, p)}.
+
+    Missing entries are NaN; they are in neither sum. New rows are analysed by robust regression
+    on the components, so that gross errors in new rows do not matter either.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Keep at most so many components, those with the largest singular values; None keeps all.
+        `low_rank_` and the certificate always belong to the convex problem.
+    lam : float, default=None
+        Weight of the sparse part. None takes ``1 / sqrt(q max(n, p))`` with q the share of
+        observed entries, for which the theorems hold. Smaller values call more entries wrong.
+    method : {"pcp", "stable"}, default="pcp"
+        Whether every entry not grossly wrong is exact, or carries dense noise.
+    noise_std : float, default=None
+        Standard deviation of the noise, for ``method="stable"``; None estimates it from the data.
+        With 0 the method is "pcp".
+    solver : {"auto", "full", "subspace", "gram", "cvxpy"}, default="auto"
+        How singular values are thresholded: LAPACK's decomposition, block subspace iteration
+        started with the last pass, a Gram matrix, or the better of the last two. "cvxpy" hands the
+        problem to a conic solver, for small matrices (rows plus columns up to 200).
+    schedule : {"balanced", "constant", "ialm"}, default="balanced"
+        Penalty of the augmented Lagrangian: adapted to the residuals; constant as in [1]_; or
+        growing by 1.5 a pass as in the inexact method of [3]_, which stops at wrong points and is
+        continued with a constant penalty until the duality gap is small.
+    tol : float, default=1e-7
+        Largest residual, relative to the low-rank part.
+    tol_gap : float, default=1e-6
+        Largest relative duality gap.
+    max_iter : int, default=1000
+        Largest number of passes.
+    center : {"median"} or bool, default=False
+        "median" takes the medians of the columns away first (True is the same). The problem above
+        does not centre, and means would be spoilt by the errors.
+    polish : bool, default=False
+        With ``method="pcp"``: when the entries outside the support of the sparse part are
+        exactly of the rank found, fit them to machine precision. Otherwise nothing changes.
+    store_matrices : bool, default=True
+        Keep `low_rank_`, `sparse_`, `dual_` and `support_`, each as large as `X`.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starting columns of subspace iteration. None takes a fixed seed, results being
+        independent of it up to the tolerances.
+
+    Attributes
+    ----------
+    low_rank_ : ndarray of shape (n_samples, n_features)
+        L, with `mean_` added; complete where `X` has missing entries.
+    sparse_ : ndarray of shape (n_samples, n_features)
+        S, with exact zeros; zero in missing entries.
+    support_ : ndarray of shape (n_samples, n_features)
+        True where `sparse_` is not zero.
+    dual_ : ndarray of shape (n_samples, n_features)
+        Dual matrix, the proof of `dual_gap_`.
+    components_ : ndarray of shape (n_components_, n_features)
+        Right singular vectors of the low-rank part (without `mean_`), largest singular value
+        first, the largest loading of each positive.
+    singular_values_ : ndarray of shape (n_components_,)
+        Singular values of the low-rank part that belong to `components_`.
+    n_components_ : int
+        Number of components kept.
+    rank_ : int
+        Rank of the low-rank part.
+    mean_ : ndarray of shape (n_features,)
+        What was taken away from the columns, zero without `center`.
+    lam_ : float
+        Weight of the sparse part used.
+    noise_std_ : float
+        Standard deviation of the noise used, 0 for "pcp".
+    objective_ : float
+        Objective of `low_rank_` with the best S for it.
+    dual_gap_ : float
+        Bound on how far `objective_` is above the minimum, relative to `objective_`.
+    polished_ : bool
+        Whether polishing was asked for and accepted.
+    n_iter_ : int
+        Number of passes.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.decomposition.PCA : Least squares: one gross error can turn every component.
+    skmoderndata.impute.NuclearNormImputer : Low rank with missing entries but no gross errors.
+
+    Notes
+    -----
+    The alternating direction method of multipliers is started with the sparse step, so that the
+    rank stays low and a few products with thin matrices make a pass: about ``4 n p k`` operations
+    with k a little above the rank. It ends when the residuals are below `tol` and the duality gap
+    is below `tol_gap`. The gap is computed from a dual matrix whose norm is proved by a Cholesky
+    factorisation (for a smaller dimension up to 2500; estimated beyond).
+
+    `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
+    function for "stable"). `fit_transform` does the same with the training rows. Where recovery is
+    exact that is ``U * singular_values_``; where it is not, the low-rank part is shrunk by the
+    nuclear norm and scores are not.
+
+    float32 input is computed in float64 and returned as float32.
+
+    References
+    ----------
+    .. [1] Candes, Li, Ma and Wright, Robust principal component analysis?, Journal of the ACM
+       58(3), 2011, equation (1.1) and Algorithm 1.
+    .. [2] Zhou, Li, Wright, Candes and Ma, Stable principal component pursuit, ISIT 2010.
+    .. [3] Lin, Chen and Ma, The augmented Lagrange multiplier method for exact recovery of
+       corrupted low-rank matrices, arXiv:1009.5055, 2010, Algorithm 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.datasets import make_low_rank_plus_sparse
+    >>> from skmoderndata.decomposition import RobustPCA
+    >>> X, low_rank, sparse = make_low_rank_plus_sparse(
+    ...     60, 40, rank=2, outlier_fraction=0.05, random_state=0
+    ... )
+    >>> rpca = RobustPCA().fit(X)
+    >>> rpca.n_components_
+    2
+    >>> np.allclose(rpca.low_rank_, low_rank, atol=1e-5)
+    True
+    >>> np.array_equal(rpca.support_, sparse != 0)
+    True
+    """
+
+    _card = MethodCard(
+        family="low rank and sparse",
+        cite=("candes2011robust", "zhou2010stable", "lin2010augmented", "barrodale1973improved"),
+        cost="T n p k",
+        checks=(
+            {},
+            {"method": "stable"},
+            {"n_components": 2, "center": "median", "polish": True, "store_matrices": False},
+            {"method": "stable", "noise_std": 0.5, "solver": "subspace", "schedule": "constant"},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.PCA",
+            problem="corrupted_digits",
+            grid={"n_components": (8, 12, 16, 24)},
+            baseline_grid={"n_components": (8, 12, 16, 24)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE, None],
+        "lam": [POSITIVE, None],
+        "method": [StrOptions({"pcp", "stable"})],
+        "noise_std": [NON_NEGATIVE, None],
+        "solver": [StrOptions({"auto", "full", "subspace", "gram", "cvxpy"})],
+        "schedule": [StrOptions({"balanced", "constant", "ialm"})],
+        "tol": [NON_NEGATIVE],
+        "tol_gap": [NON_NEGATIVE],
+        "max_iter": [AT_LEAST_ONE],
+        "center": ["boolean", StrOptions({"median"})],
+        "polish": ["boolean"],
+        "store_matrices": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        lam=None,
+        method="pcp",
+        noise_std=None,
+        solver="auto",
+        schedule="balanced",
+        tol=1e-7,
+        tol_gap=1e-6,
+        max_iter=1000,
+        center=False,
+        polish=False,
+        store_matrices=True,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.lam = lam
+        self.method = method
+        self.noise_std = noise_std
+        self.solver = solver
+        self.schedule = schedule
+        self.tol = tol
+        self.tol_gap = tol_gap
+        self.max_iter = max_iter
+        self.center = center
+        self.polish = polish
+        self.store_matrices = store_matrices
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Split `X` into a low-rank and a sparse part and learn the components of the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data; NaN marks missing entries.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        self : RobustPCA
+            The fitted estimator.
+        """
+        self._check_settings()
+        X = self._validate(X, reset=True)
+        dtype = X.dtype
+        data, observed = X.astype(np.float64), ~np.isnan(X)
+        n_observed = int(observed.sum())
+        if n_observed == 0:
+            raise ValueError(
+                f"{type(self).__name__} needs at least one observed entry, and all "
+                f"{X.shape[0]} x {X.shape[1]} entries of X are NaN."
+            )
+        if self.solver == "cvxpy" and sum(X.shape) > CVXPY_LIMIT:
+            raise ValueError(
+                f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
+                f"{CVXPY_LIMIT}, got X of shape {X.shape}; use solver='auto'."
+            )
+        scale = _power_of_two(np.nanmax(np.abs(data)))
+        data *= scale
+        mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
+        data -= mean
+        rng = check_random_state(0 if self.random_state is None else self.random_state)
+        lam = self.lam or (n_observed / X.size * max(X.shape)) ** -0.5
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            sigma = self._noise(data, lam, scale, rng)
+            result = self._solve(data, lam, noise_width(sigma, X.shape), progress, rng)
+        self.polished_ = False
+        if self.polish and result.s.size:
+            result, self.polished_ = _polished(data, result, lam, rng)
+        self.lam_, self.noise_std_ = float(lam), float(sigma / scale)
+        self._store(result, mean, scale, dtype)
+        if not result.converged:
+            warn_not_converged(
+                self,
+                reached=f"after {result.n_iter} passes the relative duality gap is "
+                f"{result.dual_gap:.1e} (tol_gap={self.tol_gap:g}) and the residual "
+                f"{result.residual:.1e} (tol={self.tol:g})",
+                remedy="raise max_iter, tol or tol_gap",
+            )
+        return self
+
+    def transform(self, X):
+        """Scores of rows on the components, by robust regression.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, gross errors and NaN allowed. A row with fewer known entries than determine the
+            scores gets those of minimum norm, with a warning.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_components_)
+            Scores of each row, which depend on that row alone.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        scores, deficient = self._scores(X)
+        if deficient.any():
+            warnings.warn(
+                f"{deficient.sum()} of {len(X)} rows have too few known entries to determine "
+                f"{self.n_components_} scores and got those of minimum norm; drop the rows or "
+                "lower n_components.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return scores.astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X):
+        """Rows with given scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Scores.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            ``X @ components_ + mean_``.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32], input_name="X", ensure_min_features=0)
+        if X.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {X.shape[1]} scores a row, but {type(self).__name__} has "
+                f"{self.n_components_} components."
+            )
+        rows = X @ self.components_ + self.mean_
+        return rows.astype(X.dtype, copy=False)
+
+    def decompose(self, X):
+        """Split rows into a part in the span of the components and the rest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, gross errors and NaN allowed.
+
+        Returns
+        -------
+        low_rank : ndarray of shape (n_samples, n_features)
+            ``inverse_transform(transform(X))``, complete where `X` has missing entries.
+        sparse : ndarray of shape (n_samples, n_features)
+            ``X - low_rank``; for the stable method shrunk by ``lam_ * delta``, so that what is
+            dense noise is zero. Zero in missing entries.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        low_rank = self._scores(X)[0] @ self.components_ + self.mean_
+        residual = np.where(np.isnan(X), 0.0, X - low_rank)
+        sparse = residual - np.clip(residual, -self._huber_width, self._huber_width)
+        return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))
+
+    def outlier_scores(self, X):
+        """How much of each row the components do not explain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, gross errors and NaN allowed.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Sum of the absolute residuals of the row, scaled up to all entries where some are
+            missing; 0 for a row without any.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        observed = ~np.isnan(X)
+        residual = np.abs(X - (self._scores(X)[0] @ self.components_ + self.mean_))
+        total = np.where(observed, residual, 0.0).sum(axis=1)
+        return (total * (X.shape[1] / np.maximum(observed.sum(axis=1), 1))).astype(X.dtype)
+
+    def score(self, X, y=None):
+        """How well the components predict entries that they were not shown, robustly.
+
+        The columns are hidden in five groups in turn (column j in group j modulo 5) and predicted
+        by robust regression on the others. Unlike the error of reconstruction this does not
+        always favour more components, and unlike a squared error it is not ruled by the gross
+        errors, which no good model predicts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, gross errors and NaN allowed.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            Minus the sum of the absolute errors of prediction over ``|X - mean_|_1``: 0 is
+            perfect, -1 is what predicting `mean_` gives.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False).astype(np.float64)
+        observed = ~np.isnan(X)
+        deviation = np.abs(np.where(observed, X - self.mean_, 0.0))
+        size = deviation.max(initial=0.0)
+        if size == 0:
+            return 0.0
+        error = 0.0
+        for fold in range(FOLDS):
+            hidden = slice(fold, None, FOLDS)
+            shown = X.copy()
+            shown[:, hidden] = np.nan
+            guess = self._scores(shown)[0] @ self.components_[:, hidden] + self.mean_[hidden]
+            wrong = np.where(observed[:, hidden], X[:, hidden] - guess, 0.0)
+            error += (np.abs(wrong) / size).sum()
+        return -float(error / (deviation / size).sum())
+
+    def _check_settings(self):
+        if self.polish and self.method != "pcp":
+            raise ValueError(
+                f"{type(self).__name__}(polish=True) fits entries exactly and needs "
+                f"method='pcp', got method={self.method!r}."
+            )
+
+    def _validate(self, X, *, reset):
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            reset=reset,
+        )
+
+    def _noise(self, data, lam, scale, rng):
+        """Return the standard deviation of the noise in the units of `data`."""
+        if self.method == "pcp":
+            return 0.0
+        if self.noise_std is not None:
+            return self.noise_std * scale
+        solver = "auto" if self.solver == "cvxpy" else self.solver
+        return noise_scale(data, lam=lam, solver=solver, rng=rng)
+
+    def _solve(self, data, lam, delta, progress, rng):
+        if self.solver == "cvxpy":
+            return _by_cvxpy(data, lam, delta, self.tol_gap)
+        return principal_component_pursuit(
+            data,
+            lam=lam,
+            delta=delta,
+            solver=self.solver,
+            schedule=self.schedule,
+            tol=self.tol,
+            tol_gap=self.tol_gap,
+            max_iter=self.max_iter,
+            progress=progress,
+            rng=rng,
+        )
+
+    def _store(self, result, mean, scale, dtype):
+        kept = len(result.s) if self.n_components is None else self.n_components
+        self.rank_ = len(result.s)
+        self.components_ = fix_signs(result.Vt[:kept]).astype(dtype)
+        self.singular_values_ = (result.s[:kept] / scale).astype(dtype)
+        self.n_components_ = len(self.components_)
+        self.mean_ = (mean / scale).astype(dtype)
+        self.objective_ = float(result.objective / scale)
+        self.dual_gap_ = float(result.dual_gap)
+        self.n_iter_ = result.n_iter
+        self._huber_width = 0.0
+        if self.noise_std_ > 0:
+            n_samples, n_features = len(result.sparse), result.sparse.shape[1]
+            self._huber_width = self.lam_ * noise_width(self.noise_std_, (n_samples, n_features))
+        if self.store_matrices:
+            low_rank = (result.U * result.s) @ result.Vt + mean
+            self.low_rank_ = (low_rank / scale).astype(dtype, copy=False)
+            self.sparse_ = (result.sparse / scale).astype(dtype, copy=False)
+            self.support_ = self.sparse_ != 0
+            self.dual_ = result.dual.astype(dtype, copy=False)
+
+    def _scores(self, X):
+        """Robust scores of validated rows in float64, and which were not determined."""
+        components = self.components_.astype(np.float64)
+        n_samples, r = len(X), self.n_components_
+        scores, deficient = np.zeros((n_samples, r)), np.zeros(n_samples, bool)
+        if r == 0:
+            return scores, deficient
+        # blocks of rows: six arrays of the size of X, and a Gram matrix a row where entries miss
+        row_bytes = 8 * (6 * X.shape[1] + 4 * r * r)
+        block = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
+        for first in range(0, n_samples, block):
+            rows = slice(first, first + block)
+            found = robust_scores(
+                np.ascontiguousarray(X[rows] - self.mean_, dtype=np.float64),
+                components,
+                width=self._huber_width,
+            )
+            scores[rows], deficient[rows] = found.scores, found.deficient
+        return scores, deficient
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _power_of_two(size):
+    """Factor that brings `size` to [1/2, 1) without rounding; 1 for zero."""
+    return float(np.ldexp(1.0, -int(np.clip(np.frexp(size)[1], -1000, 1000)))) if size else 1.0
+
+
+def _column_medians(data):
+    """Medians of the observed entries; 0 for columns without any."""
+    medians = np.zeros(data.shape[1])
+    known = ~np.isnan(data).all(axis=0)
+    medians[known] = np.nanmedian(data[:, known], axis=0)
+    return medians
+
+
+def _polished(data, result, lam, rng):
+    """Replace the parts by the exact fit outside the support, where there is one."""
+    exact = polish(data, result.Vt.T, result.sparse)
+    if exact is None:
+        return result, False
+    U, s, Vt, sparse = exact
+    result = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
+    objective, gap = duality_gap(data, result, result.dual, lam=lam, rng=rng)
+    return result._replace(objective=objective, dual_gap=gap), True
+
+
+def _by_cvxpy(data, lam, delta, tol_gap):
+    """Solve the problem as a semidefinite program with cvxpy and CLARABEL."""
+    import cvxpy as cp
+
+    observed = ~np.isnan(data)
+    filled, mask = np.where(observed, data, 0.0), observed.astype(float)
+    L, S = cp.Variable(data.shape), cp.Variable(data.shape)
+    # singular values add up to the trace of half of a semidefinite completion
+    objective = cp.normNuc(L) + lam * cp.sum(cp.abs(cp.multiply(mask, S)))
+    rest = filled - cp.multiply(mask, L + S)
+    if delta > 0:
+        objective += cp.sum_squares(rest) / (2 * delta)
+        constraints = [cp.multiply(1 - mask, S) == 0]
+    else:
+        constraints = [rest == 0, cp.multiply(1 - mask, S) == 0]
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    if L.value is None:
+        raise ValueError(f"RobustPCA(solver='cvxpy') failed: CLARABEL says {problem.status}.")
+    U, s, Vt = linalg.svd(L.value, full_matrices=False)
+    # an interior point method leaves every singular value positive
+    r = int(np.count_nonzero(s > 1e-6 * max(s[0], np.abs(filled).max())))
+    U, s, Vt = U[:, :r], s[:r], Vt[:r]
+    low_rank = (U * s) @ Vt
+    residual = np.where(observed, data - low_rank, 0.0)
+    if delta > 0:
+        dual = np.clip(residual / delta, -lam, lam)
+    else:
+        dual = np.where(observed, constraints[0].dual_value, 0.0)
+        dual *= np.sign((dual * filled).sum())
+    sparse = residual - delta * dual
+    sparse[np.abs(sparse) <= 1e-6 * np.abs(filled).max()] = 0.0
+    result = PursuitResult(U, s, Vt, sparse, dual, 0.0, 0.0, 0.0, 1, True)
+    value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
+    passes = int(problem.solver_stats.num_iters or 1)
+    return result._replace(
+        objective=value, dual_gap=gap, n_iter=passes, converged=gap <= max(tol_gap, 1e-5)
+    )
