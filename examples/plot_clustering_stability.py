@@ -9,9 +9,9 @@ the stability of KMeans for 2 to 8 clusters.
 
 The curve needs something to compare with. The grey line is the stability on a Gaussian with the
 same covariance as the data: what the shape of the whole cloud gives without clusters. On the four
-groups the curve leaves it at 4 clusters and reaches 1. On the single, elongated Gaussian both
-run together: cutting it in two is stable, and yet there are no clusters. The silhouette, drawn
-dotted, takes 2 clusters there without hesitation.
+groups the curve lies far above it at 2 and at 4 clusters, and the larger number is chosen. On the
+single, elongated Gaussian both run together: cutting it in two is stable, and yet there are no
+clusters. The silhouette, drawn dotted, prefers the same numbers and has no such reference.
 """
 
 # %%

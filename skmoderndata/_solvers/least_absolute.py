@@ -133,7 +133,7 @@ def _row_inverses(V: Array, observed: Array) -> tuple[Array | None, Array]:
         seen = V[mask]
         gram[...] = seen.T @ seen
     values, Q = np.linalg.eigh(grams)
-    kept = values > 1e-10
+    kept: Array = np.asarray(values > 1e-10)
     inverse_values = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
     inverses = (Q * inverse_values[:, None, :]) @ Q.transpose(0, 2, 1)
     index = index.ravel()
@@ -154,7 +154,7 @@ def _finish(X: Array, V: Array, A: Array, width: float) -> tuple[Array, Array]:
     if width > 0:
         _huber_newton(X, V, finished, exact, width)
     else:
-        # cells by the size of their residual, missing ones (NaN) last: vanishing ones start a basis
+        # the smallest residuals make the first basis; those of missing cells (NaN) are last
         order = np.argsort(np.abs(X - A @ V.T), axis=1)
         _absolute_descent(X, V, order, finished, exact)
     return finished, exact

@@ -132,8 +132,8 @@ class Passes(NamedTuple):
         """Say why this is not convergence; `name` is the public name of the residual."""
         if self.residual <= tol:
             return (
-                f"the last of {self.n_iter} passes still lowered the variance inside the subspace "
-                "by more than one per cent"
+                "the variance inside the subspace still fell by more than one per cent in one of "
+                f"the last two of {self.n_iter} passes"
             )
         return f"{name}={self.residual:.2g} > tol={tol:g} after {self.n_iter} passes"
 
@@ -516,13 +516,13 @@ def minor_passes(
     variance inside the subspace by less than one per cent. With `step` it is that of the stream.
 
     Stops when the sine of the largest angle between the subspaces after two passes is at most
-    `tol`; without `step` only after such a pass, since a subspace that still improves may turn
-    slowly. Returns the last rate, too.
+    `tol`; without `step` only after two such passes in a row, since a subspace that still
+    improves may turn slowly. Returns the last rate, too.
     """
     rate = np.array(schedule, dtype=np.float64)
     u, work = np.empty(source.p), np.empty(source.p)
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
-    eta, lowest, change = 0.9, float("inf"), float("inf")
+    eta, lowest, change, before = 0.9, float("inf"), float("inf"), float("inf")
     old = orthonormal_rows(state.W)
     for _ in it:
         steps = np.array(StepSchedule(eta, np.inf) if step is None else step, dtype=np.float64)
@@ -535,7 +535,9 @@ def minor_passes(
             inside = float(np.trace(_second_moment(source.centred(mean), new, source.n)))
             if not 1e-14 * float(state.gamma[0]) < inside <= 0.99 * lowest:
                 eta /= 2
-                it.residual = change
+                it.residual, before = max(before, change), change
+            else:
+                before = float("inf")
             lowest = min(inside, lowest)
         elif it.n_iter > 1:
             it.residual = change

@@ -105,9 +105,9 @@ class IncrementalSlowFeatureAnalysis(
 
     refine : bool, default=True
         What `fit` does with the rows at hand. True: first pass over them with CCIPCA until its
-        subspace settles, refine that as :class:`CCIPCA` does, whiten exactly within it, then pass over the whitened steps, with the
-        rates of :class:`MinorComponentAnalysis`, and end with a Rayleigh-Ritz step within the
-        span of the features. False: repeat the rule of the
+        subspace settles, refine that as :class:`CCIPCA` does, whiten exactly within it, then pass
+        over the whitened steps, with the rates of :class:`MinorComponentAnalysis`, and end with
+        a Rayleigh-Ritz step within the span of the features. False: repeat the rule of the
         stream, whitening and slow directions at once, as in [1]_.
 
     max_iter : int, default=100

@@ -198,6 +198,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         comparison=Comparison(
             baseline="sklearn.decomposition.PCA",
             problem="corrupted_digits",
+            params={"tol": 1e-4, "tol_gap": 1e-3},
             grid={"n_components": (8, 12, 16, 24)},
             baseline_grid={"n_components": (8, 12, 16, 24)},
         ),

@@ -1,0 +1,8 @@
+"""Choosing the size of a model: stability of clusterings."""
+
+from skmoderndata.model_selection._clustering_stability import (
+    ClusteringStability,
+    ClusteringStabilityDisplay,
+)
+
+__all__ = ["ClusteringStability", "ClusteringStabilityDisplay"]

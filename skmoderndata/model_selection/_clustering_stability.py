@@ -1,0 +1,775 @@
+"""Stability of clusterings, to choose the number of clusters."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import random_table
+from sklearn.base import ClusterMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    fit_context,
+)
+from skmoderndata._registry import MethodCard
+
+NO_STRUCTURE = 0.3  # largest stability below which `fit` warns
+_MAX_SEED = 2**31 - 1
+
+
+def _delegate_has(name):
+    """Whether the clusterer, fitted or not, has the method: for `available_if`."""
+
+    def check(stability):
+        getattr(stability._clusterer(), name)  # else its AttributeError
+        return True
+
+    return check
+
+
+class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
+    r"""Number of clusters at which clusterings of two halves of the objects agree best.
+
+    For each number k, the objects are split at random into two halves, both are clustered, and
+    the clustering of the first half is carried over to the second by a classifier
+    :math:`\varphi`. The instability is the share of objects of the second half on which the two
+    clusterings disagree, under the best renaming of the clusters, and the stability relates it
+    to that of random clusterings [1]_:
+
+    .. math::
+        r_k = \min_\pi \frac{1}{m} \sum_{i=1}^{m} [\pi(\varphi(x'_i)) \ne z'_i], \qquad
+        \mathrm{stability}_k = 1 - \frac{\bar r_k}{\bar r_{k,\mathrm{random}}},
+
+    where bars are means over splits, and random clusterings are those of the second half with
+    the objects shuffled: clusters of the same sizes, compared under the same minimum. 1 means
+    that the halves always agree, 0 that they agree as little as random clusterings.
+
+    Parameters
+    ----------
+    estimator : clusterer, default=None
+        Any clusterer with a parameter for the number of clusters: with `fit_predict`, or `fit`
+        and `predict`. If it returns a Boolean matrix, objects may belong to several clusters.
+        Pipelines that end in a clusterer will do. None takes `KMeans(n_init=3)`.
+
+    param_name : str, default="n_clusters"
+        Parameter of `estimator` that holds the number of clusters, for example "n_components"
+        for a mixture or "kmeans__n_clusters" for a pipeline.
+
+    param_range : array-like of int, default=(2, 3, 4, 5, 6, 7, 8)
+        Numbers of clusters to compare, at least 2: one cluster is always stable. Numbers above
+        half of the number of objects are left out with a warning.
+
+    classifier : classifier, default=None
+        Carries the clustering of one half over to the other. None takes the `predict` of the
+        clusterer if it has one, and the nearest neighbour otherwise. A classifier should draw
+        clusters of the kind that the clusterer finds.
+
+    n_splits : int, default=10
+        Number of random splits into halves; the same splits serve every number of clusters.
+
+    n_random : int, default=20
+        Number of random clusterings drawn for each split.
+
+    n_jobs : int, default=None
+        Number of splits treated at the same time, through joblib.
+
+    random_state : int, RandomState instance or None, default=None
+        Draws the splits and the random clusterings, and seeds those parts of `estimator` and
+        `classifier` whose own `random_state` is None.
+
+    Attributes
+    ----------
+    param_range_ : ndarray of shape (n_values,)
+        Numbers of clusters that were compared, ascending.
+
+    stability_ : ndarray of shape (n_values,)
+        Stability for each number of clusters, at most 1.
+
+    standard_error_ : ndarray of shape (n_values,)
+        Standard error of `stability_` over the splits.
+
+    instability_ : ndarray of shape (n_values,)
+        Mean disagreement between the two clusterings, the row means of `distances_`.
+
+    random_instability_ : ndarray of shape (n_values,)
+        Mean disagreement between random clusterings, the row means of `random_distances_`.
+
+    distances_ : ndarray of shape (n_values, n_splits)
+        Disagreement for each number of clusters and each split.
+
+    random_distances_ : ndarray of shape (n_values, n_splits)
+        Mean disagreement over `n_random` random clusterings.
+
+    n_clusters_found_ : ndarray of shape (n_values,)
+        Mean number of clusters that hold an object of the second half. It is below the number
+        asked for if the clusterer leaves clusters empty.
+
+    best_k_ : int
+        Largest number of clusters whose stability is within one standard error of the largest,
+        not counting numbers at which the clusterer left clusters empty.
+
+    best_score_ : float
+        Stability at `best_k_`.
+
+    best_estimator_ : estimator
+        Clusterer with `best_k_` clusters, fitted to all objects.
+
+    labels_ : ndarray of shape (n_samples,) or (n_samples, best_k_)
+        Its clustering of all objects; Boolean memberships when there may be several.
+
+    n_features_in_ : int
+        Number of features, when `best_estimator_` tells it.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `best_estimator_` tells them.
+
+    See Also
+    --------
+    ClusteringStabilityDisplay : Picture of the curve.
+    sklearn.metrics.silhouette_score : Compactness and separation of one clustering.
+    sklearn.mixture.GaussianMixture : Its `bic` compares numbers of components of a density.
+    skmoderndata.metrics.clustering_distance : The disagreement between two clusterings.
+
+    Notes
+    -----
+    The minimum over renamings is found by the Hungarian algorithm, so that many clusters cost
+    little. Clusters without a partner count as disagreement. For Boolean memberships the
+    disagreement is the share of differing entries under the best pairing of columns.
+
+    Texts that print :math:`(k - 1) / k` for the disagreement of random clusterings forget the
+    minimum over renamings. For 50 objects and equal clusters it is 0.44, 0.66 and 0.68 for k =
+    2, 5 and 10 instead of 0.50, 0.80 and 0.90; the formula flatters large k. It is simulated
+    here. Where it is 0 (one cluster holds all objects) nothing can be learned, and the stability
+    is set to 0. Clusters that stay empty cost no stability either: numbers of clusters at which
+    more than one in two splits has an empty one are not chosen, unless there is no other.
+
+    The standard error is that of a ratio of two means, and takes the splits as independent. They
+    share objects, so that it tells how well the mean over splits is known, not how the answer
+    would vary with new data. It is never smaller than one error among all objects: with halves
+    that agree in every split it would be 0, and a single doubtful object would decide.
+
+    Stability shows that the answer of the clusterer is determined by the data, which structure is
+    one reason for [2]_. An elongated cloud without clusters is cut in two in a stable way, and
+    every cloud gives more than 0 at k = 2. Compare with data of the same spread without
+    structure before drawing conclusions; see the example. A warning is given when every stability
+    is below 0.3 by more than its standard error.
+
+    `fit` takes ``2 n_splits`` fits of the clusterer to half of the objects for each number of
+    clusters, and one to all objects. Progress is reported once for each number; a callback that
+    stops leaves out those that follow.
+
+    References
+    ----------
+    .. [1] T. Lange, V. Roth, M. L. Braun and J. M. Buhmann, "Stability-based validation of
+       clustering solutions", Neural Computation 16(6), 2004, pp. 1299-1323.
+    .. [2] U. von Luxburg, "Clustering stability: an overview", Foundations and Trends in Machine
+       Learning 2(3), 2010, pp. 235-274.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from skmoderndata.model_selection import ClusteringStability
+    >>> X, _ = make_blobs(200, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], random_state=0)
+    >>> search = ClusteringStability(param_range=(2, 3, 4, 5, 6), random_state=0).fit(X)
+    >>> search.best_k_
+    4
+    >>> search.best_score_ > 0.95
+    True
+    >>> search.predict([[0, 0], [6, 6]]).shape
+    (2,)
+    """
+
+    _card = MethodCard(
+        family="Model selection",
+        cite=("lange2004stability", "luxburg2010clustering"),
+        cost="2 n_splits fits to n / 2 rows for each k",
+        checks=(
+            {"param_range": (2, 3, 4), "n_splits": 4, "random_state": 0},
+            {
+                "estimator": KMeans(n_init=1),
+                "classifier": NearestCentroid(),
+                "param_range": (2, 3),
+                "n_splits": 3,
+                "random_state": 0,
+            },
+        ),
+    )
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "set_params"]), None],
+        "param_name": [str],
+        "param_range": ["array-like"],
+        "classifier": [HasMethods(["fit", "predict"]), None],
+        "n_splits": [Interval(Integral, 2, None, closed="left")],
+        "n_random": [AT_LEAST_ONE],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        param_name="n_clusters",
+        param_range=(2, 3, 4, 5, 6, 7, 8),
+        classifier=None,
+        n_splits=10,
+        n_random=20,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_name = param_name
+        self.param_range = param_range
+        self.classifier = classifier
+        self.n_splits = n_splits
+        self.n_random = n_random
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # the parts of a meta-estimator are checked when they are fitted
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None):
+        """Measure the stability for each number of clusters, and cluster with the best one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Objects, of any kind that the clusterer takes: also data frames, lists, and square
+            matrices of kernel values or distances if it is set to work on these.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : ClusteringStability
+            The fitted estimator.
+        """
+        estimator = self._clusterer(fitted=False)
+        self._check_parts(estimator, X)
+        (X,) = indexable(X)
+        values = self._check_range(n_samples=_number_of_rows(X))
+        classifier = None if self.classifier is None else _Seeded(self.classifier)
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(_MAX_SEED, size=self.n_splits)
+        measured = []
+        with (
+            FitProgress(self, X, y, max_passes=len(values), task_name="n_clusters") as progress,
+            Parallel(n_jobs=self.n_jobs) as parallel,
+        ):
+            for k in values:
+                progress.begin()
+                clusterer = _Seeded(estimator, **{self.param_name: int(k)})
+                measured.append(
+                    parallel(
+                        delayed(_one_split)(X, clusterer, classifier, self.n_random, seed=seed)
+                        for seed in seeds
+                    )
+                )
+                if progress.end():
+                    break
+        self._keep(values[: len(measured)], np.array(measured))
+        self._refit(_Seeded(estimator, **{self.param_name: self.best_k_}).draw(rng), X)
+        return self
+
+    def _keep(self, values, measured):
+        self.param_range_ = values
+        self.distances_, self.random_distances_, one_error, found = np.moveaxis(measured, -1, 0)
+        self.n_clusters_found_ = found.mean(axis=1)
+        self.instability_ = self.distances_.mean(axis=1)
+        self.random_instability_ = self.random_distances_.mean(axis=1)
+        self.stability_, self.standard_error_ = _stability(
+            self.distances_, self.random_distances_, one_error[:, 0]
+        )
+        best = _choose(values, self.stability_, self.standard_error_, self.n_clusters_found_)
+        self.best_k_, self.best_score_ = int(values[best]), float(self.stability_[best])
+        if np.all(self.stability_ + self.standard_error_ < NO_STRUCTURE):
+            top = self.stability_.argmax()
+            warnings.warn(
+                "ClusteringStability found no clusters: the largest stability is "
+                f"{self.stability_[top]:.2f} (at {self.param_name}={values[top]}), below "
+                f"{NO_STRUCTURE} by more than its standard error. Try other numbers of clusters "
+                "in param_range, another clusterer or other features, or take the data as one "
+                "cluster.",
+                stacklevel=4,
+            )
+
+    def _refit(self, best, X):
+        self.labels_ = _fit_labels(best, X)
+        self.best_estimator_ = best
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(best, name):
+                setattr(self, name, getattr(best, name))
+            elif hasattr(self, name):
+                delattr(self, name)  # of an earlier fit
+        if hasattr(self, "_sklearn_output_config") and hasattr(best, "set_output"):
+            best.set_output(**self._sklearn_output_config)
+
+    def _clusterer(self, *, fitted=True):
+        if fitted and hasattr(self, "best_estimator_"):
+            return self.best_estimator_
+        return KMeans(n_init=3) if self.estimator is None else self.estimator
+
+    def _check_parts(self, estimator, X):
+        """Refuse parts that do not fit together."""
+        who = type(estimator).__name__
+        names = estimator.get_params()
+        if self.param_name not in names:
+            similar = [name for name in names if name.endswith(("n_clusters", "n_components"))]
+            raise ValueError(
+                f"{who} has no parameter {self.param_name!r}: set param_name to the one that "
+                f"holds the number of clusters, perhaps one of {similar or sorted(names)}."
+            )
+        if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "predict")):
+            raise TypeError(f"ClusteringStability needs a clusterer; {who} cannot predict.")
+        if not _works_on_pairs(estimator):
+            return
+        shape = np.shape(X)
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"{who} works on a square matrix over pairs, got X of shape {shape}.")
+        if self.classifier is None and not hasattr(estimator, "predict"):
+            raise ValueError(
+                f"{who} works on a matrix over pairs and has no predict: set classifier to one "
+                "that takes the same matrix, such as KNeighborsClassifier(metric='precomputed') "
+                "for distances or SVC(kernel='precomputed') for kernel values."
+            )
+
+    def _check_range(self, *, n_samples):
+        values = np.asarray(self.param_range)
+        if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
+            raise ValueError(
+                "param_range must hold one or more whole numbers of clusters, got "
+                f"{self.param_range!r}."
+            )
+        values = np.unique(values)
+        if values[0] < 2:
+            raise ValueError(
+                f"param_range must hold numbers of clusters of at least 2, got {values[0]}: "
+                "the stability of one cluster is not defined, as all clusterings agree."
+            )
+        largest = n_samples // 2
+        if values[0] > largest:
+            raise ValueError(
+                f"ClusteringStability clusters halves of the objects: n_samples={n_samples} "
+                f"{'is' if n_samples == 1 else 'are'} too few for {values[0]} clusters, the "
+                f"smallest number in param_range; at least {2 * values[0]} are needed."
+            )
+        if values[-1] > largest:
+            warnings.warn(
+                f"ClusteringStability leaves out numbers of clusters above {largest}, the number "
+                f"of objects in half of X: {values[values > largest].tolist()}. Shorten "
+                "param_range or give more objects.",
+                stacklevel=4,
+            )
+        return values[values <= largest]
+
+    @available_if(_delegate_has("predict"))
+    def predict(self, X):
+        """Clusters of new objects, by `best_estimator_`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Objects.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,) or (n_samples, best_k_)
+            Labels or memberships.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(_delegate_has("transform"))
+    def transform(self, X):
+        """Answer of `best_estimator_`, such as the distances to the centres.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Objects.
+
+        Returns
+        -------
+        X_new : array of shape (n_samples, n_columns)
+            What `best_estimator_` returns.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)
+
+    @available_if(_delegate_has("transform"))
+    def fit_transform(self, X, y=None):
+        """Choose the number of clusters, then transform with the best clusterer.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Objects.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        X_new : array of shape (n_samples, n_columns)
+            What `best_estimator_` returns.
+        """
+        return self.fit(X, y).transform(X)
+
+    @available_if(_delegate_has("score"))
+    def score(self, X, y=None):
+        """Score of `best_estimator_` on new objects.
+
+        Scores of most clusterers grow with the number of clusters: they compare settings at equal
+        numbers only.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Objects.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Higher is better.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.score(X)
+
+    @available_if(_delegate_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`, by `best_estimator_`.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the input features.
+
+        Returns
+        -------
+        feature_names_out : ndarray of str objects
+            Names of the output columns.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.get_feature_names_out(input_features)
+
+    @available_if(_delegate_has("set_output"))
+    def set_output(self, *, transform=None):
+        """Choose the container that `transform` returns.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+            Kind of container; None leaves the choice as it is.
+
+        Returns
+        -------
+        self : ClusteringStability
+            The estimator.
+        """
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # `clone` copies this name
+            if hasattr(self, "best_estimator_"):
+                self.best_estimator_.set_output(transform=transform)
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._clusterer(fitted=False))
+        tags.input_tags = inner.input_tags
+        tags.input_tags.pairwise = _works_on_pairs(self._clusterer(fitted=False))
+        tags.transformer_tags = inner.transformer_tags
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+
+class ClusteringStabilityDisplay:
+    """Picture of the stability against the number of clusters.
+
+    Parameters
+    ----------
+    param_range : array-like of shape (n_values,)
+        Numbers of clusters.
+
+    stability : array-like of shape (n_values,)
+        Stability for each number.
+
+    standard_error : array-like of shape (n_values,)
+        Its standard error.
+
+    best_k : int
+        Number of clusters that was chosen.
+
+    estimator_name : str, default=None
+        Name of the clusterer, shown in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the curve is.
+
+    figure_ : matplotlib Figure
+        The figure that holds it.
+
+    errorbar_ : matplotlib ErrorbarContainer
+        The curve with its standard errors.
+
+    best_line_ : matplotlib Line2D
+        The mark at `best_k`.
+
+    See Also
+    --------
+    ClusteringStability : Measures the stability.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from skmoderndata.model_selection import (
+    ...     ClusteringStability,
+    ...     ClusteringStabilityDisplay,
+    ... )
+    >>> X, _ = make_blobs(100, random_state=0)
+    >>> search = ClusteringStability(param_range=(2, 3, 4), random_state=0).fit(X)
+    >>> display = ClusteringStabilityDisplay.from_estimator(search)
+    >>> display.ax_.get_ylabel()
+    'Stability'
+    """
+
+    def __init__(self, *, param_range, stability, standard_error, best_k, estimator_name=None):
+        self.param_range = param_range
+        self.stability = stability
+        self.standard_error = standard_error
+        self.best_k = best_k
+        self.estimator_name = estimator_name
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None, name=None, **kwargs):
+        """Draw the curve of a fitted search.
+
+        Parameters
+        ----------
+        estimator : ClusteringStability
+            Fitted.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        name : str, default=None
+            Name in the legend; None takes the class of the clusterer.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        display : ClusteringStabilityDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        display = cls(
+            param_range=estimator.param_range_,
+            stability=estimator.stability_,
+            standard_error=estimator.standard_error_,
+            best_k=estimator.best_k_,
+            estimator_name=name or type(estimator.best_estimator_).__name__,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        name : str, default=None
+            Name in the legend; None takes `estimator_name`.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        self : ClusteringStabilityDisplay
+            With `ax_` and `figure_`.
+        """
+        import matplotlib.pyplot as plt
+        from matplotlib.ticker import MaxNLocator
+
+        if ax is None:
+            _, ax = plt.subplots()
+        name = self.estimator_name if name is None else name
+        label = f"{self.best_k} clusters chosen"
+        label = label if name is None else f"{name}: {label}"
+        style = {"fmt": "o-", "capsize": 3, "markersize": 4} | kwargs
+        self.errorbar_ = ax.errorbar(
+            self.param_range, self.stability, yerr=self.standard_error, **style
+        )
+        at = np.flatnonzero(np.asarray(self.param_range) == self.best_k)
+        (self.best_line_,) = ax.plot(
+            np.asarray(self.param_range)[at],
+            np.asarray(self.stability)[at],
+            "o",
+            markersize=12,
+            fillstyle="none",
+            color=self.errorbar_.lines[0].get_color(),
+            label=label,
+        )
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(xlabel="Number of clusters", ylabel="Stability")
+        ax.set_ylim(top=1.05)
+        ax.legend(loc="best")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _number_of_rows(X):
+    return X.shape[0] if hasattr(X, "shape") and len(X.shape) else len(X)
+
+
+def _take(X, rows):
+    """Rows of an array, sparse matrix, data frame or list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+def _works_on_pairs(estimator):
+    """Whether X is a square matrix over pairs: not every clusterer that takes one has the tag."""
+    values = estimator.get_params(deep=False).values()
+    return get_tags(estimator).input_tags.pairwise or any(
+        isinstance(value, str) and value == "precomputed" for value in values
+    )
+
+
+class _Seeded:
+    """Clones of an estimator in which every part without a seed of its own is given one."""
+
+    def __init__(self, estimator, **parameters):
+        self.estimator = clone(estimator).set_params(**parameters)
+        self.pairwise = _works_on_pairs(self.estimator)
+        self.unseeded = [
+            name
+            for name, value in sorted(
+                self.estimator.get_params().items(), key=lambda pair: pair[0]
+            )
+            if value is None and name.rpartition("__")[2] == "random_state"
+        ]
+
+    def draw(self, rng):
+        seeds = {name: int(rng.randint(_MAX_SEED)) for name in self.unseeded}
+        return clone(self.estimator).set_params(**seeds)
+
+
+def _fit_labels(estimator, X):
+    """Fit a clusterer, and return one label per object or Boolean memberships."""
+    if hasattr(estimator, "fit_predict"):
+        labels = estimator.fit_predict(X)
+    else:
+        labels = estimator.fit(X).predict(X)
+    return _check_labels(labels, estimator)
+
+
+def _check_labels(labels, estimator):
+    labels = np.asarray(labels)
+    if labels.ndim == 2 and np.isin(labels, (0, 1)).all():
+        return labels.astype(bool)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"{type(estimator).__name__} returned labels of shape {labels.shape}; expected one "
+            "label per object, or memberships of 0 and 1."
+        )
+    return labels
+
+
+def _one_split(X, clusterer, classifier, n_random, *, seed):
+    """Cluster two halves and compare on the second.
+
+    Returns the disagreement, its mean at random, the weight of one error in all objects, and the
+    number of clusters found.
+    """
+    rng = check_random_state(int(seed))
+    order = rng.permutation(_number_of_rows(X))
+    first, second = np.split(order, [len(order) // 2])
+    X_first, X_second = _take(X, first), _take(X, second)
+    X_across = X_second
+    if clusterer.pairwise:
+        X_first, X_second, X_across = X_first[:, first], X_second[:, second], X_second[:, first]
+    one, other = clusterer.draw(rng), clusterer.draw(rng)
+    labels_first, labels_second = _fit_labels(one, X_first), _fit_labels(other, X_second)
+    if classifier is None and hasattr(one, "predict"):
+        carried = one.predict(X_across)
+    elif labels_first.ndim == 1 and np.all(labels_first == labels_first[0]):
+        carried = np.repeat(labels_first[:1], len(labels_second))  # many classifiers refuse this
+    else:
+        carrier = KNeighborsClassifier(1) if classifier is None else classifier.draw(rng)
+        carried = carrier.fit(X_first, labels_first).predict(X_across)
+    carried = _check_labels(carried, one)
+    if carried.ndim == 1:
+        distance, at_random = _label_distances(carried, labels_second, n_random, rng)
+        n_found = len(np.unique(labels_second))
+    else:
+        distance, at_random = _membership_distances(carried, labels_second, n_random, rng)
+        n_found = np.count_nonzero(labels_second.any(axis=0))
+    return distance, at_random, 0.5 / labels_second.size, n_found
+
+
+def _label_distances(a, b, n_random, rng):
+    """Share of objects with different labels, and its mean over shuffles of the objects.
+
+    A shuffle changes the table of counts only, which then follows the law of tables with given
+    margins: drawing tables costs less than shuffling labels.
+    """
+    a, b = (np.unique(labels, return_inverse=True)[1] for labels in (a, b))
+    shape = a.max() + 1, b.max() + 1
+    together = np.bincount(a * shape[1] + b, minlength=shape[0] * shape[1]).reshape(shape)
+    if min(shape) == 1:  # the only table; `random_table` returns wrong ones here
+        tables = together[None]
+    else:
+        tables = random_table.rvs(
+            together.sum(axis=1), together.sum(axis=0), size=n_random, random_state=rng
+        )
+    at_random = np.mean([_most_matched(table) for table in tables])
+    return 1 - _most_matched(together) / len(a), 1 - at_random / len(a)
+
+
+def _membership_distances(A, B, n_random, rng):
+    """Share of differing memberships, and its mean over shuffles of the objects."""
+    k = max(A.shape[1], B.shape[1])
+    A, B = (np.pad(Z, ((0, 0), (0, k - Z.shape[1]))).astype(float) for Z in (A, B))
+    total = A.sum() + B.sum()
+    shuffled = (_most_matched(A.T @ rng.permutation(B)) for _ in range(n_random))
+    at_random = total - 2 * np.mean(list(shuffled))
+    return (total - 2 * _most_matched(A.T @ B)) / A.size, at_random / A.size
+
+
+def _most_matched(together):
+    """Objects in common under the best pairing of clusters, from their counts for each pair."""
+    rows, columns = linear_sum_assignment(together, maximize=True)
+    return float(together[rows, columns].sum())
+
+
+def _stability(distances, random_distances, one_error):
+    """Stability, and standard error of a ratio of means but at least one error, for each row."""
+    mean, at_random = distances.mean(axis=1), random_distances.mean(axis=1)
+    defined = at_random > 0
+    scale = np.where(defined, at_random, 1.0)
+    ratio = np.where(defined, mean / scale, 1.0)
+    residual = distances - ratio[:, None] * random_distances
+    standard_error = residual.std(axis=1, ddof=1) / np.sqrt(distances.shape[1])
+    return 1 - ratio, np.maximum(standard_error, one_error) / scale
+
+
+def _choose(values, stability, standard_error, n_found):
+    """Index of the largest number of clusters within one standard error of the best, if found."""
+    top = stability.argmax()
+    within = stability >= stability[top] - standard_error[top]
+    complete = np.flatnonzero(within & (n_found >= values - 0.5))
+    return complete[-1] if complete.size else np.flatnonzero(within)[0]
