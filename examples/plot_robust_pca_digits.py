@@ -65,8 +65,8 @@ print(f"RobustPCA, {best_factor} times the default      {error(restored[best_fac
 # it smooths the digits like PCA with too few components. With the weight chosen on hidden pixels
 # it wins, and the weight is near the best.
 
-fig = plt.figure(figsize=(11, 4.6), layout="constrained")
-left, right = fig.subfigures(1, 2, width_ratios=[1, 1.55])
+fig = plt.figure(figsize=(12, 3.9), layout="constrained")
+left, right = fig.subfigures(1, 2, width_ratios=[1, 1.9])
 ax = left.subplots()
 ax.plot(factors, [error(restored[f]) for f in factors], "o-", color="C3", label="RobustPCA")
 ax.axvline(best_factor, color="C3", ls=":", label="chosen on hidden pixels")

@@ -62,7 +62,7 @@ print(f"singular values {np.round(rpca.singular_values_[:4], 2)}")
 # little wrong as well; the median does not follow the light. The background of robust PCA is
 # free of both, and more precise than a single frame, by a factor of four.
 
-frames = [20, 75, 130, 185]
+frames = [12, 61, 108, 150]
 pictures = {"film": video.data, "background\n(truth)": video.background}
 for name, background in backgrounds.items():
     pictures[f"background\n{name}"] = background
@@ -74,7 +74,7 @@ for ax, (title, images) in zip(axes.T, pictures.items(), strict=True):
     for a, frame in zip(ax, frames, strict=True):
         image = images[frame].reshape(video.image_shape)
         if title.startswith("foreground"):
-            a.imshow(image, cmap="RdBu", vmin=-0.5, vmax=0.5)
+            a.imshow(image, cmap="RdBu", vmin=-0.3, vmax=0.3)
         else:
             a.imshow(image, cmap="gray", vmin=0, vmax=1)
         a.set(xticks=[], yticks=[])

@@ -137,7 +137,8 @@ def _row_inverses(V: Array, observed: Array) -> tuple[Array | None, Array]:
     inverse_values = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
     inverses = (Q * inverse_values[:, None, :]) @ Q.transpose(0, 2, 1)
     index = index.ravel()
-    return inverses[index], ~kept.all(axis=1)[index]
+    singular: Array = np.asarray(~kept.all(axis=1))
+    return inverses[index], singular[index]
 
 
 def _solve_rows(W: Array, V: Array, inverses: Array | None, A_old: Array) -> Array:

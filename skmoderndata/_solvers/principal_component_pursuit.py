@@ -86,7 +86,7 @@ def principal_component_pursuit(
             np.zeros((n, 0)), np.zeros(0), np.zeros((0, p)), zero, zero.copy(), 0, 0, 0, 1, True
         )
     mu = n_observed / (4 * float(np.abs(filled).sum()))
-    Y, growth, relax = np.zeros((n, p)), 1.0, 1.0
+    Y, growth, relax, mu_start = np.zeros((n, p)), 1.0, 1.0, mu
     if schedule == "balanced":
         mu *= 0.3  # a low start keeps the rank low; rising later is cheap
     elif schedule == "ialm":
@@ -126,12 +126,16 @@ def principal_component_pursuit(
         dual = mu * change / max(dual_size, TINY)
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
         accuracy = min(accuracy, max(0.1 * it.residual, 1e-11))
-        if it.residual <= tol * check_at or n_iter == max_iter:
+        feasible = growth > 1.0 and primal <= tol  # where the inexact method stops
+        if feasible or it.residual <= tol * check_at or n_iter == max_iter:
             objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta, rng=rng)
             if gap <= tol_gap:
                 it.converged = it.residual <= tol
                 break
-            check_at = 0.3 * it.residual / tol
+            check_at = 1.0 if feasible else 0.3 * it.residual / tol
+            if growth > 1.0:  # a penalty that has grown has stopped the duals: start afresh
+                W += Y * (1 / mu_start - 1 / mu_next)
+                mu_next = mu_start
             growth, schedule = 1.0, "constant"
         if schedule == "balanced" and n_iter % 3 == 0:
             mu_next = _balanced(mu, primal, dual, n_iter)
@@ -154,7 +158,7 @@ def principal_component_pursuit(
 
 def _balanced(mu: float, primal: float, dual: float, n_iter: int) -> float:
     """Move mu towards equal residuals, ever less, so that convergence is that of constant mu."""
-    ratio = float(np.sqrt(10 * primal / max(dual, TINY)))
+    ratio = float(np.sqrt(10 * primal / max(dual, 1e-100)))
     if 0.5 < ratio < 2:
         return mu
     factor: float = float(np.clip(ratio, 0.5, 2.0)) ** (1 / (1 + n_iter / 100))

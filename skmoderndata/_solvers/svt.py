@@ -180,7 +180,10 @@ def _subspace_iteration(
     cap = min(n, p)
     rmatmat = A.T.__matmul__ if dense else A.rmatmat
     matmat = A.__matmul__ if dense else A.matmat
-    if V is None or V.shape[1] == 0:
+    # values just below the threshold may still rise: a cold start watches them settle
+    cold = V is None or V.shape[1] == 0
+    last = np.zeros(0)
+    if V is None or cold:
         V = orthonormal(rng.standard_normal((p, min(cap, 2 * OVERSAMPLING))).astype(A.dtype))[0]
     n_products = 0
     for n_pass in range(1, max_passes + 1):
@@ -199,12 +202,16 @@ def _subspace_iteration(
             if dense and grown > limit:
                 return None
             fresh = rng.standard_normal((p, grown - k)).astype(V_new.dtype)
-            V = orthonormal(np.hstack([V_new, fresh]))[0]
+            V, last = orthonormal(np.hstack([V_new, fresh]))[0], s
             continue
         shrunk = s[:r] - threshold
         error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
-        if error <= tol or n_pass == max_passes:
+        settled = (
+            not cold or exact or (r < last.size and s[r] + 10 * (s[r] - last[r]) <= threshold)
+        )
+        if (error <= tol and settled) or n_pass == max_passes:
             break
+        last = s
         V = V_new
     keep = min(k, r + max(OVERSAMPLING, r // 10))
     return ThresholdedSVD(Q @ Z[:, :r], shrunk, V_new[:, :r].T, V_new[:, :keep], error, n_products)
@@ -337,7 +344,8 @@ def _block_krylov(
         last = estimate
         estimate = float(linalg.eigvalsh(basis.T @ images, check_finite=False)[-1])
         change = abs(estimate - last) / max(estimate, np.finfo(float).tiny)
-        if change <= 1e-12 or basis.shape[1] + X.shape[1] > X.shape[0]:
+        room = X.shape[0] - basis.shape[1]
+        if change <= 1e-12 or room == 0:
             break
-        X = PX
+        X = PX[:, :room]
     return estimate, change

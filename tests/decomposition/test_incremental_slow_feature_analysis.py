@@ -151,6 +151,17 @@ def test_outputs_keep_the_constraints_and_have_the_delta_values(seed, degree):
 
 
 @pytest.mark.certificate
+def test_whitening_of_very_different_variances(seed):
+    _, S = sources(seed)
+    Z = (
+        ISFA(6, random_state=seed)
+        .fit(S * np.logspace(0, -4.5, 6))
+        .transform(S * np.logspace(0, -4.5, 6))
+    )
+    assert_allclose(Z.T @ Z / len(Z), np.eye(6), atol=1e-9)
+
+
+@pytest.mark.certificate
 def test_residuals_are_those_of_the_eigenproblem(seed):
     X, _ = sources(seed)
     model = ISFA(2, random_state=seed).fit(X)
