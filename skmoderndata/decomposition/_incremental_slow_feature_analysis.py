@@ -223,7 +223,7 @@ class IncrementalSlowFeatureAnalysis(
             baseline="sklearn.decomposition.IncrementalPCA",
             problem="image_walk",
             params={"max_iter": 30, "tol": 0.1},
-            grid={"n_components": (4, 8, 16), "n_whitened": (16, 24)},
+            grid={"n_components": (4, 8, 16), "n_whitened": (24, 40)},
             baseline_grid={"n_components": (4, 8, 16), "whiten": (False, True)},
         ),
     )
