@@ -57,7 +57,7 @@ for size in sizes:
 # right the angle to the true direction. Without a wrong number PCA is better by a twentieth, as
 # robust PCA takes the most extreme noise for wrong. An error of one standard deviation of the
 # sensor makes PCA the worse of the two, and a large one turns its direction into the axis of that
-# sensor. The angle of robust PCA is the same to four digits, however large the error.
+# sensor. The angle of robust PCA is the same to three digits, however large the error.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 X = clean.copy()

@@ -512,8 +512,8 @@ def minor_passes(
 ) -> tuple[Passes, float]:
     """Repeat the rule for minor components with `mean` held, until the subspace settles.
 
-    Without `step` the rate is chosen here: 0.9 at first, halved after each pass that lowers the
-    variance inside the subspace by less than one per cent. With `step` it is that of the stream.
+    Without `step` the rate is chosen here: 0.9 at first, times 0.7 after each pass that lowers
+    the variance inside the subspace by less than one per cent. With `step` it is the stream's.
 
     Stops when the sine of the largest angle between the subspaces after two passes is at most
     `tol`; without `step` only after two such passes in a row, since a subspace that still
@@ -534,7 +534,7 @@ def minor_passes(
         if step is None:
             inside = float(np.trace(_second_moment(source.centred(mean), new, source.n)))
             if not 1e-14 * float(state.gamma[0]) < inside <= 0.99 * lowest:
-                eta /= 2
+                eta *= 0.7
                 it.residual, before = max(before, change), change
             else:
                 before = float("inf")

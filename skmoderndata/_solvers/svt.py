@@ -206,10 +206,12 @@ def _subspace_iteration(
             continue
         shrunk = s[:r] - threshold
         error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
-        settled = (
-            not cold or exact or (r < last.size and s[r] + 10 * (s[r] - last[r]) <= threshold)
-        )
-        if (error <= tol and settled) or n_pass == max_passes:
+        settled = not cold or exact or r == max_rank
+        if not settled and r < last.size:
+            settled = bool(s[r] + 10 * (s[r] - last[r]) <= threshold)
+        if n_pass == max_passes and not settled:
+            error = 1.0
+        if n_pass == max_passes or (error <= tol and settled):
             break
         last = s
         V = V_new
@@ -278,7 +280,7 @@ def spectral_norm(
     A: Array,
     *,
     start: Array | None = None,
-    slack: float = 1e-8,
+    slack: float = 1e-10,
     exact_up_to: int = 2500,
     rng: np.random.RandomState | None = None,
 ) -> float:
@@ -315,13 +317,13 @@ def spectral_norm(
         estimate = _block_krylov(lambda X: G @ X, X)[0]
         slack = max(slack, 10 * small * float(np.finfo(G.dtype).eps))
         potrf = _lapack("potrf", G)
-        for _ in range(60):
+        for _ in range(20):
             bound = estimate * (1 + 2 * slack)
             shifted = -G
             shifted.flat[:: small + 1] += bound
             if potrf(shifted, lower=0, clean=0, overwrite_a=1)[1] == 0:
                 return float(np.sqrt(bound))
-            slack *= 3
+            slack *= 10
     X = rng.standard_normal((p, min(small, 2 * OVERSAMPLING)))
     if start is not None:
         X = np.hstack([start[:, :OVERSAMPLING], X])[:, :p]

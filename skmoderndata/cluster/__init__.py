@@ -1,7 +1,17 @@
 """Clustering: overlapping and Boolean clusters."""
 
+from skmoderndata.cluster._boolean_k_means import BooleanKMeans
+from skmoderndata.cluster._discrete_basis import DiscreteBasis
+from skmoderndata.cluster._formal_concept_factorization import FormalConceptFactorization
 from skmoderndata.cluster._multi_assignment_clustering import MultiAssignmentClustering
+from skmoderndata.cluster._role_miner import RoleMiner
+from skmoderndata.cluster._rounded_svd import RoundedSVD
 
 __all__ = [
+    "BooleanKMeans",
+    "DiscreteBasis",
+    "FormalConceptFactorization",
     "MultiAssignmentClustering",
+    "RoleMiner",
+    "RoundedSVD",
 ]

@@ -85,8 +85,8 @@ class MinorComponentAnalysis(
 
     refine : bool, default=True
         What `fit` does with the rows at hand. True: it chooses the rates, 0.9 at first and
-        halved after each pass that lowers the variance inside the subspace by less than one per
-        cent, and ends with a Rayleigh-Ritz step, which diagonalises the covariance of the rows
+        times 0.7 after each pass that lowers the variance inside the subspace by less than one
+        per cent, and ends with a Rayleigh-Ritz step, which diagonalises the covariance of the rows
         inside the subspace. False: it repeats the rule of the stream.
 
     max_iter : int, default=100

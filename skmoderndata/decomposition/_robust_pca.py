@@ -292,7 +292,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             result = self._solve(data, lam, noise_width(sigma, X.shape), progress, rng)
         self.polished_ = False
         if self.polish and result.s.size:
-            result, self.polished_ = _polished(data, result, lam, rng)
+            result, self.polished_ = _polished(data, result, lam, self.tol_gap, rng)
         self.lam_, self.noise_std_ = float(lam), float(sigma / scale)
         self._store(result, mean, scale, dtype)
         if not result.converged:
@@ -543,15 +543,17 @@ def _column_medians(data):
     return medians
 
 
-def _polished(data, result, lam, rng):
-    """Replace the parts by the exact fit outside the support, where there is one."""
+def _polished(data, result, lam, tol_gap, rng):
+    """Replace the parts by the exact fit outside the support, where there is one as optimal."""
     exact = polish(data, result.Vt.T, result.sparse)
     if exact is None:
         return result, False
     U, s, Vt, sparse = exact
-    result = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
-    objective, gap = duality_gap(data, result, result.dual, lam=lam, rng=rng)
-    return result._replace(objective=objective, dual_gap=gap), True
+    better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
+    objective, gap = duality_gap(data, better, better.dual, lam=lam, rng=rng)
+    if gap > max(tol_gap, result.dual_gap):
+        return result, False
+    return better._replace(objective=objective, dual_gap=gap), True
 
 
 def _by_cvxpy(data, lam, delta, tol_gap):
@@ -570,7 +572,10 @@ def _by_cvxpy(data, lam, delta, tol_gap):
     else:
         constraints = [rest == 0, cp.multiply(1 - mask, S) == 0]
     problem = cp.Problem(cp.Minimize(objective), constraints)
-    problem.solve(solver=cp.CLARABEL)
+    with warnings.catch_warnings():
+        # how accurate it is the duality gap will tell
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        problem.solve(solver=cp.CLARABEL)
     if L.value is None:
         raise ValueError(f"RobustPCA(solver='cvxpy') failed: CLARABEL says {problem.status}.")
     U, s, Vt = linalg.svd(L.value, full_matrices=False)

@@ -117,7 +117,7 @@ def test_signal_of_wiskott_and_sejnowski_from_the_rule_of_the_stream(seed):
     model = ISFA(1, degree=2, refine=False, tol=None, random_state=seed)
     few = model.set_params(max_iter=5).fit(X).transform(X)[:, 0]
     many = model.set_params(max_iter=40).fit(X).transform(X)[:, 0]
-    assert correlation(few, slow) > 0.99
+    assert correlation(few, slow) > 0.9986
     assert correlation(many, slow) > 0.9999
 
 
@@ -125,7 +125,7 @@ def test_signal_of_wiskott_and_sejnowski_from_the_rule_of_the_stream(seed):
 def test_signal_of_wiskott_and_sejnowski_from_fit(seed):
     X, slow = make_slow_signal(500)
     model = ISFA(1, degree=2, random_state=seed).fit(X)
-    assert correlation(model.transform(X)[:, 0], slow) > 0.9995
+    assert correlation(model.transform(X)[:, 0], slow) > 0.9999
     # batch: (2 pi / 500)^2; the feature carries a little of the next, 100 times faster, ones
     assert_allclose(model.delta_values_, (2 * np.pi / 500) ** 2, rtol=0.1)
 

@@ -19,6 +19,7 @@ from skmoderndata._solvers.principal_component_pursuit import (
     duality_gap,
     principal_component_pursuit,
 )
+from skmoderndata._solvers.prox import huber
 from skmoderndata.datasets import make_low_rank_plus_sparse, make_video
 from skmoderndata.decomposition import RobustPCA
 from tests.oracles import robust_pca as oracle
@@ -109,7 +110,10 @@ def test_scores_of_the_stable_method_minimise_the_huber_loss(seed):
     X = rng.normal(size=(10, 3)) @ V + 0.2 * rng.standard_t(1.5, size=(10, 25))
     found = robust_scores(X, V, width=0.15)
     reference = oracle.huber_scores(X, V, 0.15)
-    assert_allclose(found.scores, reference, atol=1e-5)  # interior point accuracy
+    ours, theirs = (huber(X - A @ V, 1.0, 0.15).sum(axis=1) for A in (found.scores, reference))
+    assert_allclose(ours, theirs, rtol=1e-7)
+    assert (ours <= theirs + 1e-12).all()
+    assert_allclose(found.scores, reference, atol=1e-3)  # the root of that
 
 
 # certificate: the answer is optimal
@@ -158,16 +162,16 @@ def test_optimality_conditions(delta, seed):
     assert_allclose((L + fit.sparse + delta * Y)[observed], X[observed], atol=1e-7)
 
 
-@pytest.mark.certificate
+@pytest.mark.paper
 def test_growing_penalty_alone_stops_at_a_wrong_point():
-    """The certificate sees it, and our "ialm" goes on to the optimum."""
-    X = planted((30, 24), 2, 0.08, 4, magnitude=3.0)[0]
+    """The method of Lin et al. 2010 meets its residual, not the optimum; ours goes on."""
+    X = planted((30, 24), 2, 0.08, 1, noise=1.0)[0]
     lam = 30**-0.5
-    L, _ = oracle.full_svd_ialm(X, lam)
-    best = RobustPCA().fit(X)
-    ialm = RobustPCA(schedule="ialm").fit(X)
-    reached = oracle.objective(L, X - L, lam)
-    assert reached > best.objective_ * (1 + 1e-3)
+    L, S = oracle.full_svd_ialm(X, lam)
+    best = RobustPCA(max_iter=5000).fit(X)
+    ialm = RobustPCA(schedule="ialm", max_iter=5000).fit(X)
+    assert norm(X - L - S) < 1e-6 * norm(X)
+    assert oracle.objective(L, S, lam) > best.objective_ * (1 + 1e-3)
     assert_allclose(ialm.objective_, best.objective_, rtol=2e-6)
 
 
@@ -195,12 +199,15 @@ def test_polishing_reaches_machine_precision(seed):
     assert model.dual_gap_ < 1e-6
 
 
-@pytest.mark.recovery
-def test_polishing_is_declined_when_entries_do_not_fit(seed):
+@pytest.mark.certificate
+def test_polishing_never_spoils_an_answer(seed):
     X = planted((60, 50), 2, 0.05, seed, noise=0.1)[0]
     plain, asked = RobustPCA().fit(X), RobustPCA(polish=True).fit(X)
-    assert not asked.polished_
-    assert_array_equal(asked.low_rank_, plain.low_rank_)
+    assert asked.dual_gap_ <= 1e-6
+    assert_allclose(asked.objective_, plain.objective_, rtol=2e-6)
+    with pytest.warns(ConvergenceWarning):
+        unfinished = RobustPCA(polish=True, max_iter=4).fit(X)
+    assert not unfinished.polished_
 
 
 @pytest.mark.recovery
@@ -312,9 +319,9 @@ def test_sixteen_passes_reach_the_accuracy_of_the_paper():
 
 
 @pytest.mark.paper
-@pytest.mark.parametrize("factor", [1.01, 0.99])
+@pytest.mark.parametrize("factor", [1.01, 0.8])
 def test_low_rank_data_without_errors(factor, seed):
-    """S = 0 if and only if lam is at least the largest entry of U V' (conditions of optimality)."""
+    """S = 0 if and only if lam is at least the largest entry of U V' (optimality conditions)."""
     L = planted((40, 30), 2, 0.0, seed)[0]
     U, _, Vt = np.linalg.svd(L)
     model = RobustPCA(lam=factor * np.abs(U[:, :2] @ Vt[:2]).max(), max_iter=20_000).fit(L)

@@ -65,21 +65,19 @@ def most_ones_from_below(X, k):
 
 def lloyd(X, centers, max_iter=100):
     """k-means with Hamming distances and majorities; ties to the first centre and to 0."""
-    centers = [list(c) for c in centers]
-    inertia = None
+    centers, labels = [list(c) for c in centers], None
     for _ in range(max_iter):
+        before = labels
         labels = [min(range(len(centers)), key=lambda k: cost(row, centers[k])) for row in X]
-        new = sum(cost(row, centers[k]) for row, k in zip(X, labels, strict=True))
-        if inertia is not None and new >= inertia:
+        if labels == before:
             break
-        inertia, kept = new, (labels, [list(c) for c in centers])
         for k in range(len(centers)):
             mine = [row for row, label in zip(X, labels, strict=True) if label == k]
             assert mine, "the reference does not know empty clusters"
             centers[k] = [
                 2 * sum(int(row[d]) for row in mine) > len(mine) for d in range(len(X[0]))
             ]
-    return kept[1], inertia
+    return centers, sum(cost(row, centers[k]) for row, k in zip(X, labels, strict=True))
 
 
 def asso(X, k, tau, bonus=1.0, penalty=1.0):
@@ -131,24 +129,14 @@ def intersections(X, complete):
     return {candidate for candidate in found if candidate}
 
 
-def greedy_coverage(X, candidates, k):
-    """Number of covered ones after each of k greedy choices."""
-    rows = [set(np.flatnonzero(row).tolist()) for row in X]
-    covered = [set() for _ in rows]
-    trace = []
-    for _ in range(k):
-        gains = {
-            c: sum(len(c - done) for row, done in zip(rows, covered, strict=True) if c <= row)
-            for c in candidates
-        }
-        best = max(gains.values(), default=0)
-        trace.append(best)
-        winners = [c for c, gain in gains.items() if gain == best and best > 0]
-        yield best, winners, gains
-        taken = yield
-        for row, done in zip(rows, covered, strict=True):
-            if taken <= row:
-                done |= taken
+def newly_covered(X, candidate, covered):
+    """Ones that a candidate set of features covers in the rows that contain it, and covers it."""
+    gain = 0
+    for row, done in zip(X, covered, strict=True):
+        if candidate <= set(np.flatnonzero(row).tolist()):
+            gain += len(candidate - done)
+            done |= candidate
+    return gain
 
 
 def grecon(X, k):

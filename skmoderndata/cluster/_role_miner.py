@@ -1,0 +1,438 @@
+"""Role mining by intersections of rows: CompleteMiner and FastMiner."""
+
+import warnings
+from numbers import Real
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._jit import jit
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.boolean import (
+    best_cover,
+    boolean_product,
+    contained,
+    count_differences,
+    distinct_rows,
+    pack_bits,
+    pack_rows,
+    popcount,
+    unpack_rows,
+)
+from skmoderndata._validation import validate_boolean
+
+
+class RoleMiner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Roles as intersections of the rows of an access-control matrix (CompleteMiner, FastMiner).
+
+    Candidate roles are the distinct rows and what rows have in common [1]_: all intersections of
+    any number of rows, or of pairs only. Of the candidates c the role mined next is the one with
+
+    .. math::
+        \max_c \sum_{i : c \subseteq x_i} |c \setminus \text{covered}_i|,
+
+    the most ones that it newly covers in the rows that contain it. No zero is ever covered.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        Number of roles.
+    algorithm : {"fast", "complete"}, default="fast"
+        "complete" intersects any number of rows, and there may be exponentially many results;
+        "fast" intersects pairs of distinct rows.
+    selection : {"greedy", "area"}, default="greedy"
+        "greedy" takes roles by the ones that they newly cover; "area" by the number of rows that
+        contain the role times its size, whatever other roles cover.
+    max_candidates : int, default=20000
+        Largest number of candidates. Above it "complete" raises an error, and "fast" goes on
+        with those found until then, most frequent rows first, and warns.
+    cover : {"below", "best"}, default="below"
+        Roles of a row: all that it contains, so that nobody gets what the row does not have; or
+        the set of roles whose union differs in the fewest bits.
+    threshold : float or None, default=0.0
+        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+
+    Attributes
+    ----------
+    components_ : ndarray of bool of shape (n_clusters, n_features)
+        Roles in the order in which they were taken; empty ones when no candidate was left that
+        covers anything.
+    assignments_ : ndarray of bool of shape (n_samples, n_clusters)
+        Roles of each training row.
+    support_ : ndarray of int of shape (n_clusters,)
+        Number of training rows that contain the role; 0 for an empty one.
+    n_candidates_ : int
+        Number of candidates, the distinct rows included.
+    reconstruction_error_ : float
+        Share of the training bits that differ from the reconstruction.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    skmoderndata.cluster.FormalConceptFactorization : Also from below, without a candidate list.
+    skmoderndata.cluster.MultiAssignmentClustering : Roles for matrices with exceptions.
+    sklearn.tree.DecisionTreeClassifier : Rules for one permission at a time.
+
+    Notes
+    -----
+    For R distinct rows "fast" looks at R (R - 1) / 2 pairs, "complete" at R intersections for
+    each candidate, through a hash table of packed rows; the first choice costs
+    ``n_candidates R p / 64`` word operations, later ones much less, as a role never newly covers
+    more than it did before (lazy greedy search). Memory: ``n p / 8`` bytes for the packed data
+    and ``max_candidates p / 8`` for the candidates. Sparse input is packed in blocks of rows.
+
+    The roles of a smaller `n_clusters` are the first ones of a larger one, so that the error on
+    the training rows never rises with `n_clusters` (with `selection="greedy"` it falls until all
+    is covered). If every role occurs alone in some row, all true roles are among the candidates.
+    One flipped bit removes a row from the support of its roles: the method is brittle under noise.
+
+    Ties are broken by the order of candidates: distinct rows by descending frequency, then
+    intersections in the order in which they are found. All-zero rows get no role, all-zero
+    columns belong to none.
+
+    References
+    ----------
+    .. [1] Vaidya, Atluri and Warner, RoleMiner: mining roles using subset enumeration, ACM
+       Conference on Computer and Communications Security 2006, pp. 144-153.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cluster import RoleMiner
+    >>> X = np.array([[1, 1, 0, 0, 1], [0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [1, 1, 0, 0, 1]])
+    >>> model = RoleMiner(n_clusters=2).fit(X)
+    >>> model.components_.astype(int)
+    array([[1, 1, 0, 0, 1],
+           [0, 0, 1, 1, 1]])
+    >>> model.support_, model.reconstruction_error_
+    (array([3, 2]), 0.0)
+    """
+
+    _card = MethodCard(
+        family="Boolean data",
+        cite=("vaidya2006roleminer",),
+        cost="C n p / 64 for C candidates, at most n^2 / 2 of them",
+        checks=(
+            {},
+            {"n_clusters": 2, "algorithm": "complete", "selection": "area", "cover": "best"},
+        ),
+        known_failures=dict.fromkeys(
+            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+            "predict gives memberships, a Boolean matrix, as a row may have several components",
+        ),
+    )
+    _parameter_constraints = {
+        "n_clusters": [AT_LEAST_ONE],
+        "algorithm": [StrOptions({"fast", "complete"})],
+        "selection": [StrOptions({"greedy", "area"})],
+        "max_candidates": [AT_LEAST_ONE],
+        "cover": [StrOptions({"below", "best"})],
+        "threshold": [Real, None],
+    }
+
+    def __init__(
+        self,
+        n_clusters=3,
+        *,
+        algorithm="fast",
+        selection="greedy",
+        max_candidates=20000,
+        cover="below",
+        threshold=0.0,
+    ):
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.selection = selection
+        self.max_candidates = max_candidates
+        self.cover = cover
+        self.threshold = threshold
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """List candidates and choose roles.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Boolean data, or numbers that `threshold` turns into such.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : RoleMiner
+            The fitted estimator.
+        """
+        words = self._pack(X, reset=True)
+        rows, count = distinct_rows(words)
+        order = np.argsort(-count, kind="stable")
+        rows, count = rows[order], count[order]
+        candidates = self._candidates(rows)
+        choose = _choose_greedily if self.selection == "greedy" else _choose_by_area
+        chosen = choose(candidates, rows, count, self.n_clusters)
+        U = np.zeros((self.n_clusters, words.shape[1]), dtype=np.uint64)
+        U[: len(chosen)] = candidates[chosen]
+        self.n_candidates_ = len(candidates)
+        self.components_ = unpack_rows(U, self.n_features_in_)
+        self.support_ = contained(words, U).sum(axis=0)
+        self.assignments_ = self._cover(words)
+        wrong = sum(count_differences(words, self.assignments_, U))
+        self.reconstruction_error_ = wrong / (len(words) * self.n_features_in_)
+        return self
+
+    def transform(self, X):
+        """Roles of each row, as `cover` says.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships.
+        """
+        check_is_fitted(self)
+        return self._cover(self._pack(X, reset=False))
+
+    def predict(self, X):
+        """Roles of each row, as `transform`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships.
+        """
+        check_is_fitted(self)
+        return self._cover(self._pack(X, reset=False))
+
+    def inverse_transform(self, Z):
+        """Rows explained by memberships: the OR of the components.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_clusters)
+            Memberships; entries above one half count as True.
+
+        Returns
+        -------
+        X : ndarray of bool of shape (n_samples, n_features)
+            Reconstructed bits.
+        """
+        check_is_fitted(self)
+        Z = check_array(Z, dtype="numeric", input_name="Z")
+        if Z.shape[1] != len(self.components_):
+            raise ValueError(
+                f"Z has {Z.shape[1]} columns, but there are {len(self.components_)} components."
+            )
+        return boolean_product(Z > 0.5, self.components_)
+
+    def score(self, X, y=None):
+        """Minus the share of bits that differ between rows and their reconstruction.
+
+        It tends to rise with `n_clusters`, also on new rows:
+        `skmoderndata.metrics.generalization_error` is the better criterion for the number.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Between -1 and 0; higher is better.
+        """
+        check_is_fitted(self)
+        words = self._pack(X, reset=False)
+        wrong = sum(count_differences(words, self._cover(words), pack_rows(self.components_)))
+        return -wrong / (len(words) * self.n_features_in_)
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _pack(self, X, *, reset):
+        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=reset)
+        return pack_bits(bits)
+
+    def _cover(self, words):
+        choose = contained if self.cover == "below" else best_cover
+        return choose(words, pack_rows(self.components_))
+
+    def _candidates(self, rows):
+        """Distinct rows and their intersections, without the empty one."""
+        complete = self.algorithm == "complete"
+        candidates, n_seen = _intersections(rows, self.max_candidates, complete)
+        if n_seen == len(rows):
+            return candidates
+        found = (
+            f"RoleMiner(algorithm={self.algorithm!r}) found more than max_candidates="
+            f"{self.max_candidates} candidate roles in {len(rows)} distinct rows"
+        )
+        if complete:
+            raise ValueError(f"{found}: raise max_candidates, or set algorithm='fast'.")
+        warnings.warn(
+            f"{found}, after the pairs of {n_seen} of them; it goes on with these. Raise "
+            "max_candidates to see all.",
+            stacklevel=5,
+        )
+        return candidates
+
+
+@jit
+def _intersections(rows, max_candidates, complete):
+    """List distinct nonempty rows, then their intersections: of pairs, or of any number.
+
+    An intersection of any number of rows is one of a row with a former intersection. Returns the
+    packed list, and the number of rows done, which is less than all if the list is full.
+    """
+    n_words = rows.shape[1]
+    room = min(max_candidates, 1 << 12)
+    store = np.zeros((room, n_words), dtype=np.uint64)
+    n_slots = 4 * room
+    table = np.full(n_slots, -1, dtype=np.int64)  # open addressing: places in `store`
+    new = np.zeros(n_words, dtype=np.uint64)
+    n_found = 0
+    source = -1  # which lists the rows themselves
+    while source < (n_found if complete else rows.shape[0]):
+        first = source + 1 if source >= 0 and not complete else 0
+        for j in range(first, rows.shape[0]):
+            some = False
+            for w in range(n_words):
+                if source < 0:
+                    new[w] = rows[j, w]
+                elif complete:
+                    new[w] = rows[j, w] & store[source, w]
+                else:
+                    new[w] = rows[j, w] & rows[source, w]
+                some = some or new[w] != 0
+            if not some:
+                continue
+            slot = _find(table, store, new)
+            if table[slot] >= 0:
+                continue
+            if n_found == max_candidates:
+                return store[:n_found].copy(), min(max(source, 0), rows.shape[0] - 1)
+            if n_found == room:
+                room = min(max_candidates, 2 * room)
+                bigger = np.zeros((room, n_words), dtype=np.uint64)
+                bigger[:n_found] = store
+                store, n_slots = bigger, 4 * room
+                table = np.full(n_slots, -1, dtype=np.int64)
+                for i in range(n_found):
+                    table[_find(table, store, store[i])] = i
+                slot = _find(table, store, new)
+            store[n_found] = new
+            table[slot] = n_found
+            n_found += 1
+        source += 1
+    return store[:n_found].copy(), rows.shape[0]
+
+
+@jit
+def _find(table, store, pattern):
+    """Slot of the pattern in the hash table, or the free one where it belongs."""
+    mixed = np.uint64(0)
+    for w in range(len(pattern)):
+        mixed = (mixed ^ pattern[w]) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    slot = np.int64(mixed % np.uint64(len(table)))
+    while table[slot] >= 0:
+        same = True
+        for w in range(len(pattern)):
+            if store[table[slot], w] != pattern[w]:
+                same = False
+                break
+        if same:
+            break
+        slot = slot + 1 if slot + 1 < len(table) else 0
+    return slot
+
+
+@jit
+def _new_ones(candidate, rows, count, covered):
+    """Count the ones that the candidate newly covers in the rows that contain it."""
+    total = np.int64(0)
+    for i in range(rows.shape[0]):
+        inside = True
+        for w in range(rows.shape[1]):
+            if candidate[w] & ~rows[i, w]:
+                inside = False
+                break
+        if inside:
+            fresh = np.int64(0)
+            for w in range(rows.shape[1]):
+                fresh += popcount(candidate[w] & ~covered[i, w])
+            total += fresh * count[i]
+    return total
+
+
+@jit
+def _choose_greedily(candidates, rows, count, k):
+    """Take k times the candidate of largest gain; as gains only fall, old ones are bounds."""
+    covered = np.zeros_like(rows)
+    gain = np.empty(candidates.shape[0], dtype=np.int64)
+    for c in range(candidates.shape[0]):
+        gain[c] = _new_ones(candidates[c], rows, count, covered)
+    fresh = np.zeros(candidates.shape[0], dtype=np.int64)  # step in which the gain was counted
+    chosen = np.empty(k, dtype=np.int64)
+    n_chosen = 0
+    for step in range(k):
+        if candidates.shape[0] == 0:
+            break
+        best = np.argmax(gain)
+        while fresh[best] < step:
+            gain[best] = _new_ones(candidates[best], rows, count, covered)
+            fresh[best] = step
+            best = np.argmax(gain)
+        if gain[best] <= 0:
+            break
+        chosen[step] = best
+        n_chosen += 1
+        for i in range(rows.shape[0]):
+            inside = True
+            for w in range(rows.shape[1]):
+                if candidates[best, w] & ~rows[i, w]:
+                    inside = False
+                    break
+            if inside:
+                for w in range(rows.shape[1]):
+                    covered[i, w] |= candidates[best, w]
+    return chosen[:n_chosen].copy()
+
+
+def _choose_by_area(candidates, rows, count, k):
+    """Take the k candidates of largest support times size."""
+    area = _areas(candidates, rows, count)
+    return np.argsort(-area, kind="stable")[:k]
+
+
+@jit
+def _areas(candidates, rows, count):
+    area = np.empty(candidates.shape[0], dtype=np.int64)
+    covered = np.zeros_like(rows)
+    for c in range(candidates.shape[0]):
+        area[c] = _new_ones(candidates[c], rows, count, covered)
+    return area

@@ -1,0 +1,343 @@
+"""Rounded singular value decomposition of Boolean data."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.boolean import (
+    best_cover,
+    boolean_product,
+    cooccurrence,
+    count_differences,
+    pack_bits,
+    pack_rows,
+    unpack_rows,
+)
+from skmoderndata._validation import validate_boolean
+
+_DENSE = 1500  # Gram matrices up to this size are decomposed as a whole
+_BLOCK = 2**22  # entries of X written out as numbers at a time
+
+
+class RoundedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Boolean factorisation by rounding the factors of a truncated SVD.
+
+    The best real factors of rank K, :math:`X \approx (U S^{1/2}) (S^{1/2} V^T) = A B`, are
+    turned into Boolean ones by one threshold for each side,
+
+    .. math::
+        z_{ik} = [a_{ik} \ge s_A \max_j a_{jk}], \qquad
+        u_{kd} = [b_{kd} \ge s_B \max_e b_{ke}],
+
+    where the sign of each pair of factors makes the sum of :math:`b_k` positive and the fractions
+    :math:`s_A, s_B` are those of a grid for which :math:`Z \vee U` (AND in place of the product,
+    OR in place of the sum) differs from X in the fewest bits. Then each row gets the best set of
+    the components, which can only lower the error. A baseline: the real problem is solved to
+    optimality, the Boolean one is not.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        Number of components.
+    fractions : array-like of float, default=None
+        Grid for both fractions, above 0 and up to 1; None takes 0.1, 0.2, ..., 0.9.
+    threshold : float or None, default=0.0
+        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+
+    Attributes
+    ----------
+    components_ : ndarray of bool of shape (n_clusters, n_features)
+        Rounded right factors, in descending order of singular values; those beyond the rank of
+        the data are empty.
+    assignments_ : ndarray of bool of shape (n_samples, n_clusters)
+        Best set of components for each training row.
+    singular_values_ : ndarray of shape (n_clusters,)
+        Leading singular values of the bits, filled up with zeros.
+    fractions_ : tuple of two floats
+        Chosen fractions of the maximum, for memberships and for components.
+    rounding_error_ : float
+        Share of differing bits with memberships by rounding.
+    reconstruction_error_ : float
+        Share of differing bits with the best memberships; at most `rounding_error_`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.decomposition.TruncatedSVD : The real factors.
+    skmoderndata.cluster.DiscreteBasis : Greedy search for Boolean components.
+    skmoderndata.cluster.MultiAssignmentClustering : Model with noise, of which this is a rival.
+
+    Notes
+    -----
+    Often described as rounding the singular vectors themselves. Their entries are of the size
+    ``1 / sqrt(n_features)``, so that a fixed threshold of one half leaves nothing, and all but
+    the first have mixed signs; hence the fractions and the signs above.
+
+    Rows get the best of all sets of components as long as there are at most 8192 sets
+    (`n_clusters` up to 13), then a greedy one. The decomposition uses the smaller Gram matrix,
+    whose entries are exact counts: ``n p min(n, p)`` operations; above 1500 rows and columns a
+    Lanczos method finds the leading vectors by products with X, which is used as sparse if it is.
+    Dense input needs the co-occurrence matrix or blocks of X as numbers, besides packed rows.
+
+    When singular values coincide (disjoint sources of equal weight), singular vectors are an
+    arbitrary rotation, and rounding them fails: a weakness of the method. All-zero rows get no
+    component, all-zero columns belong to none.
+
+    References
+    ----------
+    .. [1] Eckart and Young, The approximation of one matrix by another of lower rank,
+       Psychometrika 1(3), 1936, pp. 211-218; rounded as a rival of multi-assignment clustering
+       by Frank, Streich, Basin and Buhmann, Journal of Machine Learning Research 13, 2012,
+       pp. 459-489.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cluster import RoundedSVD
+    >>> X = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 1]])
+    >>> model = RoundedSVD(n_clusters=2).fit(X)
+    >>> model.components_.astype(int)
+    array([[0, 0, 1, 1, 1],
+           [1, 1, 0, 0, 0]])
+    >>> model.reconstruction_error_
+    0.0
+    """
+
+    _card = MethodCard(
+        family="Boolean data",
+        cite=("eckart1936approximation", "frank2012multi"),
+        cost="n p min(n, p)",
+        checks=({}, {"n_clusters": 2, "fractions": (0.3, 0.6)}),
+        known_failures=dict.fromkeys(
+            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+            "predict gives memberships, a Boolean matrix, as a row may have several components",
+        ),
+    )
+    _parameter_constraints = {
+        "n_clusters": [AT_LEAST_ONE],
+        "fractions": ["array-like", None],
+        "threshold": [Real, None],
+    }
+
+    def __init__(self, n_clusters=3, *, fractions=None, threshold=0.0):
+        self.n_clusters = n_clusters
+        self.fractions = fractions
+        self.threshold = threshold
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Decompose and round.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Boolean data, or numbers that `threshold` turns into such.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : RoundedSVD
+            The fitted estimator.
+        """
+        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=True)
+        fractions = self._grid()
+        words = pack_bits(bits)
+        A, B, self.singular_values_ = _balanced_factors(bits, self.n_clusters)
+        wrong, n_bits = None, bits.shape[0] * bits.shape[1]
+        for s_b in fractions:
+            U = pack_rows(_at_least(B, s_b, axis=1))
+            for s_a in fractions:
+                new = sum(count_differences(words, _at_least(A, s_a, axis=0), U))
+                if wrong is None or new < wrong:
+                    wrong, chosen, self.fractions_ = new, U, (float(s_a), float(s_b))
+        self.rounding_error_ = wrong / n_bits
+        self.components_ = unpack_rows(chosen, bits.shape[1])
+        self.assignments_ = self._cover(words)
+        self.reconstruction_error_ = (
+            sum(count_differences(words, self.assignments_, chosen)) / n_bits
+        )
+        return self
+
+    def transform(self, X):
+        """Best set of components for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships; among equally good sets the smallest.
+        """
+        check_is_fitted(self)
+        return self._cover(self._pack(X, reset=False))
+
+    def predict(self, X):
+        """Best set of components for each row, as `transform`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships; among equally good sets the smallest.
+        """
+        check_is_fitted(self)
+        return self._cover(self._pack(X, reset=False))
+
+    def inverse_transform(self, Z):
+        """Rows explained by memberships: the OR of the components.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_clusters)
+            Memberships; entries above one half count as True.
+
+        Returns
+        -------
+        X : ndarray of bool of shape (n_samples, n_features)
+            Reconstructed bits.
+        """
+        check_is_fitted(self)
+        Z = check_array(Z, dtype="numeric", input_name="Z")
+        if Z.shape[1] != len(self.components_):
+            raise ValueError(
+                f"Z has {Z.shape[1]} columns, but there are {len(self.components_)} components."
+            )
+        return boolean_product(Z > 0.5, self.components_)
+
+    def score(self, X, y=None):
+        """Minus the share of bits that differ between rows and their reconstruction.
+
+        It tends to rise with `n_clusters`, also on new rows:
+        `skmoderndata.metrics.generalization_error` is the better criterion for the number.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Between -1 and 0; higher is better.
+        """
+        check_is_fitted(self)
+        words = self._pack(X, reset=False)
+        wrong = sum(count_differences(words, self._cover(words), pack_rows(self.components_)))
+        return -wrong / (len(words) * self.n_features_in_)
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _pack(self, X, *, reset):
+        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=reset)
+        return pack_bits(bits)
+
+    def _cover(self, words):
+        return best_cover(words, pack_rows(self.components_))
+
+    def _grid(self):
+        if self.fractions is None:
+            return np.arange(1, 10) / 10
+        fractions = check_array(
+            np.atleast_1d(self.fractions),
+            ensure_2d=False,
+            ensure_min_samples=0,
+            input_name="fractions",
+        ).ravel()
+        if fractions.size == 0 or not ((fractions > 0) & (fractions <= 1)).all():
+            raise ValueError(
+                f"fractions of the maximum lie above 0 and up to 1; got {self.fractions}."
+            )
+        return fractions
+
+
+def _balanced_factors(X, k):
+    """Factors ``A = U sqrt(S)`` and ``B = sqrt(S) V'`` of rank k, and the singular values.
+
+    Each row of B has a positive sum; a factor without singular value is zero.
+    """
+    n, p = X.shape
+    if p <= n:
+        eigenvalues, V = _leading_eigenvectors(X, k, rows=False)
+        U = _times(X, V)
+    else:
+        eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
+        V = _times(X.T, U)
+    # what is left of an eigenvalue 0 of an integer matrix after rounding
+    real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
+    s = np.sqrt(np.where(real, eigenvalues, 0.0))
+    scale = np.where(real, s, 1.0)
+    if p <= n:  # X V = U S
+        A, B = U * (real / np.sqrt(scale)), V * np.sqrt(s)
+    else:
+        A, B = U * np.sqrt(s), V * (real / np.sqrt(scale))
+    sign = np.where(B.sum(axis=0) < 0, -1.0, 1.0)
+    s = np.r_[s, np.zeros(k - len(s))]
+    pad = ((0, 0), (0, k - A.shape[1]))
+    return np.pad(A * sign, pad), np.pad(B * sign, pad).T, s
+
+
+def _leading_eigenvectors(X, k, *, rows):
+    """Largest eigenvalues of ``X X'`` or ``X' X``, in descending order, and their vectors."""
+    m = X.shape[0 if rows else 1]
+    k = min(k, m)
+    if m <= _DENSE or k > m // 4:
+        if rows:
+            X = X.T.tocsr() if sparse.issparse(X) else X.T
+        gram = cooccurrence(X)
+        values, vectors = eigh(
+            gram, subset_by_index=[m - k, m - 1], overwrite_a=True, check_finite=False
+        )
+    else:
+        first, last = (X, X.T) if rows else (X.T, X)
+        gram = LinearOperator(
+            (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))
+        )
+        start = np.random.default_rng(0).uniform(0.5, 1.5, size=m)  # the same in every fit
+        values, vectors = eigsh(gram, k, v0=start)
+    return np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+
+
+def _times(X, M):
+    """Product of Boolean X with numbers; dense X is written out as numbers in blocks of rows."""
+    if sparse.issparse(X):
+        return X.astype(np.float64) @ M
+    step = max(1, _BLOCK // max(X.shape[1], 1))
+    blocks = [X[i : i + step].astype(np.float64) @ M for i in range(0, X.shape[0], step)]
+    return np.concatenate(blocks)
+
+
+def _at_least(factors, fraction, *, axis):
+    """Round each factor at a fraction of its maximum; a zero factor is empty."""
+    peak = factors.max(axis=axis, keepdims=True)
+    # a little below, so that equal entries that differ by rounding stay together
+    return (factors >= (fraction - 1e-9) * peak) & (peak > 0)

@@ -1,0 +1,160 @@
+"""Evidence that DiscreteBasis solves the problem it states."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.decomposition import NMF
+
+from skmoderndata.cluster import DiscreteBasis
+from skmoderndata.datasets import make_boolean_sources
+from skmoderndata.metrics import boolean_reconstruction_error, source_mismatch
+from tests.oracles import boolean_factorization as oracle
+
+
+def random_bits(seed, shape, density=0.4):
+    return np.random.default_rng(seed).uniform(size=shape) < density
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("bonus", "penalty"), [(1, 1), (1, 2.5), (3, 1)])
+def test_greedy_search_agrees_with_plain_loops(bonus, penalty, seed):
+    X = random_bits(seed, (25, 8))
+    for tau in (0.4, 0.6, 1.0):
+        U, covered = oracle.asso(X, 3, tau, bonus, penalty)
+        model = DiscreteBasis(3, tau=tau, bonus=bonus, penalty=penalty, refit=False).fit(X)
+        assert_array_equal(model.components_, U)
+        greedy = bonus * (X & ~covered).sum() + penalty * (covered & ~X).sum()
+        assert_allclose(model.costs_[0] * X.size, greedy, rtol=1e-12)
+        # the memberships of the search are not the best ones: these are taken afterwards
+        best = sum(oracle.best_set(row, U, bonus, penalty)[1] for row in X)
+        explained = model.inverse_transform(model.assignments_)
+        cost = bonus * (X & ~explained).sum() + penalty * (explained & ~X).sum()
+        assert_allclose(cost, best, rtol=1e-12)
+        assert cost <= greedy + 1e-9
+
+
+@pytest.mark.oracle
+def test_near_the_optimum_of_brute_force(seed):
+    X = random_bits(seed, (20, 5))
+    for k in (1, 2):
+        model = DiscreteBasis(k).fit(X)
+        wrong = round(model.reconstruction_error_ * X.size)
+        optimum = oracle.least_cost(X, k)
+        # a local optimum on pure noise: within a fifth of the optimum for the 20 seeds tried
+        assert optimum <= wrong <= 1.2 * optimum + 1
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("weights", [{}, {"bonus": 1.0, "penalty": 2.0}])
+def test_error_never_rises_with_more_components_and_by_refit(weights, seed):
+    X = make_boolean_sources(150, 60, 4, noise=0.4, random_state=seed)[0]
+    greedy = [DiscreteBasis(k, refit=False, **weights).fit(X) for k in range(1, 8)]
+    best = [model.costs_.min() for model in greedy]
+    assert (np.diff(best) <= 1e-12).all()
+    for small, large in pairwise(greedy):
+        if small.tau_ == large.tau_:
+            assert_array_equal(small.components_, large.components_[:-1])
+    for model in greedy:
+        refitted = DiscreteBasis(len(model.components_), **weights).fit(X)
+        assert (refitted.costs_ <= model.costs_ + 1e-12).all()
+
+
+@pytest.mark.certificate
+def test_refit_is_optimal_in_each_half(seed):
+    """No row gains by another set of components, no feature by another set of sources."""
+    X = make_boolean_sources(100, 30, 3, noise=0.5, random_state=seed)[0]
+    model = DiscreteBasis(3).fit(X)
+    U, Z = model.components_, model.assignments_
+    wrong = sum(oracle.best_set(row, U)[1] for row in X)
+    assert wrong == round(model.reconstruction_error_ * X.size)
+    assert wrong == sum(oracle.best_set(column, Z.T)[1] for column in X.T)
+
+
+@pytest.mark.recovery
+def test_clean_sources_are_found_exactly(seed):
+    """Disjoint sources, and overlapping ones that are not alone in any feature pair."""
+    for overlap in (0.0, 0.25):
+        X, _, sources, _ = make_boolean_sources(
+            200, 60, 3, overlap=overlap, noise=0.0, random_state=seed
+        )
+        model = DiscreteBasis(3).fit(X)
+        assert model.reconstruction_error_ == 0
+        assert source_mismatch(sources, model.components_) == 0
+
+
+@pytest.mark.recovery
+def test_sources_are_found_under_noise_and_many_of_them(seed):
+    X, clean, sources, _ = make_boolean_sources(
+        800, 120, 8, max_assignments=3, noise=0.2, random_state=seed
+    )
+    model = DiscreteBasis(8).fit(X)
+    assert source_mismatch(sources, model.components_) == 0
+    # errors of the best set given the truth: rare rows are ambiguous
+    assert boolean_reconstruction_error(clean, model.inverse_transform(model.transform(X))) < 0.01
+    # local search in place of all sets beyond 13 components
+    many = DiscreteBasis(15).fit(X)
+    assert many.reconstruction_error_ <= model.reconstruction_error_ + 0.002
+
+
+@pytest.mark.recovery
+def test_better_than_rounded_nmf(seed):
+    X = make_boolean_sources(300, 60, 5, noise=0.3, random_state=seed)[0]
+    nmf = NMF(5, init="nndsvda", max_iter=1000, tol=1e-3, random_state=seed)
+    W, H = nmf.fit_transform(X.astype(float)), nmf.components_
+    rounded = (((W > 0.5 * W.max(axis=0)) @ (H > 0.5 * H.max(axis=1, keepdims=True))) != X).mean()
+    assert DiscreteBasis(5).fit(X).reconstruction_error_ <= rounded
+
+
+@pytest.mark.invariance
+def test_sparse_rows_and_features_in_any_order(seed):
+    rng = np.random.default_rng(seed)
+    X = make_boolean_sources(200, 40, 4, noise=0.3, random_state=seed)[0]
+    model = DiscreteBasis(4).fit(X)
+    same = DiscreteBasis(4).fit(sparse.csr_matrix(X.astype(float)))
+    assert_array_equal(same.components_, model.components_)
+    assert_array_equal(same.transform(sparse.csr_array(X)), model.assignments_)
+    rows = rng.permutation(200)
+    assert_array_equal(DiscreteBasis(4).fit(X[rows]).components_, model.components_)
+    twice = DiscreteBasis(4).fit(np.vstack([X, X]))
+    assert_array_equal(twice.components_, model.components_)
+
+
+@pytest.mark.invariance
+def test_weights_count_only_by_their_ratio(seed):
+    X = make_boolean_sources(200, 40, 4, noise=0.5, random_state=seed)[0]
+    first = DiscreteBasis(4, bonus=1, penalty=3).fit(X)
+    second = DiscreteBasis(4, bonus=2, penalty=6).fit(X)
+    assert_array_equal(first.components_, second.components_)
+    assert_allclose(second.costs_, 2 * first.costs_, rtol=1e-12)
+    cautious = DiscreteBasis(4, penalty=1000).fit(X)
+    assert not (cautious.inverse_transform(cautious.assignments_) & ~X).any()
+
+
+@pytest.mark.edge
+def test_border_data():
+    for X in (np.zeros((6, 4)), np.ones((6, 4)), np.eye(6)[:, :1], np.eye(1), np.eye(3)):
+        model = DiscreteBasis(4).fit(X)
+        assert model.components_.shape == (4, X.shape[1])
+        assert model.reconstruction_error_ == 0
+        assert_array_equal(model.inverse_transform(model.transform(X)), X)
+    X = np.array([[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])  # empty row, empty columns
+    model = DiscreteBasis(3).fit(X)
+    assert not model.assignments_[2].any()
+    assert not model.components_[:, [0, 3]].any()
+
+
+@pytest.mark.edge
+def test_clear_refusals():
+    X = random_bits(0, (10, 4))
+    for tau in (0.0, 1.1, (0.5, -1), ()):
+        with pytest.raises(ValueError, match="tau is a share"):
+            DiscreteBasis(tau=tau).fit(X)
+    with pytest.raises(ValueError, match="set `threshold`"):
+        DiscreteBasis(threshold=None).fit(3.0 * X)
+    with pytest.raises(ValueError, match="NaN"):
+        DiscreteBasis().fit(np.where(X, np.nan, 0))
+    with pytest.raises(ValueError, match="Z has 2 columns, but there are 3 components"):
+        DiscreteBasis().fit(X).inverse_transform(np.ones((4, 2)))
