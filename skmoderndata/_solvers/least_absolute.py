@@ -12,6 +12,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 FINISH_AFTER = 50  # passes before the rows still under way are finished exactly
 RELAX_AFTER, RELAXATION = 40, 1.6
+DETERMINED = 1e-3  # singular values of the known part of V below this do not determine scores
 TINY = float(np.finfo(float).tiny)
 
 
@@ -97,7 +98,8 @@ def robust_scores(
         done = np.asarray(residual <= tol)
         if n_iter == next_finish and not done.all():
             next_finish *= 2
-            todo = np.flatnonzero(~done)
+            # a vertex would use directions that a deficient row does not determine
+            todo = np.flatnonzero(~done & ~deficient[active])
             finished, exact = _finish(X[todo], V, A[todo], width)
             todo = todo[exact]
             A[todo], residual[todo], done[todo] = finished[exact], 0.0, True

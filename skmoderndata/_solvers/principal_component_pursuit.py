@@ -61,7 +61,7 @@ def principal_component_pursuit(
     40 passes L is over-relaxed by 1.6 (a third fewer passes where many are needed, more where few
     are). The penalty `mu` is constant, balanced by the residuals, or grows by 1.5 a pass
     ("ialm"). A pass ends the loop when primal residual ``|X - L - Z|_F``, change of L on missing
-    entries (both relative to ``max(|L|_F, |X|_F / 100)``) and dual residual
+    entries (both relative to ``|L|_F``, at least ``1e-6 |X|_F``) and dual residual
     ``mu |Z - Z_old|_F / |Y|_F`` (100 times looser) are below `tol` and then the relative duality
     gap is below `tol_gap`; otherwise the passes go on with `mu` held constant.
 
@@ -121,7 +121,8 @@ def principal_component_pursuit(
             relax = RELAXATION
         update_rows(X, L, Y, W, rows * mu, rows * mu_next, lam, delta, relax, sums)
         primal, change, dual_size, fill = np.sqrt(sums.sum(axis=0))
-        scale = max(float(linalg.norm(factors.s)), 1e-2 * size)
+        rank_zero = factors.s.size == 0
+        scale = size if rank_zero else max(float(linalg.norm(factors.s)), 1e-6 * size)
         primal = max(primal, fill) / scale
         dual = mu * change / max(dual_size, TINY)
         it.residual = max(primal, dual / DUAL_TOL_RATIO)

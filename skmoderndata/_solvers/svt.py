@@ -288,7 +288,8 @@ def spectral_norm(
 
     Block power steps give an estimate; for a smaller dimension up to `exact_up_to` a Cholesky
     factorisation of ``b**2 I - A' A`` then proves the bound ``b``, which is raised until the
-    factorisation exists. Larger arrays get the estimate plus its last relative change.
+    factorisation exists, and lowered again while it exists. Larger arrays get the estimate plus
+    its last relative change.
 
     Parameters
     ----------
@@ -312,21 +313,24 @@ def spectral_norm(
         G = A @ A.T if n <= p else A.T @ A
         X = rng.standard_normal((small, min(small, 2 * OVERSAMPLING)))
         if start is not None:
-            leading = start[:, :OVERSAMPLING]
-            X = np.hstack([A @ leading if n <= p else leading, X])[:, :small]
+            X = np.hstack([A @ start if n <= p else start, X])[:, :small]
         estimate = _block_krylov(lambda X: G @ X, X)[0]
         slack = max(slack, 10 * small * float(np.finfo(G.dtype).eps))
         potrf = _lapack("potrf", G)
-        for _ in range(20):
-            bound = estimate * (1 + 2 * slack)
+        too_small = proved = 0.0
+        for _ in range(30):
             shifted = -G
-            shifted.flat[:: small + 1] += bound
+            shifted.flat[:: small + 1] += estimate * (1 + 2 * slack)
             if potrf(shifted, lower=0, clean=0, overwrite_a=1)[1] == 0:
-                return float(np.sqrt(bound))
-            slack *= 10
+                proved = slack
+            else:
+                too_small = slack
+            if proved > 0 and proved <= max(1e-7, 2 * too_small):
+                return float(np.sqrt(estimate * (1 + 2 * proved)))
+            slack = float(np.sqrt(proved * too_small)) if proved > 0 else 10 * slack
     X = rng.standard_normal((p, min(small, 2 * OVERSAMPLING)))
     if start is not None:
-        X = np.hstack([start[:, :OVERSAMPLING], X])[:, :p]
+        X = np.hstack([start, X])[:, :p]
     estimate, change = _block_krylov(lambda X: A.T @ (A @ X), X)
     return float(np.sqrt(estimate * (1 + max(change, slack))))
 

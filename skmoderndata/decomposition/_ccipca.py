@@ -172,7 +172,7 @@ class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     ----------
     .. [1] J. Weng, Y. Zhang and W.-S. Hwang, "Candid covariance-free incremental principal
        component analysis", IEEE Transactions on Pattern Analysis and Machine Intelligence 25(8),
-       2003, pp. 1034-1040, equations (6) to (10).
+       2003, pp. 1034-1040, section 2.
 
     Examples
     --------

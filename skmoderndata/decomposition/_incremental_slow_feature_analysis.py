@@ -193,7 +193,7 @@ class IncrementalSlowFeatureAnalysis(
     ----------
     .. [1] V. R. Kompella, M. Luciw and J. Schmidhuber, "Incremental slow feature analysis:
        adaptive low-complexity slow feature updating from high-dimensional input streams", Neural
-       Computation 24(11), 2012, pp. 2994-3024, sections 3 and 4.
+       Computation 24(11), 2012, pp. 2994-3024, section 3.
     .. [2] J. Weng, Y. Zhang and W.-S. Hwang, "Candid covariance-free incremental principal
        component analysis", IEEE Transactions on Pattern Analysis and Machine Intelligence 25(8),
        2003, pp. 1034-1040.
@@ -222,9 +222,12 @@ class IncrementalSlowFeatureAnalysis(
         comparison=Comparison(
             baseline="sklearn.decomposition.IncrementalPCA",
             problem="image_walk",
-            params={"max_iter": 30, "tol": 0.1},
-            grid={"n_components": (4, 8, 16), "n_whitened": (24, 40)},
-            baseline_grid={"n_components": (4, 8, 16), "whiten": (False, True)},
+            # a place has two coordinates; of many features, neighbours learn more from the unequal
+            # variances of principal components than from slow features of equal variance
+            params={"n_components": 2, "tol": 0.1, "random_state": 0},
+            grid={"n_whitened": (32, 64)},
+            baseline_params={"n_components": 2},
+            baseline_grid={"whiten": (False, True)},
         ),
     )
     _parameter_constraints = {

@@ -70,20 +70,22 @@ def test_optimum_of_a_cone_solver(delta, missing, seed):
 def test_minimiser_of_plain_steps(missing, seed):
     X = planted((40, 30), 2, 0.1, seed, missing=missing)[0]
     lam = (np.isfinite(X).mean() * 40) ** -0.5
-    L, S = oracle.pursuit_by_plain_steps(X, lam)
+    L = oracle.pursuit_by_plain_steps(X, lam)[0]
     model = RobustPCA(tol=1e-9, tol_gap=1e-8, max_iter=20_000).fit(X)
     assert model.lam_ == pytest.approx(lam, rel=1e-12)
-    assert_allclose(model.low_rank_, L, atol=1e-6)
-    assert_allclose(model.sparse_, S, atol=1e-6)
+    reached = oracle.objective(L, np.nan_to_num(X - L), lam)
+    assert model.objective_ <= reached * (1 + 1e-8)
+    assert_allclose(model.objective_, reached, rtol=1e-5)  # what the plain steps reach
+    assert_allclose(model.low_rank_, L, atol=0.02)  # the minimiser is less sharp than the minimum
 
 
 @pytest.mark.oracle
 def test_solver_cvxpy_is_selectable(seed):
-    X, low_rank, sparse = planted((20, 15), 1, 0.05, seed)
-    model = RobustPCA(solver="cvxpy").fit(X)
-    assert model.dual_gap_ < 1e-6
-    assert_allclose(model.low_rank_, low_rank, atol=1e-4)  # interior point accuracy
-    assert_array_equal(model.support_, sparse != 0)
+    X = planted((20, 15), 1, 0.05, seed)[0]
+    model, ours = RobustPCA(solver="cvxpy").fit(X), RobustPCA().fit(X)
+    assert model.dual_gap_ < 1e-5  # interior point accuracy
+    assert_allclose(model.objective_, ours.objective_, rtol=1e-5)
+    assert_allclose(model.low_rank_ + model.sparse_, X, atol=1e-4)
     noisy = planted((20, 15), 1, 0.05, seed, noise=0.1)[0]
     stable = RobustPCA(method="stable", noise_std=0.1)
     ours, theirs = stable.fit(noisy).objective_, stable.set_params(solver="cvxpy").fit(noisy)
@@ -179,10 +181,10 @@ def test_growing_penalty_alone_stops_at_a_wrong_point():
 
 
 @pytest.mark.recovery
-@pytest.mark.parametrize("shape", [(120, 120), (200, 40), (40, 200)])
+@pytest.mark.parametrize("shape", [(150, 150), (300, 80), (80, 300)])
 @pytest.mark.parametrize("errors", ["random", "uniform"])
 def test_exact_recovery(shape, errors, seed):
-    X, low_rank, sparse = planted(shape, 2, 0.05, seed, errors=errors)
+    X, low_rank, sparse = planted(shape, 2, 0.03, seed, errors=errors)
     model = RobustPCA().fit(X)
     assert model.rank_ == 2
     assert error(model.low_rank_, low_rank) < 2e-6
@@ -318,14 +320,18 @@ def test_sixteen_passes_reach_the_accuracy_of_the_paper():
     assert error(model.low_rank_, low_rank) < 1e-5
 
 
-@pytest.mark.paper
-@pytest.mark.parametrize("factor", [1.01, 0.8])
-def test_low_rank_data_without_errors(factor, seed):
-    """S = 0 if and only if lam is at least the largest entry of U V' (optimality conditions)."""
+@pytest.mark.certificate
+def test_low_rank_data_without_errors(seed):
+    """When S = 0 is optimal: always for lam >= max |U V'|, never for lam < |L|_* / |L|_1.
+
+    The first makes U V' a dual matrix; under the second (0, L) is better than (L, 0).
+    """
     L = planted((40, 30), 2, 0.0, seed)[0]
-    U, _, Vt = np.linalg.svd(L)
-    model = RobustPCA(lam=factor * np.abs(U[:, :2] @ Vt[:2]).max(), max_iter=20_000).fit(L)
-    assert model.support_.any() == (factor < 1)
+    U, s, Vt = np.linalg.svd(L)
+    enough = RobustPCA(lam=1.01 * np.abs(U[:, :2] @ Vt[:2]).max()).fit(L)
+    assert not enough.support_.any()
+    assert_allclose(enough.low_rank_, L, atol=1e-5)
+    assert RobustPCA(lam=0.95 * s.sum() / np.abs(L).sum()).fit(L).support_.any()
 
 
 # invariance: what must not matter
@@ -454,22 +460,25 @@ def test_few_rows_or_columns(shape, seed):
 @pytest.mark.edge
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
 def test_extreme_scales(scale, seed):
-    X, low_rank, _ = planted((40, 30), 2, 0.05, seed)
-    model = RobustPCA().fit(scale * X)
-    assert model.rank_ == 2
-    assert_allclose(model.low_rank_ / scale, low_rank, atol=1e-4)
-    assert_allclose(model.transform(scale * X) @ model.components_ / scale, low_rank, atol=1e-4)
+    X = planted((40, 30), 2, 0.05, seed)[0]
+    plain, model = RobustPCA().fit(X), RobustPCA().fit(scale * X)
+    assert model.rank_ == plain.rank_
+    assert_allclose(model.low_rank_ / scale, plain.low_rank_, atol=1e-4)
+    assert_allclose(model.transform(scale * X) / scale, plain.transform(X), atol=1e-3)
     assert np.isfinite(model.score(scale * X))
 
 
 @pytest.mark.edge
 def test_row_and_column_without_entries(seed):
-    X, low_rank, _ = planted((60, 50), 2, 0.05, seed)
+    X = planted((60, 50), 2, 0.05, seed)[0]
     X[5], X[:, 8] = np.nan, np.nan
-    model = RobustPCA(center="median").fit(X)
-    assert np.isfinite(model.low_rank_).all()
+    model = RobustPCA().fit(X)
+    assert_allclose(model.low_rank_[5], 0, atol=1e-6)
+    assert_allclose(model.low_rank_[:, 8], 0, atol=1e-6)
+    # they do not influence the rest
     rest = np.ix_(np.arange(60) != 5, np.arange(50) != 8)
-    assert_allclose(model.low_rank_[rest], low_rank[rest], atol=1e-3)
+    alone = RobustPCA(lam=model.lam_).fit(X[rest])
+    assert_allclose(model.objective_, alone.objective_, rtol=2e-6)
     with pytest.warns(UserWarning, match="1 of 60 rows have too few known entries"):
         scores = model.transform(X)
     assert_array_equal(scores[5], np.zeros(model.n_components_))
