@@ -1,5 +1,6 @@
 """Boolean matrices: packed rows, Hamming distance, unions of sources."""
 
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -287,6 +288,14 @@ def _improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: f
                 break
 
 
+@lru_cache(maxsize=4)
+def _all_sets(k: int) -> Array:
+    """All sets of k components, made once; not to be written to."""
+    sets = assignment_sets(k, k)
+    sets.flags.writeable = False
+    return sets
+
+
 def best_cover(
     rows: Array,
     words: Array,
@@ -327,7 +336,7 @@ def best_cover(
         Z = np.zeros((len(rows), k), dtype=bool) if start is None else start.copy()
         _improve_cover(rows, words, Z, float(bonus), float(penalty))
         return Z
-    sets = assignment_sets(k, k)
+    sets = _all_sets(k)
     best = np.zeros(len(rows), dtype=np.int64)
     cost = np.full(len(rows), np.inf)
     step = max(1, MAX_WORDS // max(1, rows.shape[1]))

@@ -214,7 +214,8 @@ class DiscreteBasis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Trans
             self.n_refits_ += n_more
         self.costs_ = np.array(costs) / (n * p)
         self.components_ = unpack_rows(U, p)
-        self.assignments_ = self._cover(words)
+        # the exact re-fit ends with the best memberships; its local search may not
+        self.assignments_ = Z if self.refit and 2.0 ** len(U) <= MAX_SETS else self._cover(words)
         self.reconstruction_error_ = sum(count_differences(words, self.assignments_, U)) / (n * p)
         return self
 
@@ -440,13 +441,14 @@ def _refit(words, columns, U, Z, cost, exact, bonus, penalty):
     lowered the cost.
     """
     p, k, weights = len(columns), len(U), {"bonus": bonus, "penalty": penalty}
-    exact = exact and 2.0**k <= MAX_SETS and 2.0**k * columns.shape[1] <= MAX_WORDS
+    exact = exact and 2.0**k <= MAX_SETS
+    exact_columns = exact and 2.0**k * columns.shape[1] <= MAX_WORDS
     n_rounds = 0
     while True:
         new_Z = best_cover(words, U, start=Z, exact=exact, **weights)
         sources = pack_rows(np.ascontiguousarray(new_Z.T))
         by_feature = np.ascontiguousarray(unpack_rows(U, p).T)
-        by_feature = best_cover(columns, sources, start=by_feature, exact=exact, **weights)
+        by_feature = best_cover(columns, sources, start=by_feature, exact=exact_columns, **weights)
         new_U = pack_rows(np.ascontiguousarray(by_feature.T))
         new_cost = _cost(words, new_Z, new_U, bonus, penalty)
         if not new_cost < cost:

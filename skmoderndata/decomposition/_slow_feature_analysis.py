@@ -453,7 +453,7 @@ class SlowFeatureAnalysis(
             Named tuple `(H, f, c)` of arrays of shape (n_features, n_features), (n_features,)
             and a float with ``y = x H x / 2 + f x + c``. It can be called with rows, and
             `form.extrema_on_sphere(radius)` gives the rows of this length with the largest and
-            the smallest value [2]_.
+            the smallest value (Berkes and Wiskott).
         """
         check_is_fitted(self)
         if self.expansion is not None or self.degree > 2:
@@ -745,8 +745,8 @@ class QuadraticForm(NamedTuple):
     def extrema_on_sphere(self, radius):
         """Find the rows of a given length with the largest and the smallest value.
 
-        With a radius typical of the data these are the optimal stimuli of [2]_ in
-        :class:`SlowFeatureAnalysis`: what the component responds to, and what silences it.
+        With a radius typical of the data these are the optimal stimuli of Berkes and Wiskott
+        (see :class:`SlowFeatureAnalysis`): what the component responds to, and what silences it.
 
         Parameters
         ----------
