@@ -541,9 +541,14 @@ class ClusteringStabilityDisplay:
     ... )
     >>> X, _ = make_blobs(100, random_state=0)
     >>> search = ClusteringStability(param_range=(2, 3, 4), random_state=0).fit(X)
-    >>> display = ClusteringStabilityDisplay.from_estimator(search)
-    >>> display.ax_.get_ylabel()
-    'Stability'
+    >>> display = ClusteringStabilityDisplay.from_estimator(search)  # doctest: +SKIP
+    >>> ClusteringStabilityDisplay(
+    ...     param_range=search.param_range_,
+    ...     stability=search.stability_,
+    ...     standard_error=search.standard_error_,
+    ...     best_k=search.best_k_,
+    ... ).best_k
+    3
     """
 
     def __init__(self, *, param_range, stability, standard_error, best_k, estimator_name=None):
@@ -600,8 +605,13 @@ class ClusteringStabilityDisplay:
         self : ClusteringStabilityDisplay
             With `ax_` and `figure_`.
         """
-        import matplotlib.pyplot as plt
-        from matplotlib.ticker import MaxNLocator
+        try:
+            import matplotlib.pyplot as plt
+            from matplotlib.ticker import MaxNLocator
+        except ImportError as error:
+            raise ImportError(
+                "ClusteringStabilityDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
+            ) from error
 
         if ax is None:
             _, ax = plt.subplots()
