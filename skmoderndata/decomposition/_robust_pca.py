@@ -85,7 +85,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         growing by 1.5 a pass as in the inexact method of [3]_, which stops at wrong points and is
         continued with a constant penalty until the duality gap is small.
     tol : float, default=1e-7
-        Largest residual, relative to the low-rank part.
+        Largest residual, relative to the low-rank part; up to ten times as much is accepted when
+        the duality gap is smaller than `tol_gap` in proportion.
     tol_gap : float, default=1e-6
         Largest relative duality gap.
     max_iter : int, default=1000

@@ -87,9 +87,9 @@ def test_solver_cvxpy_is_selectable(seed):
     assert_allclose(model.objective_, ours.objective_, rtol=1e-5)
     assert_allclose(model.low_rank_ + model.sparse_, X, atol=1e-4)
     noisy = planted((20, 15), 1, 0.05, seed, noise=0.1)[0]
-    stable = RobustPCA(method="stable", noise_std=0.1, max_iter=10_000)
+    stable = RobustPCA(method="stable", noise_std=0.1, tol_gap=1e-4, max_iter=10_000)
     ours, theirs = stable.fit(noisy).objective_, stable.set_params(solver="cvxpy").fit(noisy)
-    assert_allclose(theirs.objective_, ours, rtol=1e-5)
+    assert_allclose(theirs.objective_, ours, rtol=1e-4)
 
 
 @pytest.mark.oracle
@@ -353,7 +353,7 @@ def test_fit_transform_is_transform_of_the_training_rows(seed):
 def test_transpose_permutation_scale(seed):
     X = planted((80, 70), 2, 0.05, seed)[0]
     rng = np.random.default_rng(seed)
-    rows, columns = rng.permutation(50), rng.permutation(40)
+    rows, columns = rng.permutation(80), rng.permutation(70)
     L = RobustPCA(tol=1e-9).fit(X).low_rank_
     assert_allclose(RobustPCA(tol=1e-9).fit(X.T).low_rank_.T, L, atol=1e-6)
     permuted = RobustPCA(tol=1e-9).fit(X[np.ix_(rows, columns)]).low_rank_
