@@ -1,0 +1,257 @@
+"""From the `kernel` parameter of an estimator to Gram matrices: the one way for all of them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils.extmath import row_norms
+
+from skmoderndata._compat import Interval, StrOptions
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
+
+# the entries that every estimator with a `kernel` has in `_parameter_constraints`
+KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [StrOptions(set(KERNEL_NAMES)), Kernel, callable],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left"), None],
+    "degree": [Interval(Real, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "kernel_params": [dict, None],
+}
+
+
+def resolve_kernel(
+    kernel: str | Kernel | Callable[..., Array],
+    X: Any,
+    *,
+    gamma: float | str | None = None,
+    degree: float = 3,
+    coef0: float = 1,
+    kernel_params: Mapping[str, Any] | None = None,
+) -> "Gram":
+    """Turn the parameters of an estimator and its training samples into a `Gram`.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        A name of `sklearn.metrics.pairwise`, `"precomputed"`, a kernel object of scikit-learn's
+        protocol (cloned), or a function of `(X, Y, **kernel_params)` that returns the Gram
+        matrix of shape `(n_X, n_Y)`.
+    X : array or list
+        Training samples, validated; they settle `gamma="scale"`, which is
+        `1 / (n_features * X.var())`, and `"auto"` or None, which is `1 / n_features`.
+    gamma, degree, coef0 : float
+        Parameters of the named kernels that have them; the others ignore them.
+    kernel_params : mapping or None
+        Further keyword arguments of a named kernel or a callable.
+
+    Returns
+    -------
+    Gram
+        A callable that computes Gram matrices, with the settled parameters.
+    """
+    params = dict(kernel_params or {})
+    if isinstance(kernel, Kernel):
+        if params:
+            raise ValueError(
+                f"kernel_params={kernel_params!r} has no use with the kernel object {kernel!r}: "
+                "set the parameters on the object."
+            )
+        return Gram(clone(kernel))
+    if not isinstance(kernel, str):
+        return Gram(kernel, params)
+    if kernel == "precomputed":
+        _check_square(X)
+        return Gram(kernel)
+    known = KERNEL_PARAMS[kernel]
+    if "gamma" in known:
+        params.setdefault("gamma", _settle_gamma(gamma, X, kernel))
+    if "degree" in known:
+        params.setdefault("degree", degree)
+    if "coef0" in known:
+        params.setdefault("coef0", coef0)
+    unknown = set(params) - set(known)
+    if unknown:
+        raise ValueError(
+            f"kernel_params holds {sorted(unknown)}, which kernel={kernel!r} does not know; "
+            f"it takes {sorted(known) or 'no parameters'}."
+        )
+    return Gram(kernel, params)
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Gram matrices of one kernel with settled parameters.
+
+    `gram(X, Y)` has shape `(n_X, n_Y)`, `gram(X)` is `gram(X, X)`. Where the kernel is
+    precomputed, `X` holds rows of the kernel matrix against all training samples, and `Y` is what
+    `subset` gave: the columns of some of them.
+
+    Attributes
+    ----------
+    kernel : str, Kernel or callable
+        As the estimator received it; a kernel object is a clone.
+    params : mapping
+        Settled parameters of a named kernel or a callable.
+    """
+
+    kernel: Any
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether samples are rows of the kernel matrix itself."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether samples are rows of a numeric table (and not strings, graphs, series)."""
+        if isinstance(self.kernel, Kernel):
+            return bool(self.kernel.requires_vector_input)
+        return not self.precomputed
+
+    @property
+    def constant_diagonal(self) -> bool:
+        """Whether all samples are known to have the same similarity to themselves."""
+        if isinstance(self.kernel, Kernel):
+            return bool(self.kernel.is_stationary())
+        return self.kernel in ("rbf", "laplacian", "chi2")
+
+    def __call__(self, X: Any, Y: Any = None) -> Array:
+        """Kernel values of all pairs, shape `(n_X, n_Y)`."""
+        if self.precomputed:
+            return _dense(X if Y is None else X[:, Y.indices])
+        if isinstance(self.kernel, Kernel):
+            K = self.kernel(X) if Y is None else self.kernel(X, Y)
+        elif isinstance(self.kernel, str):
+            K = PAIRWISE_KERNEL_FUNCTIONS[self.kernel](X, Y, **self.params)
+        else:
+            K = self.kernel(X, X if Y is None else Y, **self.params)
+        K = _dense(K)
+        n_X, n_Y = count_samples(X), count_samples(X if Y is None else Y)
+        if K.shape != (n_X, n_Y):
+            raise ValueError(
+                f"kernel={self.kernel!r} returned an array of shape {K.shape} for {n_X} and "
+                f"{n_Y} samples; it has to return the Gram matrix, of shape ({n_X}, {n_Y})."
+            )
+        return K
+
+    def diag(self, X: Any) -> Array:
+        """Kernel values of samples with themselves, shape `(n_X,)`, without the matrix.
+
+        For a precomputed kernel only the training samples have it.
+        """
+        n = count_samples(X)
+        if self.precomputed:
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    'kernel="precomputed": the similarity of new samples to themselves is not '
+                    f"in a matrix of shape {X.shape}; pass samples and a kernel that can be "
+                    "evaluated instead."
+                )
+            return _dense(X.diagonal())
+        if isinstance(self.kernel, Kernel):
+            return np.asarray(self.kernel.diag(X))
+        if self.constant_diagonal:
+            return np.ones(n)
+        if self.kernel == "linear":
+            return np.asarray(row_norms(X, squared=True))
+        if self.kernel in ("poly", "polynomial"):
+            inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
+            return np.asarray(inner ** self.params["degree"])
+        if self.kernel == "sigmoid":
+            inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
+            return np.asarray(np.tanh(inner))
+        step = 32  # a block of 32 x 32 for its diagonal: 32 times the work, a 32nd of the calls
+        parts = [
+            self(block := take(X, slice(start, start + step)), block).diagonal()
+            for start in range(0, n, step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def subset(self, X: Any, indices: Any) -> Any:
+        """Training samples of these indices, fit to be the second argument of a call."""
+        if self.precomputed:
+            return Columns(np.arange(count_samples(X))[indices])
+        return take(X, indices)
+
+    def blocks(
+        self, X: Any, Y: Any, *, n_bytes: int | None = None
+    ) -> Iterator[tuple[slice, Array]]:
+        """Yield `rows, gram(X[rows], Y)` with each block below scikit-learn's working memory."""
+        n_X, n_Y = count_samples(X), count_samples(Y)
+        for rows in row_blocks(n_X, 8 * max(1, n_Y), n_bytes=n_bytes):
+            yield rows, self(take(X, rows), Y)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Training samples of a precomputed kernel: columns of its matrix."""
+
+    indices: Array
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def row_blocks(n_rows: int, row_bytes: int, *, n_bytes: int | None = None) -> Iterator[slice]:
+    """Cut `n_rows` into slices of at most `n_bytes`, by default scikit-learn's working memory."""
+    limit = int(get_config()["working_memory"] * 2**20) if n_bytes is None else n_bytes
+    step = max(1, limit // max(1, row_bytes))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def count_samples(X: Any) -> int:
+    """Length of an array, a sparse matrix or a list of samples."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take(X: Any, indices: Any) -> Any:
+    """Pick samples: rows of an array, items of a list."""
+    if hasattr(X, "shape") or isinstance(indices, slice):
+        return X[indices]
+    samples: Sequence[Any] = X
+    return [samples[i] for i in indices]
+
+
+def _settle_gamma(gamma: float | str | None, X: Any, kernel: str) -> float:
+    if gamma is not None and not isinstance(gamma, str):
+        return float(gamma)
+    if kernel == "chi2" and gamma is None:
+        return 1.0
+    p = int(X.shape[1])
+    if gamma != "scale":
+        return 1.0 / p
+    if _is_sparse(X):
+        mean = X.mean()
+        variance = float(X.multiply(X).mean() - mean * mean)
+    else:
+        variance = float(np.var(X, dtype=np.float64))
+    return 1.0 / (p * variance) if variance > 0 else 1.0
+
+
+def _dense(K: Any) -> Array:
+    values: Array = K.toarray() if _is_sparse(K) else np.asarray(K)
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def _is_sparse(X: Any) -> bool:  # a plain bool: the stubs narrow issparse to too little
+    return bool(sparse.issparse(X))
+
+
+def _check_square(X: Any) -> None:
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            'kernel="precomputed" needs the square matrix of all training samples as X, and '
+            f"received one of shape {X.shape}."
+        )

@@ -1,0 +1,107 @@
+"""Evidence that the `kernel` parameter means the same for every estimator."""
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from skmoderndata.kernels._resolve import KERNEL_NAMES, resolve_kernel, row_blocks
+
+NAMES = sorted(KERNEL_NAMES - {"precomputed"})
+
+
+def samples(seed, n=7, p=3):
+    return np.random.default_rng(seed).uniform(0.1, 1, size=(n, p))  # chi2 needs positive ones
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", NAMES)
+def test_names_mean_what_they_mean_in_scikit_learn(name, seed):
+    X, Y = samples(seed), samples(seed + 1, n=4)
+    gram = resolve_kernel(name, X)
+    assert_allclose(gram(X, Y), pairwise_kernels(X, Y, metric=name), rtol=1e-14)
+    assert_allclose(gram.diag(X), np.diag(PAIRWISE_KERNEL_FUNCTIONS[name](X)), atol=1e-14)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["linear", "poly", "rbf", "sigmoid", "cosine"])
+def test_sparse_samples_give_the_same_matrix(name, seed):
+    X = samples(seed) * (samples(seed + 1) > 0.5)
+    dense, rows = resolve_kernel(name, X, gamma="scale"), sparse.csr_array(X)
+    thin = resolve_kernel(name, rows, gamma="scale")
+    assert thin.params == pytest.approx(dense.params)
+    assert_allclose(thin(rows), dense(X), rtol=1e-12)
+    assert_allclose(thin.diag(rows), dense.diag(X), rtol=1e-12)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.5), ConstantKernel(2.0) * RBF(0.3) + WhiteKernel(0.1), DotProduct(0.2)]
+)
+def test_objects_and_functions(kernel, seed):
+    X, Y = samples(seed), samples(seed + 1, n=4)
+    gram = resolve_kernel(kernel, X)
+    assert gram.kernel is not kernel
+    assert_array_equal(gram(X, Y), kernel(X, Y))
+    assert_array_equal(gram(X), kernel(X))
+    assert_array_equal(gram.diag(X), kernel.diag(X))
+    function = resolve_kernel(
+        lambda A, B, power: (A @ B.T) ** power, X, kernel_params={"power": 2}
+    )
+    assert_allclose(function(X, Y), (X @ Y.T) ** 2)
+    assert_allclose(function.diag(X), (X**2).sum(axis=1) ** 2)
+
+
+@pytest.mark.invariance
+def test_a_precomputed_matrix_takes_the_place_of_its_samples(seed):
+    X = samples(seed)
+    K, kept = X @ X.T, [4, 1]
+    gram, direct = resolve_kernel("precomputed", K), resolve_kernel("linear", X)
+    assert_allclose(gram(K, gram.subset(K, kept)), direct(X, direct.subset(X, kept)))
+    assert_allclose(gram(K[2:4], gram.subset(K, kept)), X[2:4] @ X[kept].T)
+    assert_allclose(gram.diag(K), direct.diag(X))
+
+
+@pytest.mark.invariance
+def test_blocks_cover_the_matrix_within_the_memory_asked_for(seed):
+    X = samples(seed, n=50)
+    gram = resolve_kernel("rbf", X, gamma="scale")
+    with sklearn.config_context(working_memory=1e-3):
+        blocks = list(gram.blocks(X, X))
+    assert max(K.nbytes for _, K in blocks) <= 1e-3 * 2**20
+    assert_allclose(np.vstack([K for _, K in blocks]), gram(X), rtol=1e-14)
+    assert [s.start for s, _ in blocks] == list(range(0, 50, blocks[0][0].stop))
+    assert list(row_blocks(0, 8)) == []
+
+
+def test_samples_that_are_not_vectors():
+    words = ["cat", "car", "bar"]
+
+    def shared(A, B):
+        return np.array([[len(set(a) & set(b)) for b in B] for a in A])
+
+    gram = resolve_kernel(shared, words)
+    assert_array_equal(gram(words), [[3, 2, 1], [2, 3, 2], [1, 2, 3]])
+    assert_array_equal(gram.diag(words), [3, 3, 3])
+    assert gram.subset(words, [2, 0]) == ["bar", "cat"]
+    assert_array_equal(gram(words, gram.subset(words, [2, 0])), [[1, 3], [2, 2], [3, 1]])
+
+
+@pytest.mark.edge
+def test_errors_say_what_to_do():
+    X = samples(0)
+    with pytest.raises(ValueError, match=r"square matrix .* shape \(7, 3\)"):
+        resolve_kernel("precomputed", X)
+    with pytest.raises(ValueError, match=r"\['width'\], which kernel='rbf' does not know"):
+        resolve_kernel("rbf", X, kernel_params={"width": 1})
+    with pytest.raises(ValueError, match="no use with the kernel object"):
+        resolve_kernel(RBF(), X, kernel_params={"length_scale": 1})
+    with pytest.raises(ValueError, match=r"shape \(7,\) for 7 and 7 samples"):
+        resolve_kernel(lambda A, B: np.ones(len(A)), X)(X)
+    K = X @ X.T
+    with pytest.raises(ValueError, match="similarity of new samples to themselves"):
+        resolve_kernel("precomputed", K).diag(K[:2])
+    assert resolve_kernel("rbf", np.ones((3, 2)), gamma="scale").params["gamma"] == 1.0
