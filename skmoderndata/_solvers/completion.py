@@ -6,11 +6,11 @@ stored entries are the known ones). For the latter no array of the shape of the 
 made: iterates are `sparse + U diag(s) Vt`, of which only products with thin blocks are taken.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse import linalg as sparse_linalg
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.iterate import Iterations, Progress
@@ -18,7 +18,8 @@ from skmoderndata._solvers.svt import OVERSAMPLING, operator, orthonormal, svt
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_EXACT_NORM = 400  # up to this smaller side the spectral norm comes from a full decomposition
+_EXACT_NORM = 100  # up to this smaller side the spectral norm comes from a full decomposition
+_NORM_BLOCK = 6  # columns of the Krylov block beyond it
 
 
 class Factors(NamedTuple):
@@ -217,12 +218,14 @@ class Thresholder:
 
 
 def top_singular_pair(
-    A: Any, rng: np.random.RandomState, accuracy: float = 1e-6
+    A: Any, rng: np.random.RandomState, accuracy: float = 1e-6, start: Array | None = None
 ) -> tuple[float, Array]:
     """Return the largest singular value of an array or sparse matrix and its right vector.
 
-    For a smaller side up to 400 the decomposition is complete; beyond it Lanczos iteration gives
-    the value from below, to about `accuracy`, relative.
+    Up to a smaller side of 100 the decomposition is complete; beyond it a block Krylov space
+    gives the value from below, to about `accuracy`, relative. `start` of shape (p, k) holds
+    columns near the leading right singular vectors: with them the many equal singular values of
+    an optimal residual are found at once, where Lanczos iteration separates them slowly.
     """
     n, p = A.shape
     stored = A if isinstance(A, np.ndarray) else A.data
@@ -230,17 +233,44 @@ def top_singular_pair(
     if scale == 0:
         return 0.0, np.eye(p, 1)[:, 0]
     A = A / scale
+    At = A.T
     if min(n, p) <= _EXACT_NORM:
-        G = A.T @ A if p <= n else A @ A.T
+        G = At @ A if p <= n else A @ At
         G = np.asarray(G if isinstance(G, np.ndarray) else G.toarray(), dtype=np.float64)
         last = len(G) - 1
         values, vectors = linalg.eigh(G, subset_by_index=(last, last), check_finite=False)
-        v = vectors[:, 0] if p <= n else A.T @ vectors[:, 0]
+        v = vectors[:, 0] if p <= n else At @ vectors[:, 0]
         return scale * float(np.sqrt(max(values[0], 0.0))), v / linalg.norm(v)
-    start = rng.standard_normal(min(n, p)).astype(A.dtype)
-    # the error of the value is about the square of that of the vector, which is what tol means
-    _, s, Vt = sparse_linalg.svds(A, k=1, tol=np.sqrt(accuracy), ncv=30, v0=start)
-    return scale * float(s[0]), Vt[0]
+    X = rng.standard_normal((p, _NORM_BLOCK)).astype(A.dtype)
+    if start is not None and start.size:
+        mixed = start @ rng.standard_normal((start.shape[1], _NORM_BLOCK)).astype(A.dtype)
+        X = np.hstack([mixed, X])
+    value, v = _top_ritz_pair(lambda X: At @ (A @ X), X, accuracy)
+    return scale * float(np.sqrt(value)), v
+
+
+def _top_ritz_pair(
+    product: Callable[[Array], Array], X: Array, accuracy: float, max_steps: int = 40
+) -> tuple[float, Array]:
+    """Largest Ritz pair of a positive semidefinite product in a growing block Krylov space."""
+    basis = images = np.empty((X.shape[0], 0), X.dtype)
+    value, still = 0.0, 0
+    for _ in range(max_steps):
+        for _ in range(2):
+            X = X - basis @ (basis.T @ X)
+            X = linalg.qr(X, mode="economic", check_finite=False)[0]
+        PX = product(X)
+        basis, images = np.hstack([basis, X]), np.hstack([images, PX])
+        last = len(basis.T) - 1
+        small = basis.T @ images
+        (top,), z = linalg.eigh(small, subset_by_index=(last, last), check_finite=False)
+        still = still + 1 if top - value <= accuracy * top else 0
+        value = max(float(top), 0.0)
+        room = X.shape[0] - basis.shape[1]
+        if still == 2 or room == 0:  # two quiet steps in a row: one can be luck
+            break
+        X = PX[:, :room]
+    return value, basis @ z[:, 0]
 
 
 def soft_gap(table: Table, residual: Array, nuclear: float, *, lam: float, top: float) -> float:
@@ -332,7 +362,7 @@ def soft_completion(
         factors, objective = new, objective_new
         L_prev, x_prev, L, x = L, x, L_new, x_new
         if k % check_every == 0 or (k == 1 and table.full):
-            top, v = top_singular_pair(table.as_matrix(residual), rng, accuracy)
+            top, v = top_singular_pair(table.as_matrix(residual), rng, accuracy, new.Vt.T)
             last_gap = gap
             gap = soft_gap(table, residual, float(new.s.sum()), lam=lam, top=top)
             threshold.learn(v, gap, last_gap)
@@ -342,7 +372,7 @@ def soft_completion(
             checked = objective
     residual = table.data - x
     if not it.converged:
-        top = top_singular_pair(table.as_matrix(residual), rng, accuracy)[0]
+        top = top_singular_pair(table.as_matrix(residual), rng, accuracy, factors.Vt.T)[0]
         gap = soft_gap(table, residual, float(factors.s.sum()), lam=lam, top=top)
     return CompletionResult(
         factors,
@@ -405,13 +435,13 @@ def exact_completion(
                 mu = mu * 1.5 if primal > 3 * dual else mu / 1.5
             next_change = k + 3 + k // 10
         if k % check_every == 0:
-            top, v = top_singular_pair(table.as_matrix(Y), rng, accuracy)
+            top, v = top_singular_pair(table.as_matrix(Y), rng, accuracy, factors.Vt.T)
             last_gap = gap
             gap = exact_gap(table, residual, Y, nuclear, top=top)
             threshold.learn(v, gap, last_gap)
             it.residual = gap
     if not it.converged:
-        top = top_singular_pair(table.as_matrix(Y), rng, accuracy)[0]
+        top = top_singular_pair(table.as_matrix(Y), rng, accuracy, factors.Vt.T)[0]
         gap = exact_gap(table, residual, Y, nuclear, top=top)
     return CompletionResult(
         factors,

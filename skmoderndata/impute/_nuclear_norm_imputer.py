@@ -681,7 +681,9 @@ class _Task(NamedTuple):
         if not self.debias:
             residual, nuclear = _fit_of(table, scores, factors.Vt)
             objective = 0.5 * float(np.vdot(residual, residual)) + lam * nuclear
-            top = top_singular_pair(table.as_matrix(residual), self.rng, 0.1 * self.tol)[0]
+            top = top_singular_pair(
+                table.as_matrix(residual), self.rng, 0.1 * self.tol, factors.Vt.T
+            )[0]
             gap = soft_gap(table, residual, nuclear, lam=lam, top=top)
         return _Solution(
             scores,
@@ -720,7 +722,9 @@ class _Task(NamedTuple):
             max_iter=self.max_iter,
             progress=self.progress,
         )
-        top = top_singular_pair(table.as_matrix(result.dual), self.rng, 0.1 * self.tol)[0]
+        top = top_singular_pair(
+            table.as_matrix(result.dual), self.rng, 0.1 * self.tol, result.factors.Vt.T
+        )[0]
         solution = self.exact_finish(table, result, result.factors, top)
         s, (n, p) = result.factors.s, table.shape
         goal = float(np.vdot(table.data, table.data)) * 1e-18
