@@ -8,24 +8,24 @@ from benchmarks.papers import PRINTED, SPECIFICATION, Entry, value
 def values(quick):
     from skmoderndata.decomposition import IncrementalSlowFeatureAnalysis, SlowFeatureAnalysis
 
-    t = np.linspace(0, 4 * np.pi, 2000, endpoint=False)
+    t = np.linspace(0, 4 * np.pi, 500, endpoint=False)
     X = np.column_stack([np.sin(t) + np.cos(11 * t) ** 2, np.cos(11 * t)])
     Z = np.column_stack([X, X[:, 0] ** 2, X[:, 0] * X[:, 1], X[:, 1] ** 2])
     batch = np.asarray(SlowFeatureAnalysis(n_components=3, degree=1).fit(Z).transform(Z))
     found = []
-    for epochs in (5,) if quick else (5, 20, 60):
+    for epochs in (5,) if quick else (5, 40, 60):
         model = IncrementalSlowFeatureAnalysis(n_components=3, random_state=0)
         for _ in range(epochs):
             model.partial_fit(Z)
         ours = np.asarray(model.transform(Z))
-        least = 0.99 if epochs <= 5 else 0.998
+        least = 0.9986 if epochs <= 5 else 0.9999
         correlation = abs(np.corrcoef(ours[:, 0], batch[:, 0])[0, 1])
-        setting = f"{epochs} epochs of 2000 samples"
+        setting = f"{epochs} epochs of 500 samples"
         found.append(
             value(
                 setting,
                 "correlation of the first feature with the batch method",
-                f"at least {least}",
+                str(least),
                 SPECIFICATION,
                 correlation,
                 holds=correlation >= least,
@@ -56,8 +56,8 @@ ENTRY = Entry(
     "low-complexity slow feature updating from high-dimensional input streams. Neural Computation "
     "24(11), 2012.",
     source="abstract of the paper: the incremental method learns the same set of features as the "
-    "batch method; it prints this as figures, so the thresholds are those of this project's "
-    "specification (measured there: 0.9986 after 5 epochs of 500 samples, 0.9999 after 40).",
+    "batch method; it shows this in pictures, so the figures are those of this project's "
+    "specification, measured with a prototype; for the subspace of three features, 0.95 is asked.",
     remarks="Input: the five quadratic terms of x1 = sin t + cos² 11t, x2 = cos 11t.",
     values=values,
 )

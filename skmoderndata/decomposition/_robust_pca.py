@@ -89,7 +89,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         the duality gap is smaller than `tol_gap` in proportion.
     tol_gap : float, default=1e-6
         Largest relative duality gap.
-    max_iter : int, default=1000
+    max_iter : int, default=5000
         Largest number of passes.
     center : {"median"} or bool, default=False
         "median" takes the medians of the columns away first (True is the same). The problem above
@@ -231,7 +231,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         schedule="balanced",
         tol=1e-7,
         tol_gap=1e-6,
-        max_iter=1000,
+        max_iter=5000,
         center=False,
         polish=False,
         store_matrices=True,
