@@ -1,0 +1,215 @@
+"""Pivoted incomplete Cholesky factorisation of a kernel matrix that is never formed."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+BLOCK = 64  # pivots found before all rows are brought up to date
+POOL = 16  # one in so many samples competes for the next pivots, at least
+ROW_BYTES = 2**25  # kernel values in one block of rows
+
+
+class CholeskyResult(NamedTuple):
+    """Factor of a kernel matrix, `K` is nearly `factor @ factor.T`."""
+
+    factor: Array  # (n, r), lower triangular in the rows of the pivots
+    pivots: Array  # (r,), samples in the order in which they were chosen
+    residual_trace: float  # trace of K - factor @ factor.T, a bound on its spectral norm
+    residual: Array  # (n,), diagonal of that difference
+    n_evaluations: int  # kernel values computed, the diagonal included
+    n_blocks: int  # how often all rows were brought up to date
+
+
+def incomplete_cholesky(
+    gram: Any,
+    X: Any,
+    *,
+    rank: int,
+    tol: float = 0.0,
+    slack: float = 0.0,
+    block: int = BLOCK,
+    pool: int | None = None,
+) -> CholeskyResult:
+    """Factor `K ~ F F'` of rank r with greedy pivots [Shawe-Taylor 2004, Alg. 5.12].
+
+    The next pivot i is the sample with the largest residual `d_i = k(x_i, x_i) - |F_i|^2`; with
+    `L` the rows of `F` of the pivots, `F = K[:, pivots] inv(L)'`, so that `F F'` is the Nystroem
+    matrix of the pivots. The residual `K - F F'` stays positive semi-definite, its trace
+    `sum(d)` bounds its spectral norm and its nuclear norm is that trace.
+
+    Residuals only fall. So a pool of samples with the largest ones is kept up to date after each
+    pivot, and as long as the largest in the pool is not below what the largest outside was, it is
+    the next pivot: the pivots are those of the column by column algorithm. All other rows follow
+    in blocks of pivots, by products of matrices, which is where the speed comes from.
+
+    Parameters
+    ----------
+    gram : callable
+        `gram(X, Y)`, `gram.diag(X)` and `gram.subset(X, indices)`, as `kernels._resolve.Gram`.
+    X : array or list
+        n samples (or the kernel matrix, where `gram.precomputed`).
+    rank : int
+        Largest rank.
+    tol : float
+        Stop at the first rank with `residual_trace <= tol * trace(K)`.
+    slack : float
+        In [0, 1): accept a pivot whose residual is at least `(1 - slack)` of the largest. More
+        pivots fit into one block.
+    block : int
+        Largest number of pivots found between two updates of all rows.
+    pool : int or None
+        Samples in the pool at the start; it grows where blocks stay small.
+
+    Returns
+    -------
+    CholeskyResult
+        Factor, pivots, residuals and counts of the work. The rank is lower than asked for when
+        the numerical rank of `K` is reached.
+    """
+    diagonal = np.asarray(gram.diag(X), dtype=np.float64)
+    n = diagonal.shape[0]
+    rank = min(rank, n)
+    F = np.empty((n, rank))
+    d = diagonal.copy()
+    pivots = np.empty(rank, dtype=np.intp)
+    trace = float(diagonal.sum())
+    floor = _rounding(diagonal)
+    chosen = np.zeros(n, dtype=bool)
+    size = max(n // POOL, 4 * block, 256) if pool is None else max(int(pool), 1)
+    count, n_blocks, m = n, 0, 0
+    stop_at = tol * trace
+    remaining = trace
+    while m < rank and remaining > stop_at:
+        members, bound = _largest(d, size, chosen)
+        goal = min(block, rank - m)
+        found = _compete(gram, X, F[members, :m], d[members], members, goal, bound, slack, floor)
+        t = len(found)
+        if t == 0:
+            break  # nothing above rounding is left
+        new = members[found]
+        before = d.copy()
+        _extend(gram, X, F, d, chosen, new, m)
+        count += n * t + len(members) * t
+        gains = np.einsum("ij,ij->j", F[:, m : m + t], F[:, m : m + t])
+        left = remaining - np.cumsum(gains)
+        enough = np.flatnonzero(left <= stop_at)
+        if enough.size and enough[0] + 1 < t:  # the last block went too far
+            t = int(enough[0]) + 1
+            chosen[new[t:]] = False
+            d = before - np.einsum("ij,ij->i", F[:, m : m + t], F[:, m : m + t])
+        pivots[m : m + t] = new[:t]
+        d[new[:t]] = 0.0
+        m += t
+        n_blocks += 1
+        remaining = float(d.sum())
+        if t < goal and 4 * t < block:
+            size = min(2 * size, max(n // 2, 1))
+    # pivots are fitted exactly; elsewhere the sum of squares is taken anew, without the steps
+    F = np.ascontiguousarray(F[:, :m]) if m < rank else F
+    d = diagonal - np.einsum("ij,ij->i", F, F)
+    d[pivots[:m]] = 0.0
+    return CholeskyResult(F, pivots[:m].copy(), float(d.sum()), d, count, n_blocks)
+
+
+def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
+    """Rows of the factor for new samples: `gram(X, pivots) inv(L)'`, `L` the pivots' rows."""
+    C = np.asarray(gram(X, pivot_samples), dtype=np.float64)
+    return _right_solve(C, L)
+
+
+def _right_solve(C: Array, L: Array) -> Array:
+    """`C inv(L)'` for lower triangular L, without copies of a matrix in C order."""
+    solved: Array = linalg.blas.dtrsm(1.0, L, np.ascontiguousarray(C).T, lower=1).T
+    return solved
+
+
+def _rounding(diagonal: Array) -> float:
+    """Residuals below this are rounding errors."""
+    if diagonal.size == 0:
+        return 0.0
+    return float(4 * diagonal.size**0.5 * np.finfo(np.float64).eps * max(diagonal.max(), 0.0))
+
+
+def _largest(d: Array, size: int, chosen: Array) -> tuple[Array, float]:
+    """Find the samples with the `size` largest residuals, and the largest residual outside."""
+    if size >= d.size:
+        return np.flatnonzero(~chosen), -np.inf
+    order = np.argpartition(d, d.size - size)
+    members, rest = order[d.size - size :], order[: d.size - size]
+    return np.sort(members[~chosen[members]]), float(d[rest].max())
+
+
+def _compete(
+    gram: Any,
+    X: Any,
+    F: Array,
+    d: Array,
+    members: Array,
+    goal: int,
+    bound: float,
+    slack: float,
+    floor: float,
+) -> list[int]:
+    """Pivots among the members of the pool, as positions in it, until it may miss the largest."""
+    d = d.copy()
+    own = _take(X, members) if not _precomputed(gram) else None
+    G = np.empty((goal, len(members)))  # the new columns, one per row
+    found: list[int] = []
+    while len(found) < goal and d.size:
+        i = int(np.argmax(d))
+        if d[i] <= floor or d[i] < (1 - slack) * bound:
+            break
+        t = len(found)
+        pivot = gram.subset(X, members[[i]])
+        if own is None:
+            column = gram(X, pivot)[members, 0].astype(np.float64)
+        else:
+            column = np.asarray(gram(own, pivot), dtype=np.float64)[:, 0]
+        column = column - F @ F[i] - G[:t, i] @ G[:t]
+        column /= np.sqrt(d[i])
+        G[t] = column
+        d -= column * column
+        found.append(i)
+        d[found] = 0.0
+    return found
+
+
+def _extend(gram: Any, X: Any, F: Array, d: Array, chosen: Array, new: Array, m: int) -> None:
+    """Write the columns of the pivots `new` into `F[:, m:]` and subtract them from `d`."""
+    t = len(new)
+    pivot = gram.subset(X, new)
+    C = np.asarray(gram(_take(X, new), pivot) if not _precomputed(gram) else gram(X, pivot)[new])
+    S = C - F[new, :m] @ F[new, :m].T
+    L = _lower_root(np.asarray((S + S.T) / 2, dtype=np.float64))
+    F_new = np.ascontiguousarray(F[new, :m])
+    old = np.flatnonzero(chosen)
+    n = d.shape[0]
+    step = max(1, ROW_BYTES // (8 * t))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        part = np.asarray(gram(X[rows], pivot), dtype=np.float64)
+        if m:
+            part = part - F[rows, :m] @ F_new.T
+        F[rows, m : m + t] = _right_solve(part, L)
+    F[old, m : m + t] = 0.0
+    F[new, m : m + t] = L
+    d -= np.einsum("ij,ij->i", F[:, m : m + t], F[:, m : m + t])
+    chosen[new] = True
+    d[chosen] = 0.0
+
+
+def _lower_root(S: Array) -> Array:
+    """Cholesky factor without pivots, which the pool has seen to be positive."""
+    L: Array = linalg.cholesky(S, lower=True, check_finite=False)
+    return L
+
+
+def _precomputed(gram: Any) -> bool:
+    return bool(getattr(gram, "precomputed", False))
+
+
+def _take(X: Any, indices: Array) -> Any:
+    return X[indices] if hasattr(X, "shape") else [X[i] for i in indices]

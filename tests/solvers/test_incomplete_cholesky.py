@@ -1,0 +1,115 @@
+"""Evidence that the blocked incomplete Cholesky factorisation is the one by columns."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skmoderndata._solvers.incomplete_cholesky import cholesky_rows, incomplete_cholesky
+from skmoderndata.kernels._resolve import resolve_kernel
+from tests.oracles import incomplete_cholesky as oracle
+
+
+def matrix(seed, n=40, p=60):
+    """Kernel matrix of full rank without ties."""
+    A = np.random.default_rng(seed).normal(size=(n, p)) * np.logspace(0, -1, p)
+    return A @ A.T
+
+
+def run(K, **settings):
+    return incomplete_cholesky(resolve_kernel("precomputed", K), K, **settings)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("block", [1, 3, 64])
+@pytest.mark.parametrize("pool", [1, 7, None])
+def test_pivots_and_factor_of_the_plain_loop(block, pool, seed):
+    K = matrix(seed)
+    F, pivots = oracle.column_by_column(K, 12)
+    found = run(K, rank=12, block=block, pool=pool)
+    assert_array_equal(found.pivots, pivots)
+    assert_allclose(found.factor, F, atol=1e-10)
+    assert_allclose(found.factor @ found.factor.T, oracle.nystroem(K, pivots), atol=1e-9)
+
+
+@pytest.mark.certificate
+def test_the_residual_trace_is_exact_and_the_residual_positive(seed):
+    K = matrix(seed)
+    found = run(K, rank=15)
+    E = K - found.factor @ found.factor.T
+    assert found.residual_trace == pytest.approx(np.trace(E), rel=1e-12)
+    assert_allclose(found.residual, np.diag(E), atol=1e-12)
+    assert np.linalg.eigvalsh(E)[0] >= -1e-12 * np.trace(K)
+    assert np.linalg.norm(E, 2) <= found.residual_trace
+    L = found.factor[found.pivots]
+    assert_array_equal(L, np.tril(L))
+    assert (found.residual[found.pivots] == 0).all()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("tol", [0.5, 0.1, 0.01])
+def test_tolerance_is_met_by_the_smallest_rank(tol, seed):
+    K = matrix(seed)
+    found = run(K, rank=40, tol=tol)
+    r = len(found.pivots)
+    assert found.residual_trace <= tol * np.trace(K)
+    assert run(K, rank=r - 1).residual_trace > tol * np.trace(K)
+
+
+@pytest.mark.recovery
+def test_rank_of_a_matrix_of_low_rank(seed):
+    A = np.random.default_rng(seed).normal(size=(300, 5))
+    found = run(A @ A.T, rank=50)
+    assert found.factor.shape == (300, 5)
+    assert found.residual_trace <= 1e-10
+    assert_allclose(found.factor @ found.factor.T, A @ A.T, atol=1e-10)
+
+
+@pytest.mark.invariance
+def test_samples_their_matrix_and_new_rows(seed):
+    X = np.random.default_rng(seed).normal(size=(600, 3))
+    gram = resolve_kernel("poly", X)
+    found, same = incomplete_cholesky(gram, X, rank=15), run(gram(X), rank=15)
+    assert_array_equal(found.pivots, same.pivots)
+    assert_allclose(found.factor, same.factor, atol=1e-9)
+    L = found.factor[found.pivots]
+    rows = cholesky_rows(gram, X[50:90], gram.subset(X, found.pivots), L)
+    assert_allclose(rows, found.factor[50:90], atol=1e-9)
+    slack = incomplete_cholesky(gram, X, rank=15, slack=0.3)
+    assert slack.n_blocks <= found.n_blocks
+    assert slack.residual_trace <= 2 * found.residual_trace
+
+
+@pytest.mark.invariance
+def test_strings_travel_as_lists():
+    words = ["cat", "car", "bar", "bart", "cart", "rat"]
+
+    def shared(A, B):
+        return np.array([[len(set(a) & set(b)) for b in B] for a in A], dtype=float)
+
+    found = incomplete_cholesky(resolve_kernel(shared, words), words, rank=6)
+    assert_allclose(found.factor @ found.factor.T, shared(words, words), atol=1e-12)
+
+
+@pytest.mark.edge
+def test_borders():
+    zero = run(np.zeros((4, 4)), rank=2)
+    assert zero.factor.shape == (4, 0)
+    assert zero.residual_trace == 0
+    one = run(np.array([[4.0]]), rank=5)
+    assert_array_equal(one.factor, [[2.0]])
+    same = run(np.ones((6, 6)), rank=3)
+    assert_array_equal(same.factor, np.ones((6, 1)))
+    X = np.zeros((5, 2))
+    assert incomplete_cholesky(resolve_kernel("rbf", X), X, rank=5).factor.shape == (5, 1)
+    K = matrix(0)
+    before = K.copy()
+    run(K, rank=3)
+    assert_array_equal(K, before)
+
+
+@pytest.mark.edge
+def test_work_is_linear_in_the_number_of_samples(seed):
+    X = np.random.default_rng(seed).normal(size=(4000, 6))
+    gram = resolve_kernel("rbf", X, gamma=0.1)
+    found = incomplete_cholesky(gram, X, rank=60)
+    assert found.n_evaluations <= 4000 * (1 + 60 * 1.5)
