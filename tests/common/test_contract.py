@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpydoc.docscrape import FunctionDoc
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -88,7 +88,7 @@ def target(estimator, X):
     if not estimator.__sklearn_tags__().target_tags.required:
         return None
     y = X[:, 0]
-    return (y > np.median(y)).astype(int) if hasattr(estimator, "classes_") else y
+    return (y > np.median(y)).astype(int) if is_classifier(estimator) else y
 
 
 def fitted(estimator, X):
