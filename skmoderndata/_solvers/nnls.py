@@ -1,0 +1,296 @@
+"""Non-negative least squares with many right-hand sides, through the Gram matrix.
+
+Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0``. With G = C C' and f = x C' that
+is ``min 1/2 |x - z C|^2``; a penalty ``1/2 beta |z|_1^2`` adds beta to every entry of G, and
+``lam |z|_1`` takes lam from f.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+PIVOT = 1e-13  # a pivot below this share of the diagonal is a dependent column
+EXCHANGES = 3  # full exchanges without progress before the fall-back rule [Kim & Park 2011]
+
+
+class NNLSResult(NamedTuple):
+    """Solutions in rows and how much was done for them."""
+
+    Z: Array
+    n_solves: int  # triangular systems solved, over all rows
+    n_fallback: int  # rows where pivoting met a singular block and the active set method took over
+
+
+def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
+    """Solve ``min 1/2 z G z' - f z'`` over ``z >= 0`` for each row f of F, exactly.
+
+    Block principal pivoting [Kim & Park 2011, Algorithm 2]: entries that violate a sign change
+    sides in blocks, one at a time when that does not help. Rows with the same support in a row of
+    rows share one Cholesky factor.
+
+    Parameters
+    ----------
+    G : array of shape (k, k) or (m, k, k)
+        Positive semi-definite Gram matrix, one for all rows or one for each.
+    F : array of shape (m, k)
+        Linear terms.
+    start : array of shape (m, k), optional
+        Its positive entries are the first support.
+    """
+    G = np.ascontiguousarray(G, dtype=np.float64)
+    F = np.ascontiguousarray(F, dtype=np.float64)
+    m, k = F.shape
+    # entries of about 1 on the diagonal: one tolerance for all of them
+    each = G.ndim == 3
+    diagonal = np.einsum("...jj->...j", G)
+    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+    G = G * scale[..., :, None] * scale[..., None, :]
+    F = F * scale
+    passive = np.zeros((m, k), dtype=np.bool_)
+    order = np.arange(m)
+    if start is not None:
+        passive[:] = (np.asarray(start) > 0) & (scale > 0)
+        if not each and m > 1:  # neighbours with equal supports share a factor
+            order = np.lexsort(np.packbits(passive, axis=1).T)
+    Z = np.zeros((m, k))
+    counts = np.zeros(2, dtype=np.int64)
+    _pivot_rows(G if each else G[None], F, passive, order, Z, counts)
+    Z *= scale
+    return NNLSResult(Z, int(counts[0]), int(counts[1]))
+
+
+def kkt_residual(G: Array, F: Array, Z: Array) -> float:
+    """Violation of the optimality conditions, relative to the linear terms.
+
+    The conditions are ``z >= 0``, ``y = G z - f >= 0`` and ``z y = 0``; the violation is the norm
+    of the projected gradient: y where z > 0, its negative part where z = 0.
+    """
+    if (Z < 0).any():
+        return float("inf")
+    gradient = np.einsum("mj,mjk->mk", Z, G) - F if G.ndim == 3 else Z @ G - F
+    size = float(np.linalg.norm(F))
+    residual = float(np.linalg.norm(np.where(Z > 0, gradient, np.minimum(gradient, 0))))
+    return residual / size if size > 0 else residual
+
+
+def nnls_gap(C: Array, x: Array, z: Array) -> float:
+    """Duality gap of ``min 1/2 |x - z C|^2`` over ``z >= 0``, for C >= 0 without rows of zeros.
+
+    An upper bound on how far ``1/2 |x - z C|^2`` is above the minimum.
+    """
+    r = x - z @ C
+    shift = max(0.0, float(np.max((C @ r) / C.sum(axis=1))))
+    theta = r - shift  # C theta <= 0: dual feasible
+    gap = r @ r / 2 - (theta @ x - theta @ theta / 2)
+    return float(gap)
+
+
+@jit
+def _pivot_rows(G: Array, F: Array, passive: Array, order: Array, Z: Array, counts: Array) -> None:
+    """Block principal pivoting row by row; G has one matrix, or one for each row."""
+    m, k = F.shape
+    chol = np.empty((k, k))
+    support, held = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
+    n_held, held_matrix = -1, -1
+    y, z = np.empty(k), np.empty(k)
+    for row in range(m):
+        i = order[row]
+        g = i if len(G) > 1 else 0
+        f, P = F[i], passive[i]
+        size = 0.0
+        for j in range(k):
+            size = max(size, abs(f[j]))
+        tol = 1e-12 * size
+        best, tries, solved = k + 1, EXCHANGES, False
+        for _ in range(10 * k + 20):
+            n = 0
+            for j in range(k):
+                if P[j]:
+                    support[n] = j
+                    n += 1
+            same = n == n_held and g == held_matrix
+            if same:
+                for a in range(n):
+                    if support[a] != held[a]:
+                        same = False
+                        break
+            if not same:
+                n_held = -1
+                if _cholesky(G[g], support, n, chol) < n:
+                    break
+                n_held, held_matrix = n, g
+                for a in range(n):
+                    held[a] = support[a]
+            counts[0] += 1
+            _solve(chol, support, n, f, z)
+            n_bad = _dual(G[g], f, P, z, y, tol)
+            if n_bad == 0:
+                solved = True
+                break
+            if n_bad < best:
+                best, tries = n_bad, EXCHANGES
+            else:
+                tries -= 1
+            last = -1
+            for j in range(k):
+                if (P[j] and z[j] < -tol) or (not P[j] and y[j] < -tol):
+                    if tries >= 0:
+                        P[j] = not P[j]
+                    last = j
+            if tries < 0:  # Murty's rule, which ends after finitely many steps
+                P[last] = not P[last]
+        if not solved:
+            counts[1] += 1
+            n_held = -1
+            _active_set(G[g], f, P, z, y, chol, support, tol)
+        for j in range(k):
+            Z[i, j] = z[j] if P[j] and z[j] > 0.0 else 0.0
+
+
+@jit
+def _cholesky(G: Array, support: Array, n: int, chol: Array) -> int:
+    """Lower Cholesky factor of a block of G; gives the index of the first bad pivot, or n."""
+    for a in range(n):
+        for b in range(a + 1):
+            value = G[support[a], support[b]]
+            for c in range(b):
+                value -= chol[a, c] * chol[b, c]
+            if a > b:
+                chol[a, b] = value / chol[b, b]
+            elif value > PIVOT:
+                chol[a, a] = np.sqrt(value)
+            else:
+                return a
+    return n
+
+
+@jit
+def _solve(chol: Array, support: Array, n: int, f: Array, z: Array) -> None:
+    """Put the solution of ``G_PP z_P = f_P`` into z, zero elsewhere."""
+    z[:] = 0.0
+    for a in range(n):
+        value = f[support[a]]
+        for c in range(a):
+            value -= chol[a, c] * z[support[c]]
+        z[support[a]] = value / chol[a, a]
+    for a in range(n - 1, -1, -1):
+        value = z[support[a]]
+        for c in range(a + 1, n):
+            value -= chol[c, a] * z[support[c]]
+        z[support[a]] = value / chol[a, a]
+
+
+@jit
+def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
+    """Put ``G z - f`` into y and count the entries with a wrong sign."""
+    k = len(f)
+    for j in range(k):
+        y[j] = -f[j]
+    for c in range(k):
+        if z[c] != 0.0:
+            value = z[c]
+            for j in range(k):
+                y[j] += value * G[c, j]
+    n_bad = 0
+    for j in range(k):
+        if P[j]:
+            n_bad += z[j] < -tol
+        else:
+            n_bad += y[j] < -tol
+    return n_bad
+
+
+@jit
+def _active_set(
+    G: Array, f: Array, P: Array, z: Array, y: Array, chol: Array, support: Array, tol: float
+) -> None:
+    """Active set method of Lawson and Hanson: each step lowers the objective, also if singular."""
+    k = len(f)
+    P[:] = False
+    z[:] = 0.0
+    new = np.empty(k)
+    banned = np.zeros(k, dtype=np.bool_)
+    for _ in range(10 * k + 20):
+        _dual(G, f, P, z, y, tol)
+        enter, least = -1, -tol
+        for j in range(k):
+            if not P[j] and not banned[j] and y[j] < least:
+                enter, least = j, y[j]
+        if enter < 0:
+            return
+        P[enter] = True
+        for _ in range(k + 1):
+            n = 0
+            for j in range(k):
+                if P[j]:
+                    support[n] = j
+                    n += 1
+            if _cholesky(G, support, n, chol) < n:  # dependent on the support: of no use now
+                P[enter] = False
+                banned[enter] = True
+                break
+            _solve(chol, support, n, f, new)
+            step, leave = 1.0, -1
+            for j in range(k):
+                if P[j] and new[j] <= 0.0 and z[j] - new[j] > 0.0:
+                    length = z[j] / (z[j] - new[j])
+                    if length < step or leave < 0:
+                        step, leave = min(length, 1.0), j
+            for j in range(k):
+                if P[j]:
+                    z[j] += step * (new[j] - z[j])
+            if leave < 0:
+                banned[:] = False
+                break
+            for j in range(k):
+                if P[j] and (j == leave or z[j] <= 0.0):
+                    P[j] = False
+                    z[j] = 0.0
+
+
+@jit
+def descend_rows(
+    G: Array,
+    F: Array,
+    Z: Array,
+    Y: Array,
+    lower: float,
+    max_sweeps: int,
+    enough: float,
+) -> float:
+    """Coordinate descent on each row of Z, in place; Y holds ``Z G - F`` and is kept up to date.
+
+    A row is left after `max_sweeps` sweeps, or when a sweep moved it by less than `enough` of what
+    the first one did. `lower` bounds the entries: 0, or minus infinity for free ones. G has one
+    matrix, or one for each row. Gives the largest number of sweeps any row took.
+    """
+    m, k = Z.shape
+    most = 0
+    for i in range(m):
+        H = G[i] if len(G) > 1 else G[0]
+        z, y = Z[i], Y[i]
+        first = 0.0
+        for sweep in range(max_sweeps):
+            moved = 0.0
+            for j in range(k):
+                if H[j, j] <= 0.0:  # nothing but a linear term
+                    if y[j] > 0.0 and lower == 0.0:
+                        z[j] = 0.0
+                    continue
+                new = max(z[j] - y[j] / H[j, j], lower)
+                step = new - z[j]
+                if step != 0.0:
+                    z[j] = new
+                    moved += step * step * H[j, j]
+                    for c in range(k):
+                        y[c] += step * H[j, c]
+            most = max(most, sweep + 1)
+            if sweep == 0:
+                first = moved
+            if moved <= enough * first:
+                break
+    return most
