@@ -105,7 +105,7 @@ def lasso_by_cvxpy(x, D, alpha, *, positive=False, groups=None):
             for g in np.unique(groups)
         )
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - D.T @ a) + alpha * penalty))
-    problem.solve(solver=cp.CLARABEL, tol_gap_rel=1e-11, tol_gap_abs=1e-11, tol_feas=1e-11)
+    problem.solve(solver=cp.CLARABEL, tol_gap_rel=1e-9, tol_gap_abs=1e-9, tol_feas=1e-9)
     return problem.value, a.value
 
 

@@ -1,0 +1,166 @@
+"""Evidence that the l1 coders reach the optimum, and that their certificate is true."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skmoderndata._solvers.l1_coding import METHODS, lasso_codes, proximal_codes
+from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
+from tests.oracles import sparse_coder as oracle
+
+
+def problem(seed, n_signals=40, n=12, k=30, coherent=False):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(k, n))
+    if coherent:
+        D = D @ np.diag(0.7 ** np.arange(n)) + 1.0
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    return rng.normal(size=(n_signals, n)), D
+
+
+def shares(X, D, share):
+    return share * np.abs(X @ D.T).max(axis=1)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("coherent", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_signal_reaches_its_gap(method, coherent, positive, seed):
+    X, D = problem(seed, coherent=coherent)
+    for share in (0.9, 0.3, 0.05, 0.003):
+        alpha = shares(X, D, share)
+        codes = lasso_codes(
+            X, prepare_atoms(D), alpha=alpha, method=method, positive=positive, max_iter=20000
+        )
+        A = to_dense(codes, len(D))
+        assert (codes.stop == 0).all()
+        assert not positive or (A >= 0).all()
+        for x, a, lam, gap, r in zip(X, A, alpha, codes.gap, codes.residual_sq, strict=True):
+            true_gap = oracle.lasso_gap(x, a, D, lam, positive=positive)
+            assert true_gap <= 1e-6 + 1e-12
+            assert_allclose(gap, true_gap, atol=1e-10)
+            assert_allclose(r, np.sum((x - a @ D) ** 2), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+def test_objective_is_that_of_cvxpy(positive, seed):
+    X, D = problem(seed, n_signals=4)
+    alpha = shares(X, D, 0.15)
+    for method in METHODS:
+        codes = lasso_codes(
+            X, prepare_atoms(D), alpha=alpha, method=method, positive=positive, tol=1e-9
+        )
+        for x, a, lam in zip(X, to_dense(codes, len(D)), alpha, strict=True):
+            value, _ = oracle.lasso_by_cvxpy(x, D, lam, positive=positive)
+            assert_allclose(oracle.lasso_objective(x, a, D, lam), value, rtol=1e-7)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_proximal_steps_reach_the_optimum(grouped, positive, seed):
+    X, D = problem(seed, n_signals=30)
+    groups = np.random.default_rng(seed).permutation(np.repeat(np.arange(10), 3))
+    labels = groups if grouped else None
+    alpha = shares(X, D, 0.15)
+    codes = proximal_codes(
+        X, prepare_atoms(D), alpha=alpha, groups=labels, positive=positive, max_iter=20000
+    )
+    A = to_dense(codes, len(D))
+    assert (codes.stop == 0).all()
+    for x, a, lam, gap in zip(X, A, alpha, codes.gap, strict=True):
+        true_gap = oracle.lasso_gap(x, a, D, lam, positive=positive, groups=labels)
+        assert true_gap <= 1e-6 + 1e-12
+        assert_allclose(gap, true_gap, atol=1e-10)
+    for x, a, lam in zip(X[:3], A, alpha, strict=False):
+        value, _ = oracle.lasso_by_cvxpy(x, D, lam, positive=positive, groups=labels)
+        penalty = (
+            sum(np.sqrt(3) * np.linalg.norm(a[groups == g]) for g in range(10))
+            if grouped
+            else np.abs(a).sum()
+        )
+        # a gap of 1e-6 is a millionth of the objective
+        assert_allclose(0.5 * np.sum((x - a @ D) ** 2) + lam * penalty, value, rtol=2e-6)
+
+
+@pytest.mark.certificate
+def test_acceleration_pays(seed):
+    X, D = problem(seed, coherent=True)
+    alpha = shares(X, D, 0.05)
+    steps = [
+        proximal_codes(
+            X, prepare_atoms(D), alpha=alpha, accelerate=fast, max_iter=50000
+        ).n_iter.mean()
+        for fast in (False, True)
+    ]
+    assert steps[1] < 0.5 * steps[0]
+
+
+@pytest.mark.oracle
+def test_masked_signals_as_with_the_known_columns_alone(seed):
+    X, D = problem(seed, n_signals=10)
+    mask = np.random.default_rng(seed).uniform(size=X.shape) < 0.7
+    alpha = shares(np.where(mask, X, 0), D, 0.2)
+    groups = np.repeat(np.arange(10), 3)
+    atoms = prepare_atoms(D)
+    for run in (
+        lambda X, atoms, alpha, **kw: lasso_codes(X, atoms, alpha=alpha, tol=1e-10, **kw),
+        lambda X, atoms, alpha, **kw: proximal_codes(
+            X, atoms, alpha=alpha, groups=groups, tol=1e-10, max_iter=100000, **kw
+        ),
+    ):
+        A = to_dense(run(X, atoms, alpha, mask=mask), len(D))
+        for i, m in enumerate(mask):
+            plain = run(X[i : i + 1, m], prepare_atoms(D[:, m], normalize=False), alpha[i : i + 1])
+            # codes follow the objective with the square root of its accuracy
+            assert_allclose(A[i], to_dense(plain, len(D))[0], atol=1e-4)
+
+
+@pytest.mark.invariance
+def test_start_and_threads_do_not_matter(seed):
+    X, D = problem(seed, n_signals=600)
+    alpha = shares(X, D, 0.2)
+    atoms = prepare_atoms(D)
+    cold = to_dense(lasso_codes(X, atoms, alpha=alpha, tol=1e-12), len(D))
+    rng = np.random.default_rng(seed)
+    near = cold + (rng.uniform(size=cold.shape) < 0.05) * rng.normal(size=cold.shape)
+    for method in ("feature_sign", "coordinate_descent"):
+        warm = lasso_codes(X, atoms, alpha=alpha, method=method, start=near, tol=1e-12)
+        assert_allclose(to_dense(warm, len(D)), cold, atol=1e-6)
+    parallel = lasso_codes(X, atoms, alpha=alpha, tol=1e-12, n_jobs=2)
+    assert_array_equal(to_dense(parallel, len(D)), cold)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("method", [*METHODS, "fista", "groups"])
+def test_degenerate_dictionaries(method, positive, seed):
+    rng = np.random.default_rng(seed)
+    D = rng.integers(-1, 2, size=(20, 4)).astype(float)  # repeated, opposite, zero, dependent
+    X = np.vstack([np.zeros(4), rng.integers(-2, 3, size=(30, 4))])
+    for alpha in (0.01, 0.5, 100.0):
+        lam = np.full(len(X), alpha)
+        for distinct in (False, True):
+            atoms = prepare_atoms(D, normalize=False, distinct=distinct)
+            if method in METHODS:
+                codes = lasso_codes(
+                    X, atoms, alpha=lam, method=method, positive=positive, max_iter=20000
+                )
+            else:
+                codes = proximal_codes(
+                    X, atoms, alpha=lam, positive=positive, max_iter=20000,
+                    groups=np.arange(20) // 2 if method == "groups" else None,
+                )  # fmt: skip
+            A = to_dense(codes, 20)
+            assert np.isfinite(A).all()
+            # first-order steps on groups that depend on each other can take very long
+            assert (codes.stop == 0).all() or (method == "groups" and alpha < 0.1)
+            assert (A[0] == 0).all()
+            if alpha == 100:
+                assert (A == 0).all()
+            if method in METHODS and not distinct:
+                for x, a in zip(X, A, strict=True):
+                    if x.any():
+                        assert oracle.lasso_gap(x, a, D, alpha, positive=positive) <= 1e-6 + 1e-12
