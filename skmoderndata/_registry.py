@@ -66,6 +66,34 @@ class MethodCard:
     comparison: Comparison | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class KernelCard:
+    """What the project knows about one public kernel class, kept on the class as `_card`.
+
+    Attributes
+    ----------
+    family, cite, method
+        As on a `MethodCard`; the kernels of a family share one page, example and test file.
+    cost : str
+        Leading cost of a matrix of kernel values, in n (samples), p (features).
+    domain : str
+        What one sample is: "vector", "set", "node", "string", "tree", "series", "any".
+    psd : bool
+        Whether every matrix of kernel values is positive semi-definite, for all parameters.
+    known_failures, comparison
+        Empty: kernels are not estimators.
+    """
+
+    family: str
+    cite: tuple[str, ...]
+    cost: str
+    domain: str
+    psd: bool = True
+    method: str = ""
+    known_failures: Mapping[str, str] = field(default_factory=dict)
+    comparison: Comparison | None = None
+
+
 def snake_case(name: str) -> str:
     """Stem of the files of a class.
 
@@ -77,7 +105,7 @@ def snake_case(name: str) -> str:
 
 def method_stem(cls: type) -> str:
     """Stem of page, example and tests of an estimator class."""
-    card: MethodCard = cls._card  # type: ignore[attr-defined]
+    card: MethodCard | KernelCard = cls._card  # type: ignore[attr-defined]
     return card.method or snake_case(cls.__name__)
 
 

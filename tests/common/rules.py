@@ -11,7 +11,7 @@ from pathlib import Path
 
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
-from skmoderndata._registry import method_stem
+from skmoderndata._registry import KernelCard, method_stem
 
 ROOT = Path(__file__).resolve().parents[2]
 EVIDENCE = ("oracle", "certificate", "recovery", "paper", "invariance", "edge")
@@ -23,6 +23,7 @@ LAYERS = (
     ("_compat", "_registry", "_jit"),
     ("_base", "_solvers", "_validation"),
     ("kernels", "datasets"),
+    ("_multiview",),
 )
 
 
@@ -193,7 +194,7 @@ def wrong_defaults(cls):
     found += [f"{name}: documented but not a parameter" for name in documented if name not in real]
     for name, default in real.items():
         text = re.search(r"default\s*[=:]\s*(.+)$", documented.get(name, ""))
-        if name not in documented:
+        if name not in documented or default is inspect.Parameter.empty:
             continue
         if text is None:
             found.append(f"{name}: no `default=` in the docstring")
@@ -214,9 +215,22 @@ SECTIONS = ("Parameters", "Attributes", "See Also", "Notes", "References", "Exam
 
 
 def missing_sections(cls):
-    """numpydoc sections of a public estimator, References and Examples included."""
+    """numpydoc sections of a public class, References and Examples included.
+
+    A kernel learns nothing and so has no attributes.
+    """
     doc = FunctionDoc(cls, doc=inspect.getdoc(cls) or "")
-    return [f"no section {name}" for name in SECTIONS if not doc[name]]
+    wanted = set(SECTIONS)
+    if isinstance(cls._card, KernelCard):
+        wanted -= {"Attributes"} | (set() if inspect.signature(cls).parameters else {"Parameters"})
+    return [f"no section {name}" for name in SECTIONS if name in wanted and not doc[name]]
+
+
+def missing_twin(cls, twins):
+    """Every kernel has a brute-force twin, which the contract test of the kernels needs."""
+    if isinstance(cls._card, KernelCard) and cls.__name__ not in twins:
+        return ["no twin: add it to TWINS of a module tests/oracles/*_twins.py"]
+    return []
 
 
 def undocumented_methods(cls):

@@ -7,6 +7,7 @@ import pytest
 
 from skmoderndata._registry import all_estimators, all_kernels
 from tests.common import rules
+from tests.oracles.kernel_twins import all_twins
 
 PACKAGE = sorted((rules.ROOT / "skmoderndata").rglob("*.py"))
 TESTS = sorted((rules.ROOT / "tests").rglob("*.py"))
@@ -50,6 +51,7 @@ def test_test_file(path):
 def test_class(cls):
     broken = rules.wrong_defaults(cls) + rules.missing_sections(cls)
     broken += rules.undocumented_methods(cls) + rules.broken_promises(cls)
+    broken += rules.missing_twin(cls, all_twins())
     assert broken == []
 
 

@@ -114,6 +114,19 @@ def test_missing_sections_and_docstrings_are_seen():
     assert rules.undocumented_methods(Careless) == ["fit: no docstring"]
 
 
+def test_kernels_without_twin_are_seen():
+    class Strange(Careless):
+        """A kernel."""
+
+        _card = KernelCard(family="none", cite=("a",), cost="n", domain="any")
+
+    assert rules.missing_twin(Strange, {"Other": None})[0].startswith("no twin")
+    assert rules.missing_twin(Strange, {"Strange": None}) == []
+    assert rules.missing_twin(Careless, {}) == []
+    assert "no section Attributes" not in rules.missing_sections(Strange)
+    assert "no section Notes" in rules.missing_sections(Strange)
+
+
 def test_broken_promises_are_seen(tmp_path):
     Careless.__module__ = "skmoderndata.decomposition._careless"
     broken = "\n".join(rules.broken_promises(Careless, root=tmp_path))

@@ -1,0 +1,371 @@
+"""What all kernels share: parameters, containers of samples, gradients, and how they print."""
+
+import inspect
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Sample:
+    """One sample in a wrapper that numpy does not look into; see `preprocessing.AsSamples`."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Sample({self.value!r})"
+
+
+class BaseKernel(Kernel):  # type: ignore[misc]
+    """Kernel of scikit-learn's protocol from two functions, `_gram` and `_diag`.
+
+    A subclass stores its parameters, names the tunable ones in `_tunable` (each has a partner
+    with `_bounds`, "fixed" by default), and defines
+
+    - `_check(X)`, from what the user passes to what the next two take;
+    - `_gram(X, Y)`, with Y None for the matrix of X with itself;
+    - `_diag(X)`;
+    - `_gradients(X, K)`, from the name of a tunable parameter to the derivative of `K` in the
+      logarithm of that parameter, of shape `(n, n)` or `(n, n, n_elements)`.
+
+    Parameters that are kernels, or sequences of kernels, are reached as `kernel__length_scale`
+    and `kernels__0__length_scale`; their tunable parameters are tunable here.
+    """
+
+    _tunable: ClassVar[tuple[str, ...]] = ()
+    _needs_vectors: ClassVar[bool] = False
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        if eval_gradient and Y is not None:
+            raise ValueError(
+                f"{type(self).__name__}: the gradient is there for the matrix of the training "
+                "samples only; call with Y=None."
+            )
+        self._validate()
+        A = self._check(X)
+        B = None if Y is None or Y is X else self._check(Y)
+        K = self._gram(A, B)
+        if not eval_gradient:
+            return K
+        return K, self._stack_gradients(A, K)
+
+    def diag(self, X: Any) -> Array:
+        """Kernel values of samples with themselves, without the matrix.
+
+        Parameters
+        ----------
+        X : array or list
+            Samples.
+
+        Returns
+        -------
+        K_diag : ndarray of shape (n_samples,)
+            Diagonal of the kernel matrix.
+        """
+        self._validate()
+        return self._diag(self._check(X))
+
+    def is_stationary(self) -> bool:
+        """Tell whether the kernel depends on differences only.
+
+        Returns
+        -------
+        stationary : bool
+            False unless it is known.
+        """
+        return False
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Whether samples are rows of a numeric table."""
+        return self._needs_vectors
+
+    # parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Get the parameters.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to add the parameters of kernels among the parameters.
+
+        Returns
+        -------
+        params : dict
+            Values by name.
+        """
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for path, kernel in self._parts():
+                params |= {f"{path}__{k}": v for k, v in kernel.get_params(deep=True).items()}
+        return params
+
+    def set_params(self, **params: Any) -> "BaseKernel":
+        """Set parameters, also those of kernels among the parameters.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name, `kernel__length_scale` for a parameter of the parameter `kernel`,
+            `kernels__0__length_scale` for one of the first of a sequence.
+
+        Returns
+        -------
+        self : kernel
+            The kernel itself.
+        """
+        known = super().get_params(deep=False)
+        for key, value in params.items():
+            name, _, rest = key.partition("__")
+            if name not in known:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for kernel {type(self).__name__}: "
+                    f"its parameters are {sorted(known)}."
+                )
+            if not rest:
+                setattr(self, name, value)
+                continue
+            target = getattr(self, name)
+            if isinstance(target, list | tuple):
+                index, _, rest = rest.partition("__")
+                if not rest:
+                    items = [*target]
+                    items[int(index)] = value
+                    setattr(self, name, type(target)(items))
+                    continue
+                target = target[int(index)]
+            target.set_params(**{rest: value})
+        return self
+
+    def _parts(self) -> Iterator[tuple[str, Any]]:
+        """Yield kernels among the parameters, with the path to each."""
+        for name, value in super().get_params(deep=False).items():
+            if isinstance(value, Kernel):
+                yield name, value
+            elif isinstance(value, list | tuple):
+                for i, item in enumerate(value):
+                    if isinstance(item, Kernel):
+                        yield f"{name}__{i}", item
+
+    @property
+    def hyperparameters(self) -> list[Any]:
+        """Tunable parameters, its own first, then those of the kernels among its parameters."""
+        found = []
+        for name in self._tunable:
+            value, bounds = getattr(self, name), getattr(self, f"{name}_bounds")
+            if value is None:
+                bounds = "fixed"
+            found.append(Hyperparameter(name, "numeric", bounds, int(np.size(value))))
+        for path, kernel in self._parts():
+            for h in kernel.hyperparameters:
+                bounds = "fixed" if h.fixed else h.bounds
+                name = f"{path}__{h.name}"
+                found.append(Hyperparameter(name, h.value_type, bounds, h.n_elements))
+        return found
+
+    def _is_tuned(self, name: str) -> bool:
+        return not isinstance(getattr(self, f"{name}_bounds"), str)
+
+    def _stack_gradients(self, X: Any, K: Array) -> Array:
+        """Gradients of the tuned parameters in the order of `theta`, shape `(n, n, n_dims)`."""
+        free = [h for h in self.hyperparameters if not h.fixed]
+        if not free:
+            return np.empty((*K.shape, 0))
+        found = self._gradients(X, K)
+        layers, seen = [], set()
+        for h in free:
+            # parts come as one block under their path, own parameters under their name
+            key = next(k for k in found if h.name == k or h.name.startswith(f"{k}__"))
+            if key not in seen:
+                seen.add(key)
+                layer = found[key]
+                layers.append(layer[:, :, None] if layer.ndim == 2 else layer)
+        return np.concatenate(layers, axis=2)
+
+    def __repr__(self) -> str:
+        values = super().get_params(deep=False)
+        return f"{type(self).__name__}({', '.join(f'{k}={show(v)}' for k, v in values.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and same_value(
+            self.get_params(deep=False),
+            other.get_params(deep=False),
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if not k.startswith("_cached")}
+
+    # for subclasses
+
+    def _validate(self) -> None:
+        """Check the values of the parameters; called before any work."""
+
+    def _check(self, X: Any) -> Any:
+        return as_vectors(X, type(self).__name__) if self._needs_vectors else as_samples(X)
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        raise NotImplementedError
+
+    def _diag(self, X: Any) -> Array:
+        raise NotImplementedError
+
+    def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        raise NotImplementedError
+
+    def _refuse(self, name: str, allowed: str) -> ValueError:
+        return ValueError(
+            f"{type(self).__name__}: {name}={show(getattr(self, name))}, and it has to be "
+            f"{allowed}."
+        )
+
+    def _check_real(
+        self, name: str, low: float, high: float = np.inf, *, low_included: bool = False
+    ) -> None:
+        """Refuse numbers, or arrays of numbers, outside of the interval from low to high."""
+        value = getattr(self, name)
+        allowed = f"{'at least' if low_included else 'above'} {low:g}"
+        if np.isfinite(high):
+            allowed += f" and at most {high:g}"
+        try:
+            v = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise self._refuse(name, f"numeric, {allowed}") from None
+        inside = (v >= low if low_included else v > low) & (v <= high) & np.isfinite(v)
+        if v.ndim > 1 or not v.size or not bool(np.all(inside)):
+            raise self._refuse(name, allowed)
+
+    def _check_integer(self, name: str, low: int) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+            raise self._refuse(name, f"an integer of at least {low}")
+
+    def _check_choice(self, name: str, allowed: Sequence[Any]) -> None:
+        if getattr(self, name) not in allowed:
+            raise self._refuse(name, f"one of {', '.join(map(repr, allowed))}")
+
+    def _per_feature(self, name: str, p: int) -> Array:
+        """Value of a parameter that is a number or one number per feature."""
+        value = np.asarray(getattr(self, name), dtype=np.float64)
+        if value.ndim and value.size not in (1, p):
+            raise ValueError(
+                f"{type(self).__name__}: {name} has {value.size} entries for samples with {p} "
+                "features; give one number, or one per feature."
+            )
+        full: Array = np.broadcast_to(value.reshape(-1) if value.ndim else value, (p,))
+        return full
+
+
+def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
+    """Return samples of any kind as a list, unwrapped; refuse tables.
+
+    Parameters
+    ----------
+    X : list, tuple, array or Series
+        A collection of samples. An array of two dimensions or more is a collection of its
+        entries along the first; but one of objects, or a data frame, is a table.
+    name : str
+        Who asks, for messages.
+
+    Returns
+    -------
+    samples : list
+        The same objects.
+    """
+    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+        raise TypeError(
+            f"{name} needs a collection of samples, a list for instance, and received one "
+            f"{type(X).__name__}."
+        )
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        raise ValueError(
+            f"{name} needs a collection of samples, and received a table of shape "
+            f"{tuple(X.shape)}: select one column."
+        )
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim != 1:
+        raise ValueError(
+            f"{name} needs a collection of samples, and received an array of objects of shape "
+            f"{X.shape}: select one column."
+        )
+    if isinstance(X, set | frozenset | dict):
+        raise TypeError(
+            f"{name} needs samples in order, a list for instance, and received a "
+            f"{type(X).__name__}."
+        )
+    if is_sparse(X):
+        return [X[[i]] for i in range(X.shape[0])]
+    return [x.value if isinstance(x, Sample) else x for x in X]
+
+
+def as_vectors(X: Any, name: str = "The kernel") -> Array:
+    """Return vectors as rows of a finite float64 array."""
+    if is_sparse(X):
+        raise TypeError(f"{name} takes dense samples; convert a sparse matrix with X.toarray().")
+    if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object):
+        X = [x.value if isinstance(x, Sample) else x for x in X]
+    try:
+        table = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} needs samples that are numeric vectors: {error}") from None
+    if table.ndim != 2:
+        raise ValueError(
+            f"{name} needs a table of shape (n_samples, n_features), and received an array of "
+            f"shape {table.shape}."
+        )
+    if not np.isfinite(table).all():
+        raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
+    return table
+
+
+def show(value: Any) -> str:
+    """Print a parameter, with a checksum where an array is too long to be printed."""
+    if is_sparse(value):
+        value = value.toarray()
+    if isinstance(value, np.ndarray):
+        if value.size <= 12 and value.dtype != object:
+            return f"array({value.tolist()})"
+        mark = zlib.crc32(np.ascontiguousarray(value).tobytes())
+        return f"array(<shape {value.shape}, checksum {mark:08x}>)"
+    if isinstance(value, Kernel) and not isinstance(value, BaseKernel):
+        # scikit-learn's own kernels print three digits and no bounds
+        real = inspect.signature(type(value)).parameters
+        given = value.get_params(deep=False).items()
+        shown = [f"{k}={show(v)}" for k, v in given if not same_value(v, real[k].default)]
+        return f"{type(value).__name__}({', '.join(shown)})"
+    if isinstance(value, list | tuple):
+        inner = ", ".join(show(v) for v in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
+    name = getattr(value, "__qualname__", None)
+    if name and callable(value) and "<" not in name:
+        return str(name)
+    return repr(value)
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell whether X is a sparse matrix, without narrowing its type to the little stubs know."""
+    return bool(sparse.issparse(X))
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Equality that looks into arrays and sequences."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same_value(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same_value, a, b))
+    if isinstance(a, np.ndarray):
+        return bool(np.array_equal(a, b))
+    if is_sparse(a):
+        return bool(a.shape == b.shape and (a != b).nnz == 0)
+    return bool(a == b)
