@@ -13,6 +13,7 @@ __version__ = "0.1.0.dev0"
 _LAZY = {
     "RobustPCA": "skmoderndata.decomposition",
     "SlowFeatureAnalysis": "skmoderndata.decomposition",
+    "SparseNMF": "skmoderndata.decomposition",
     "all_estimators": "skmoderndata._registry",
     "all_kernels": "skmoderndata._registry",
 }

@@ -1,4 +1,4 @@
-"""Matrix decompositions: slow features, robust principal components."""
+"""Matrix decompositions: slow features, robust components, non-negative factors, topics."""
 
 from skmoderndata.decomposition._ccipca import CCIPCA
 from skmoderndata.decomposition._hierarchical_slow_feature_analysis import (
@@ -10,6 +10,7 @@ from skmoderndata.decomposition._incremental_slow_feature_analysis import (
 from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
 from skmoderndata.decomposition._robust_pca import RobustPCA
 from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
+from skmoderndata.decomposition._sparse_nmf import SparseNMF
 
 __all__ = [
     "CCIPCA",
@@ -18,4 +19,5 @@ __all__ = [
     "MinorComponentAnalysis",
     "RobustPCA",
     "SlowFeatureAnalysis",
+    "SparseNMF",
 ]

@@ -1,0 +1,495 @@
+"""Evidence that SparseNMF solves the problem it states."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skmoderndata._solvers.projections import sparseness
+from skmoderndata.decomposition import SparseNMF
+from tests.oracles import sparse_nmf as oracle
+
+
+def planted(n=60, p=30, k=4, seed=0, noise=0.0, density=0.4):
+    """Rows that are sums of few parts; every part is seen alone in some row."""
+    rng = np.random.default_rng(seed)
+    W = rng.uniform(0.5, 2, size=(n, k)) * (rng.uniform(size=(n, k)) < density)
+    W[:k] = np.eye(k)
+    H = np.kron(np.eye(k), np.ones(p // k)) if p % k == 0 else rng.uniform(size=(k, p))
+    H = H * rng.uniform(0.5, 1.5, size=H.shape)
+    return np.maximum(W @ H + noise * rng.normal(size=(n, p)), 0), W, H
+
+
+def mixed(n=50, p=24, k=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.gamma(0.4, size=(n, k)) @ rng.gamma(0.4, size=(k, p)) + 0.1 * rng.uniform(
+        size=(n, p)
+    )
+
+
+def projected_gradient_ratio(X, W, H, beta, eta):
+    """KKT residual of SNMF/R, written out."""
+    known = ~np.isnan(X)
+    R = np.where(known, W @ H - np.nan_to_num(X), 0)
+    grad_W = R @ H.T + beta * W.sum(axis=1, keepdims=True)
+    grad_H = W.T @ R + eta * H
+    Z = np.nan_to_num(X)
+    ratios = []
+    for factor, grad, linear in ((W, grad_W, Z @ H.T), (H, grad_H, W.T @ Z)):
+        projected = np.where(factor > 0, grad, np.minimum(grad, 0))
+        ratios.append(np.linalg.norm(projected) / np.linalg.norm(linear))
+    return max(ratios)
+
+
+# oracle: another route agrees
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_objective_is_the_sum_it_should_be(missing, seed):
+    X = mixed(seed=seed)
+    X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
+    model = SparseNMF(3, beta=0.3, eta=0.5, tol=1e-9, max_iter=20_000).fit(X)
+    value = oracle.kim_park_objective(X, model.transform(X), model.components_, 0.3, 0.5)
+    assert_allclose(model.objective_, value, rtol=1e-10)
+    known = ~np.isnan(X)
+    error = np.linalg.norm((X - model.inverse_transform(model.transform(X)))[known])
+    assert_allclose(model.reconstruction_err_, error, rtol=1e-7)
+
+
+@pytest.mark.oracle
+def test_exact_alternation_column_by_column(seed):
+    X = mixed(seed=seed)
+    H = np.random.default_rng(seed).uniform(size=(4, X.shape[1]))
+    W, H_end = oracle.alternate_exactly(X, H, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SparseNMF(4, penalty=None, solver="bpp", init=H, max_iter=7).fit(X)
+    length = np.linalg.norm(H_end, axis=1, keepdims=True)
+    length[length == 0] = 1  # a component may be lost on the way
+    assert_allclose(model.components_, H_end / length, atol=1e-9)
+    assert_allclose(model.objective_, ((X - W @ H_end) ** 2).sum() / 2, rtol=1e-10)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+def test_not_above_scikit_learn(beta, seed):
+    """Plain l1 penalties on both factors, and none, are problems of scikit-learn's NMF too."""
+    X = mixed(100, 40, 6, seed)
+    n, p = X.shape
+    theirs = NMF(
+        5, alpha_W=beta / p, alpha_H=beta / n, l1_ratio=1, init="nndsvd", tol=1e-6, max_iter=5000
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        W = theirs.fit_transform(X)
+    H = theirs.components_
+    value = ((X - W @ H) ** 2).sum() / 2 + beta * (W.sum() + H.sum())
+    penalty = {"side": "both", "form": "plain", "beta": beta} if beta else {"penalty": None}
+    ours = SparseNMF(5, n_init=5, random_state=seed, tol=1e-5, max_iter=5000, **penalty).fit(X)
+    assert ours.objective_ <= value * (1 + 1e-4)  # local optima differ by more than that
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("settings", "penalty"),
+    [
+        ({"penalty": None}, {}),
+        ({"beta": 0.5, "eta": 1.0}, {"l1_sq": 0.5}),
+        ({"beta": 0.5, "eta": 1.0, "form": "plain"}, {"l1": 0.5}),
+        ({"beta": 0.5, "eta": 2.0, "side": "components"}, {"l2": 2.0}),
+        ({"beta": 0.5, "side": "both"}, {"l1_sq": 0.5}),
+    ],
+)
+def test_codes_of_new_rows_are_minimisers(settings, penalty, seed):
+    X = mixed(seed=seed)
+    model = SparseNMF(4, **settings).fit(X[:40])
+    for row, code in zip(X[40:44], model.transform(X[40:44]), strict=True):
+        value, _ = oracle.nnls_by_cvxpy(model.components_, row, **penalty)
+        ours = ((row - code @ model.components_) ** 2).sum() / 2
+        ours += penalty.get("l1", 0) * code.sum() + penalty.get("l1_sq", 0) / 2 * code.sum() ** 2
+        ours += penalty.get("l2", 0) / 2 * (code**2).sum()
+        assert_allclose(ours, value, rtol=1e-7, atol=1e-9)
+
+
+# certificate: the answer is stationary and feasible
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("solver", ["hals", "bpp"])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_kkt_residual_is_what_the_gradients_say(solver, missing, seed):
+    X = mixed(seed=seed)
+    X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
+    model = SparseNMF(3, beta=0.3, eta=0.5, tol=1e-7, max_iter=20_000, solver=solver).fit(X)
+    assert model.kkt_residual_ <= 1e-7
+    # the codes are solved for exactly once more, so that only the components may be off
+    assert projected_gradient_ratio(X, model.transform(X), model.components_, 0.3, 0.5) < 1e-6
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"penalty": None},
+        {"penalty": None, "solver": "bpp"},
+        {"beta": 0.5},
+        {"side": "components", "beta": 0.5},
+        {"side": "both", "form": "plain"},
+        {"penalty": "hoyer", "sparseness_components": 0.5},
+        {"penalty": "hoyer", "sparseness_codes": 0.5},
+        # rows on the border of the cone are slow
+        {"penalty": "hoyer", "sparseness_codes": 0.5, "codes_axis": "sample", "tol": 1e-3},
+        {"penalty": "hoyer", "sparseness_codes": 0.4, "sparseness_components": 0.4},
+    ],
+    ids=str,
+)
+def test_objective_never_rises(settings, seed):
+    X = mixed(seed=seed)
+    model = SparseNMF(4, max_iter=3000, **settings).fit(X)
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-12 * history[0]).all()
+    assert history[-1] == model.objective_ < history[0]
+    assert model.kkt_residual_ <= model.tol
+    assert len(history) == model.n_iter_
+    assert (model.components_ >= 0).all()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("level", [0.2, 0.5, 0.8])
+def test_sparseness_is_exact(level, seed):
+    X = mixed(seed=seed)
+    components = SparseNMF(3, penalty="hoyer", sparseness_components=level, max_iter=5000).fit(X)
+    assert_allclose(sparseness(components.components_), level, atol=1e-12)
+    assert_allclose(np.linalg.norm(components.components_, axis=1), 1, rtol=1e-12)
+    codes = SparseNMF(3, penalty="hoyer", sparseness_codes=level, max_iter=5000).fit(X)
+    assert_allclose(sparseness(codes.codes_.T), level, atol=1e-12)
+    rows = SparseNMF(
+        3, penalty="hoyer", sparseness_codes=level, codes_axis="sample", max_iter=5000
+    ).fit(X)
+    assert_allclose(sparseness(rows.transform(X)), level, atol=1e-12)
+    assert rows.codes_ is components.codes_ is None
+    both = SparseNMF(
+        3,
+        penalty="hoyer",
+        sparseness_codes=level,
+        sparseness_components=level,
+        max_iter=5000,
+    ).fit(X)
+    assert_allclose(sparseness(both.codes_.T), level, atol=1e-12)
+    left = both.components_.any(axis=1)  # a component of free length may vanish
+    assert left.sum() >= 2
+    assert_allclose(sparseness(both.components_[left]), level, atol=1e-12)
+    assert_allclose(
+        both.reconstruction_err_, np.linalg.norm(X - both.codes_ @ both.components_), rtol=1e-9
+    )
+
+
+@pytest.mark.certificate
+def test_warns_and_tells_what_was_reached(seed):
+    X = mixed(seed=seed)
+    with pytest.warns(ConvergenceWarning, match=r"KKT residual is .* raise max_iter or tol"):
+        model = SparseNMF(4, max_iter=3, tol=1e-8).fit(X)
+    assert model.kkt_residual_ > 1e-8
+    assert model.n_iter_ == 3
+
+
+# recovery: planted parts are found
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"penalty": None},
+        {"beta": 1e-4, "eta": 1e-3},
+        {"side": "components", "beta": 1e-4, "eta": 1e-3},
+    ],
+    ids=str,
+)
+def test_planted_parts(settings, seed):
+    X, _, H = planted(seed=seed, p=32)
+    model = SparseNMF(4, n_init=5, random_state=0, tol=1e-6, max_iter=5000, **settings).fit(X)
+    found = model.components_ / np.linalg.norm(model.components_, axis=1, keepdims=True)
+    cosine = found @ (H / np.linalg.norm(H, axis=1, keepdims=True)).T
+    assert (cosine.max(axis=0) > 0.999).all()
+    assert sorted(cosine.argmax(axis=0)) == [0, 1, 2, 3]
+
+
+@pytest.mark.recovery
+def test_hidden_entries_are_found(seed):
+    X, _, _ = planted(80, 32, 3, seed)
+    rng = np.random.default_rng(seed)
+    hidden = rng.uniform(size=X.shape) < 0.2
+    shown = np.where(hidden, np.nan, X)
+    model = SparseNMF(3, penalty=None, n_init=5, random_state=0, tol=1e-7, max_iter=10_000).fit(
+        shown
+    )
+    guess = model.inverse_transform(model.transform(shown))
+    error = np.linalg.norm((guess - X)[hidden]) / np.linalg.norm(X[hidden])
+    assert error < 0.02
+    assert model.reconstruction_err_ < 1e-3 * np.linalg.norm(X)
+
+
+@pytest.mark.recovery
+def test_sparse_codes_find_clusters(seed):
+    """Kim & Park 2007: the largest code of a row is its cluster."""
+    rng = np.random.default_rng(seed)
+    centers = rng.gamma(1.0, size=(3, 100))
+    labels = rng.integers(0, 3, size=45)
+    X = np.maximum(centers[labels] + 0.3 * rng.normal(size=(45, 100)), 0)
+    model = SparseNMF(3, beta=0.01, n_init=10, random_state=0).fit(X)
+    found = model.transform(X).argmax(axis=1)
+    table = pd.crosstab(found, labels).to_numpy()
+    assert table.max(axis=1).sum() == 45
+
+
+# paper
+
+
+@pytest.mark.paper
+def test_higher_sparseness_makes_parts_local():
+    """Hoyer 2004, figures 3 and 5, on digits: plain parts are global, sparse ones local."""
+    X = load_digits().data[:400] / 16
+    plain = SparseNMF(9, penalty=None).fit(X)
+    natural = sparseness(plain.components_).mean()
+    errors, used = [], []
+    for level in (0.6, 0.75, 0.9):
+        assert level > natural - 0.1
+        model = SparseNMF(9, penalty="hoyer", sparseness_components=level, max_iter=3000).fit(X)
+        errors.append(model.reconstruction_err_)
+        used.append((model.components_ > 0).sum(axis=1).mean())
+    assert plain.reconstruction_err_ < errors[0] < errors[1] < errors[2]
+    assert used[0] > used[1] > used[2]
+
+
+@pytest.mark.paper
+def test_larger_beta_makes_codes_sparser():
+    """Kim & Park 2007, section 2.2: beta trades sparseness against accuracy."""
+    X = load_digits().data[:300] / 16
+    zeros, errors = [], []
+    for beta in (0.01, 0.3, 3.0):
+        model = SparseNMF(10, beta=beta).fit(X)
+        zeros.append((model.transform(X) == 0).mean())
+        errors.append(model.reconstruction_err_)
+    assert zeros[0] < zeros[1] < zeros[2]
+    assert errors[0] < errors[1] < errors[2]
+
+
+# invariance
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"penalty": None},
+        {"beta": 0.2},
+        {"side": "components", "beta": 0.2},
+        {"penalty": "hoyer", "sparseness_components": 0.5},
+    ],
+    ids=str,
+)
+def test_sparse_input_masks_weights_order(settings, seed):
+    X, _, _ = planted(seed=seed, noise=0.05, p=32)
+    model = SparseNMF(3, tol=1e-6, max_iter=5000, **settings)
+    H = model.fit(X).components_
+    codes, score = model.transform(X), model.score(X)
+    # all of these reach the same point, to the tolerance of the fit
+    near = {"atol": 1e-3 * H.max()}
+    assert_allclose(model.fit(sparse.csr_array(X)).components_, H, **near)
+    assert_allclose(model.transform(sparse.csr_matrix(X)), codes, atol=1e-3 * codes.max())
+    assert_allclose(model.score(sparse.csc_array(X)), score, atol=1e-6)
+    order = np.random.default_rng(seed).permutation(X.shape[1])
+    assert_allclose(model.fit(X[:, order]).components_, H[:, order], **near)
+    weights = np.random.default_rng(seed).integers(0, 3, size=len(X))
+    weighted = model.fit(X, sample_weight=weights).components_
+    assert_allclose(model.fit(np.repeat(X, weights, axis=0)).components_, weighted, **near)
+
+
+@pytest.mark.invariance
+def test_units(seed):
+    X = mixed(seed=seed)
+    base = SparseNMF(3).fit(X)
+    scaled = SparseNMF(3).fit(1000 * X)
+    assert_allclose(scaled.components_, base.components_, rtol=1e-6)
+    assert_allclose(scaled.transform(1000 * X), 1000 * base.transform(X), rtol=1e-6)
+    assert_allclose(scaled.objective_, 1e6 * base.objective_, rtol=1e-9)
+    assert_allclose(scaled.kkt_residual_, base.kkt_residual_, rtol=1e-3)
+
+
+@pytest.mark.invariance
+def test_float32_is_nearly_as_good(seed):
+    X = mixed(seed=seed)
+    double = SparseNMF(3).fit(X)
+    single = SparseNMF(3).fit(X.astype(np.float32))
+    assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.objective_, double.objective_, rtol=1e-3)  # 24 bits in the products
+    assert single.kkt_residual_ <= 1e-4
+
+
+@pytest.mark.invariance
+def test_a_full_mask_is_no_mask(seed):
+    from skmoderndata._solvers.factorization import Data, Side, factorize
+
+    X = mixed(seed=seed)
+    rng = np.random.default_rng(seed)
+    W, V = rng.uniform(size=(50, 3)), rng.uniform(size=(24, 3))
+    plain = factorize(Data(X), W, V, codes_side=Side(), components_side=Side())
+    masked = factorize(
+        Data(X, np.ones(X.shape, bool)), W, V, codes_side=Side(), components_side=Side()
+    )
+    assert_allclose(masked.components, plain.components, rtol=1e-7)
+
+
+# edges
+
+
+@pytest.mark.edge
+def test_partial_fit_adds_up(seed):
+    X = mixed(120, 24, 4, seed)
+    model = SparseNMF(4, penalty=None)
+    for first in range(0, 120, 40):
+        model.partial_fit(X[first : first + 40])
+    whole = SparseNMF(4, penalty=None).fit(X)
+    assert -model.score(X) < -1.5 * whole.score(X) + 0.02
+    assert model.n_features_in_ == 24
+    before = -SparseNMF(4, penalty=None).fit(X[:40]).score(X)
+    assert -model.score(X) < before
+    # the rows that were seen are in the objective
+    assert model.objective_ >= whole.objective_ * (1 - 1e-6)
+    sparse_fit = SparseNMF(4, penalty=None).partial_fit(sparse.csr_array(X[:40]))
+    sparse_fit.partial_fit(sparse.csr_array(X[40:]))
+    dense_fit = SparseNMF(4, penalty=None).partial_fit(X[:40]).partial_fit(X[40:])
+    assert_allclose(sparse_fit.components_, dense_fit.components_, atol=1e-6)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "settings",
+    [{"beta": 0.2}, {"side": "components"}, {"penalty": "hoyer", "sparseness_components": 0.5}],
+    ids=str,
+)
+def test_partial_fit_lowers_the_objective_of_the_sums(settings, seed):
+    X = mixed(60, 24, 4, seed)
+    model = SparseNMF(3, max_iter=3000, **settings).partial_fit(X)
+    value = model.objective_
+    again = model.partial_fit(X)
+    # the same rows, twice, but the penalty of the components only once
+    assert value < again.objective_ <= 2 * value * (1 + 1e-6)
+
+
+@pytest.mark.edge
+def test_partial_fit_refuses_what_does_not_add_up():
+    X = mixed()
+    holes = X.copy()
+    holes[0, 0] = np.nan
+    with pytest.raises(ValueError, match="takes no missing entries"):
+        SparseNMF(2).fit(X).partial_fit(holes)
+    with pytest.raises(ValueError, match="takes no missing entries"):
+        SparseNMF(2).fit(holes).partial_fit(X)
+    over_rows = SparseNMF(2, penalty="hoyer", sparseness_codes=0.3).fit(X)
+    with pytest.raises(ValueError, match="cannot add rows to codes of given"):
+        over_rows.partial_fit(X)
+
+
+@pytest.mark.edge
+def test_warm_start_and_given_components(seed):
+    X = mixed(seed=seed)
+    first = SparseNMF(3, penalty=None, tol=1e-6, max_iter=5000).fit(X)
+    again = SparseNMF(3, penalty=None, tol=1e-6, init=first.components_).fit(X)
+    assert again.n_iter_ <= first.n_iter_ / 2
+    assert_allclose(again.components_, first.components_, atol=1e-3)
+    first.set_params(warm_start=True).fit(X)
+    assert first.n_iter_ == again.n_iter_
+    with pytest.raises(ValueError, match=r"init must be .* \(n_components=3, n_features=24\)"):
+        SparseNMF(3, init=np.ones((2, 24))).fit(X)
+    with pytest.raises(ValueError, match="minimum -1"):
+        SparseNMF(3, init=-np.ones((3, 24))).fit(X)
+
+
+@pytest.mark.edge
+def test_more_starts_are_never_worse(seed):
+    X = mixed(seed=seed)
+    one = SparseNMF(5, penalty=None, random_state=0).fit(X)
+    many = SparseNMF(5, penalty=None, n_init=6, random_state=0).fit(X)
+    assert many.objective_ <= one.objective_
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("solver", ["hals", "bpp"])
+def test_components_that_are_lost_come_back(solver, seed):
+    X = mixed(seed=seed)
+    H = np.zeros((3, X.shape[1]))
+    H[0] = 1
+    model = SparseNMF(3, penalty=None, init=H, solver=solver).fit(X)
+    assert model.components_.any(axis=1).all()
+    good = SparseNMF(3, penalty=None).fit(X)
+    assert model.objective_ < 1.5 * good.objective_  # local optima differ
+    assert (np.diff(model.objective_history_) <= 1e-12 * model.objective_history_[0]).all()
+
+
+@pytest.mark.edge
+def test_zero_rows_columns_and_rows_without_entries(seed):
+    X = mixed(seed=seed)
+    X[3], X[:, 5] = 0, 0
+    for settings in ({"penalty": None}, {"beta": 0.1}):
+        model = SparseNMF(3, **settings).fit(X)
+        assert_array_equal(model.transform(X)[3], 0)
+        assert_allclose(model.components_[:, 5], 0, atol=1e-12)
+    X[7], X[:, 2] = np.nan, np.nan
+    model = SparseNMF(3, penalty=None).fit(X)
+    assert_array_equal(model.transform(X)[7], 0)
+    assert np.isfinite(model.components_).all()
+    everything = SparseNMF(2).fit(np.full((4, 3), np.nan))
+    assert np.isfinite(everything.components_).all()
+    assert everything.score(np.full((4, 3), np.nan)) == 0
+
+
+@pytest.mark.edge
+def test_messages():
+    X = mixed()
+    with pytest.raises(ValueError, match="needs sparseness_components, sparseness_codes or both"):
+        SparseNMF(penalty="hoyer").fit(X)
+    with pytest.raises(ValueError, match="sparseness_components"):
+        SparseNMF(penalty="hoyer", sparseness_components=1.5).fit(X)
+    with pytest.raises(ValueError, match=r"at least 2 entries .* n_features=1"):
+        SparseNMF(penalty="hoyer", sparseness_components=0.5).fit(X[:, :1])
+    with pytest.raises(ValueError, match=r"at least 2 entries .* n_samples=1"):
+        SparseNMF(penalty="hoyer", sparseness_codes=0.5).fit(X[:1])
+    with pytest.raises(ValueError, match="Negative values in data passed to SparseNMF"):
+        SparseNMF().fit(X - 5)
+    with pytest.raises(ValueError, match="does not take NaN in sparse input"):
+        SparseNMF().fit(sparse.csr_array(np.where(X > X.mean(), np.nan, 0)))
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        SparseNMF(penalty="hoyer", sparseness_codes=0.5).fit(X, sample_weight=np.ones(len(X)))
+    with pytest.raises(ValueError, match="X has 3 codes a row"):
+        SparseNMF().fit(X).inverse_transform(np.ones((2, 3)))
+
+
+@pytest.mark.edge
+def test_more_components_than_rows_or_columns(seed):
+    X = mixed(6, 5, 2, seed)
+    model = SparseNMF(9, penalty=None, random_state=0).fit(X)
+    assert model.reconstruction_err_ < 1e-3 * np.linalg.norm(X)
+    assert np.isfinite(model.transform(X)).all()
+
+
+@pytest.mark.edge
+def test_pipeline_is_tuned(seed):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200], y[:200]
+    pipeline = make_pipeline(SparseNMF(tol=1e-2), LogisticRegression(max_iter=2000))
+    search = GridSearchCV(pipeline, {"sparsenmf__n_components": [2, 10]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"sparsenmf__n_components": 10}
+    unsupervised = GridSearchCV(SparseNMF(tol=1e-2), {"beta": [0.01, 100.0]}, cv=3).fit(X)
+    assert unsupervised.best_params_ == {"beta": 0.01}
