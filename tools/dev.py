@@ -128,7 +128,7 @@ def docs(rest):
         "docs",
         "build/docs",
     ]
-    status = run(python, *command, MPLBACKEND="Agg")
+    status = run(python, *command, MPLBACKEND="Agg", **ONE_THREAD)
     if status == 0:
         print("Documentation: build/docs/index.html")
     return status

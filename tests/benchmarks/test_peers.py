@@ -301,3 +301,11 @@ def test_every_publication_says_where_its_values_were_read():
 def test_unknown_names_are_answered(capsys):
     assert papers.main(["nobody1999"]) == 2
     assert "no entry named nobody1999; there are: cai2010" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.paper
+@pytest.mark.parametrize("name", find_entries())
+def test_published_values_hold(name):
+    values = find_entries()[name].values(False)
+    assert [value for value in values if not value.holds] == []
