@@ -1,3 +1,72 @@
 """Kernels as objects of the kernel protocol of scikit-learn."""
 
-__all__: list[str] = []
+from skmoderndata.kernels._anova_kernels import ANOVA, AllSubsets
+from skmoderndata.kernels._graph_kernels import (
+    DAGPath,
+    ExponentialDiffusion,
+    GraphPath,
+    VonNeumann,
+)
+from skmoderndata.kernels._kernel_algebra import (
+    Bilinear,
+    Conformal,
+    Covariance,
+    DirectSum,
+    DistanceKernel,
+    ExponentialOf,
+    GaussianOf,
+    MonteCarlo,
+    Normalized,
+    PolynomialOf,
+    Pullback,
+    TensorProduct,
+)
+from skmoderndata.kernels._number_kernels import (
+    ArcSine,
+    ARDLinear,
+    CosineSeries,
+    GammaExponential,
+    Min,
+    Spline,
+    Triangular,
+)
+from skmoderndata.kernels._set_kernels import (
+    Agreement,
+    DerivedSubsets,
+    Intersection,
+    PowerSet,
+    UnionComplement,
+)
+
+__all__ = [
+    "ANOVA",
+    "ARDLinear",
+    "Agreement",
+    "AllSubsets",
+    "ArcSine",
+    "Bilinear",
+    "Conformal",
+    "CosineSeries",
+    "Covariance",
+    "DAGPath",
+    "DerivedSubsets",
+    "DirectSum",
+    "DistanceKernel",
+    "ExponentialDiffusion",
+    "ExponentialOf",
+    "GammaExponential",
+    "GaussianOf",
+    "GraphPath",
+    "Intersection",
+    "Min",
+    "MonteCarlo",
+    "Normalized",
+    "PolynomialOf",
+    "PowerSet",
+    "Pullback",
+    "Spline",
+    "TensorProduct",
+    "Triangular",
+    "UnionComplement",
+    "VonNeumann",
+]

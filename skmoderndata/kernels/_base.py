@@ -331,6 +331,8 @@ def show(value: Any) -> str:
     """Print a parameter, with a checksum where an array is too long to be printed."""
     if is_sparse(value):
         value = value.toarray()
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, np.ndarray):
         if value.size <= 12 and value.dtype != object:
             return f"array({value.tolist()})"

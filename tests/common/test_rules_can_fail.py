@@ -3,7 +3,7 @@
 import pytest
 from sklearn.base import BaseEstimator
 
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._registry import Comparison, KernelCard, MethodCard
 from tests.common import rules
 
 BROKEN_SOURCES = [

@@ -1,0 +1,287 @@
+"""All-subsets and ANOVA kernels: products over subsets of the inputs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._registry import KernelCard
+from skmoderndata.kernels._base import Array, BaseKernel
+
+FAMILY = "kernels on vectors"
+PAGE = "anova_kernels"
+TILE = 2**17  # pairs times degrees that stay in the cache
+
+
+class _OverInputs(BaseKernel):
+    """A symmetric polynomial of `a_i = w_i x_i z_i`, or of `a_i = w_i k_i(x_i, z_i)`."""
+
+    _needs_vectors = True
+    _tunable = ("weights",)
+    weights: Any
+    base_kernels: Any
+
+    def _validate(self) -> None:
+        if self.weights is not None:
+            self._check_real("weights", 0.0, low_included=True)
+
+    def _base(self, i: int) -> Any:
+        kernels = self.base_kernels
+        return kernels[i] if isinstance(kernels, list | tuple) else kernels
+
+    def _w(self, p: int) -> Array:
+        if isinstance(self.base_kernels, list | tuple) and len(self.base_kernels) != p:
+            raise ValueError(
+                f"{type(self).__name__}: base_kernels has {len(self.base_kernels)} entries for "
+                f"samples with {p} features; give one kernel, or one per feature."
+            )
+        return np.ones(p) if self.weights is None else self._per_feature("weights", p)
+
+    def _terms(self, X: Array, Y: Array | None) -> Iterator[Array]:
+        """Yield `a_i`, a matrix for each input."""
+        p = X.shape[1]
+        w = self._w(p)
+        Z = X if Y is None else Y
+        for i in range(p):
+            if self.base_kernels is None:
+                yield np.multiply.outer(w[i] * X[:, i], Z[:, i])
+            elif Y is None:
+                yield w[i] * self._base(i)(X[:, [i]])
+            else:
+                yield w[i] * self._base(i)(X[:, [i]], Z[:, [i]])
+
+    def _diagonal_terms(self, X: Array) -> Iterator[Array]:
+        w = self._w(X.shape[1])
+        for i in range(X.shape[1]):
+            own = X[:, i] ** 2 if self.base_kernels is None else self._base(i).diag(X[:, [i]])
+            yield w[i] * own
+
+    def _of_terms(self, terms: list[Array]) -> Array:
+        raise NotImplementedError
+
+    def _slope(self, terms: list[Array], i: int) -> Array:
+        """Take the derivative in the term `a_i`."""
+        raise NotImplementedError
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        return self._of_terms(list(self._terms(X, Y)))
+
+    def _diag(self, X: Any) -> Array:
+        return self._of_terms(list(self._diagonal_terms(X)))
+
+    def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        n, p = X.shape
+        terms, w = list(self._terms(X, None)), self._w(p)
+        slopes = [self._slope(terms, i) for i in range(p)]
+        found = {}
+        if self.weights is not None:
+            by_weight = np.stack([s * a for s, a in zip(slopes, terms, strict=True)], axis=2)
+            shared = np.size(self.weights) == 1
+            found["weights"] = by_weight.sum(axis=2) if shared else by_weight
+        if isinstance(self.base_kernels, list | tuple):
+            for i in range(p):
+                inner = self._base(i)(X[:, [i]], eval_gradient=True)[1]
+                found[f"base_kernels__{i}"] = (w[i] * slopes[i])[:, :, None] * inner
+        elif self.base_kernels is not None:
+            total = np.zeros((n, n, self.base_kernels.n_dims))
+            for i in range(p):
+                inner = self.base_kernels(X[:, [i]], eval_gradient=True)[1]
+                total += (w[i] * slopes[i])[:, :, None] * inner
+            found["base_kernels"] = total
+        return found
+
+
+class AllSubsets(_OverInputs):
+    r"""Sum over all subsets of the inputs of the products in each.
+
+    .. math:: k(x, z) = \prod_i (1 + a_i) = \sum_{A} \prod_{i \in A} a_i,
+        \qquad a_i = w_i x_i z_i \ \text{or}\ w_i k_i(x_i, z_i)
+
+    Parameters
+    ----------
+    weights : float or array-like of shape (n_features,), default=None
+        Non-negative weights of the inputs; None takes 1.
+    base_kernels : Kernel or list of Kernel, default=None
+        Kernel of each input, or one for all; None takes the product of the two values.
+    weights_bounds : pair of floats or "fixed", default="fixed"
+        Range of `weights` in hyperparameter search, where they have to be above 0.
+
+    See Also
+    --------
+    ANOVA : Subsets of a given size only.
+
+    Notes
+    -----
+    Positive semi-definite. The features of ``w = 1`` are all ``2^p`` monomials without squares.
+    Values grow like ``2^p``.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
+       Computation 9.6.
+
+    Examples
+    --------
+    >>> from skmoderndata.kernels import AllSubsets
+    >>> AllSubsets()([[1.0, 2.0, 3.0]], [[4.0, 5.0, 6.0]])
+    array([[1045.]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="n^2 p", domain="vector", method=PAGE
+    )
+
+    def __init__(
+        self, weights: Any = None, base_kernels: Any = None, weights_bounds: Any = "fixed"
+    ) -> None:
+        self.weights = weights
+        self.base_kernels = base_kernels
+        self.weights_bounds = weights_bounds
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        K = np.ones((len(X), len(X if Y is None else Y)))
+        for a in self._terms(X, Y):
+            a += 1
+            K *= a
+        return K
+
+    def _of_terms(self, terms: list[Array]) -> Array:
+        product: Array = np.prod([1 + a for a in terms], axis=0)
+        return product
+
+    def _slope(self, terms: list[Array], i: int) -> Array:
+        out = np.ones_like(terms[i])
+        for j, a in enumerate(terms):
+            if j != i:
+                out *= 1 + a
+        return out
+
+
+class ANOVA(_OverInputs):
+    r"""Sum over the subsets of `degree` inputs of the products in each.
+
+    .. math:: k_d(x, z) = \sum_{i_1 < \dots < i_d} a_{i_1} \cdots a_{i_d},
+        \qquad a_i = w_i x_i z_i \ \text{or}\ w_i k_i(x_i, z_i),
+
+    the elementary symmetric polynomial of the terms. Interactions of exactly `degree` inputs, or
+    of up to so many, are modelled, and none of an input with itself.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        Size of the subsets; 0 gives 1, more than there are inputs gives 0.
+    cumulative : bool, default=False
+        Sum over all sizes up to `degree`, the constant 1 included.
+    weights : float or array-like of shape (n_features,), default=None
+        Non-negative weights of the inputs; None takes 1. Tuned by marginal likelihood they tell
+        which inputs matter.
+    base_kernels : Kernel or list of Kernel, default=None
+        Kernel of each input, or one for all; None takes the product of the two values.
+    method : {"dp", "newton"}, default="dp"
+        Recursion over the inputs, or Newton's identities for sums of powers, which without
+        `base_kernels` are products of matrices and fast, but lose digits where terms have both
+        signs: a relative error of 5e-11 for 100 inputs and degree 20.
+    weights_bounds : pair of floats or "fixed", default="fixed"
+        Range of `weights` in hyperparameter search, where they have to be above 0.
+
+    See Also
+    --------
+    AllSubsets : All sizes.
+    sklearn.preprocessing.PolynomialFeatures : The features, with ``interaction_only=True``.
+
+    Notes
+    -----
+    Positive semi-definite. The recursion over inputs m with ``e_s <- e_s + a_m e_{s-1}`` takes
+    p d operations for a pair of samples; it has no differences and so no loss of digits for terms
+    of one sign. The end of the section of the book is lost in our source; the recursion is the
+    usual one.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
+       Definition 9.10.
+    .. [2] Duvenaud, Nickisch and Rasmussen, Additive Gaussian processes, NIPS 2011.
+
+    Examples
+    --------
+    >>> from skmoderndata.kernels import ANOVA
+    >>> x, z = [[1.0, 2.0, 3.0]], [[4.0, 5.0, 6.0]]
+    >>> [float(ANOVA(degree=d)(x, z)[0, 0]) for d in (1, 2, 3)]
+    [32.0, 292.0, 720.0]
+    >>> ANOVA(degree=3, cumulative=True)(x, z)
+    array([[1045.]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel", "duvenaud2011additive"), cost="n^2 p d",
+        domain="vector", method=PAGE,
+    )  # fmt: skip
+
+    def __init__(
+        self, degree: int = 2, cumulative: bool = False, weights: Any = None,
+        base_kernels: Any = None, method: str = "dp", weights_bounds: Any = "fixed",
+    ) -> None:  # fmt: skip
+        self.degree = degree
+        self.cumulative = cumulative
+        self.weights = weights
+        self.base_kernels = base_kernels
+        self.method = method
+        self.weights_bounds = weights_bounds
+
+    def _validate(self) -> None:
+        super()._validate()
+        self._check_integer("degree", 0)
+        self._check_choice("method", ("dp", "newton"))
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        if self.method == "newton" and self.base_kernels is None:
+            Z, w = X if Y is None else Y, self._w(X.shape[1])
+            return self._newton([(w * X) ** r @ (Z**r).T for r in range(1, self.degree + 1)],
+                                (len(X), len(Z)))  # fmt: skip
+        if self.method == "newton" or self.base_kernels is not None:
+            return super()._gram(X, Y)
+        n, m, p = len(X), len(X if Y is None else Y), X.shape[1]
+        K = np.empty((n, m))
+        step = max(1, TILE // ((self.degree + 1) * max(1, m)))
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            terms = self._terms(X[rows], X if Y is None else Y)
+            K[rows] = self._select(_symmetric(terms, self.degree, (rows.stop - start, m), p))
+        return K
+
+    def _of_terms(self, terms: list[Array]) -> Array:
+        shape = terms[0].shape
+        if self.method == "newton":
+            powers = [sum(a**r for a in terms) for r in range(1, self.degree + 1)]
+            return self._newton(powers, shape)
+        return self._select(_symmetric(iter(terms), self.degree, shape, len(terms)))
+
+    def _slope(self, terms: list[Array], i: int) -> Array:
+        if self.degree == 0:
+            return np.zeros_like(terms[i])
+        others = [a for j, a in enumerate(terms) if j != i]
+        e = _symmetric(iter(others), self.degree - 1, terms[i].shape, len(others))
+        return self._select(e)
+
+    def _select(self, e: Array) -> Array:
+        chosen: Array = e.sum(axis=0) if self.cumulative else e[-1]
+        return chosen
+
+    def _newton(self, powers: list[Any], shape: tuple[int, ...]) -> Array:
+        """Newton's identities, `d e_d = sum_r (-1)^(r+1) e_(d-r) P_r`."""
+        e = [np.ones(shape)]
+        for d in range(1, self.degree + 1):
+            signs = [(-1) ** (r + 1) * e[d - r] * powers[r - 1] for r in range(1, d + 1)]
+            e.append(np.asarray(sum(signs)) / d)
+        return self._select(np.stack(e))
+
+
+def _symmetric(terms: Iterator[Array], degree: int, shape: tuple[int, ...], p: int) -> Array:
+    """Elementary symmetric polynomials of degrees 0 to `degree`, entry by entry."""
+    e = np.zeros((degree + 1, *shape))
+    e[0] = 1.0
+    product = np.empty(shape)
+    for m, a in enumerate(terms, start=1):
+        for s in range(min(degree, m), 0, -1):
+            e[s] += np.multiply(a, e[s - 1], out=product)
+    return e

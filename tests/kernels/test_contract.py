@@ -1,0 +1,216 @@
+"""What users of kernels expect of each of them, derived from the registry."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import WhiteKernel
+from sklearn.svm import SVC
+
+from skmoderndata._registry import all_kernels
+from skmoderndata.kernels._base import Sample
+from skmoderndata.kernels._resolve import resolve_kernel, take
+from tests.oracles.kernel_twins import all_twins
+
+TWINS = all_twins()
+KERNELS = [
+    pytest.param(kernel, TWINS[cls.__name__], id=repr(kernel)[:80])
+    for cls in all_kernels()
+    if cls.__name__ in TWINS
+    for kernel in TWINS[cls.__name__].make()
+]
+TUNED = [
+    pytest.param(kernel, TWINS[cls.__name__], id=repr(kernel)[:80])
+    for cls in all_kernels()
+    if cls.__name__ in TWINS and TWINS[cls.__name__].tuned
+    for kernel in TWINS[cls.__name__].tuned()
+]
+each = pytest.mark.parametrize(("kernel", "twin"), KERNELS)
+
+
+def draw(twin, seed, n=7):
+    return twin.samples(np.random.default_rng(seed), n)
+
+
+def wrapped(X):
+    out = np.empty(len(X), dtype=object)
+    for i, x in enumerate(X):
+        out[i] = Sample(x)
+    return out
+
+
+def test_every_kernel_has_a_twin():
+    assert [cls.__name__ for cls in all_kernels() if cls.__name__ not in TWINS] == []
+
+
+@pytest.mark.oracle
+@each
+def test_equals_its_brute_force_twin(kernel, twin, seed):
+    X, Y = draw(twin, seed), draw(twin, seed + 100, n=5)
+    expected = np.array([[twin.pair(kernel, x, y) for y in Y] for x in X])
+    K = kernel(X, Y)
+    assert K.shape == (7, 5)
+    assert K.dtype == np.float64
+    scale = max(1.0, float(np.abs(expected).max()))
+    assert_allclose(K, expected, rtol=1e-10, atol=1e-10 * scale)
+    own = np.array([twin.pair(kernel, x, x) for x in X])
+    assert_allclose(kernel.diag(X), own, rtol=1e-10, atol=1e-10 * max(1, np.abs(own).max()))
+
+
+@pytest.mark.certificate
+@each
+def test_matrix_is_symmetric_and_positive(kernel, twin, seed):
+    X = draw(twin, seed, n=12)
+    K = kernel(X)
+    scale = np.abs(K).max()
+    assert_allclose(K, K.T, rtol=0, atol=1e-13 * scale)
+    assert_allclose(kernel(X, X), K, rtol=0, atol=1e-12 * scale)
+    assert_allclose(kernel.diag(X), np.diag(K), rtol=0, atol=1e-12 * scale)
+    if kernel._card.psd:
+        assert np.linalg.eigvalsh(K)[0] >= -1e-10 * np.trace(K)
+    if kernel.is_stationary():
+        assert np.ptp(np.diag(K)) <= 1e-12 * scale
+
+
+@pytest.mark.invariance
+@each
+def test_subsets_and_order(kernel, twin, seed):
+    X, Y = draw(twin, seed), draw(twin, seed + 100, n=5)
+    K = kernel(X, Y)
+    close = {"rtol": 0, "atol": 1e-12 * max(1.0, float(np.abs(K).max()))}
+    assert_allclose(kernel(Y, X), K.T, **close)
+    order = [5, 0, 3]
+    assert_allclose(kernel(take(X, order), Y), K[order], **close)
+    assert_allclose(kernel(X, take(Y, [2])), K[:, [2]], **close)
+    assert_allclose(kernel(take(X, order)), kernel(X)[np.ix_(order, order)], **close)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize(("kernel", "twin"), TUNED)
+def test_gradients_are_those_of_finite_differences(kernel, twin, seed):
+    X = draw(twin, seed)
+    K, gradient = kernel(X, eval_gradient=True)
+    assert gradient.shape == (7, 7, kernel.n_dims)
+    assert kernel.n_dims == len(kernel.bounds) >= 1
+    scale = max(1.0, float(np.abs(K).max()))
+    for j in range(kernel.n_dims):
+        step = np.zeros(kernel.n_dims)
+        step[j] = 1e-5
+        up, down = (kernel.clone_with_theta(kernel.theta + s * step)(X) for s in (1, -1))
+        # central differences have an error of about step^2 and rounding over step
+        assert_allclose(gradient[:, :, j], (up - down) / 2e-5, rtol=1e-6, atol=1e-7 * scale)
+
+
+@pytest.mark.edge
+@each
+def test_fixed_by_default_and_no_gradient_across(kernel, twin):
+    X = draw(twin, 0)
+    own = [h for h in kernel.hyperparameters if "__" not in h.name]
+    assert all(h.fixed for h in own)
+    if not len(kernel.theta):
+        K, gradient = kernel(X, eval_gradient=True)
+        assert gradient.shape == (7, 7, 0)
+        assert_allclose(K, kernel(X), rtol=1e-14)
+    with pytest.raises(ValueError, match="gradient"):
+        kernel(X, draw(twin, 1), eval_gradient=True)
+
+
+@pytest.mark.invariance
+@each
+def test_clone_pickle_and_parameters(kernel, twin):
+    X = draw(twin, 0)
+    before, K = repr(kernel), kernel(X)
+    for again in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert again is not kernel
+        assert repr(again) == before
+        assert again == kernel
+        assert_allclose(again(X), K, rtol=1e-14)
+    names = set(kernel.get_params(deep=False))
+    assert before == repr(type(kernel)(**kernel.get_params(deep=False)))
+    assert all(f"{name}=" in before for name in names)
+    again = clone(kernel).set_params(**kernel.get_params())
+    assert repr(again) == before
+    with pytest.raises(ValueError, match="Invalid parameter 'no_such'"):
+        clone(kernel).set_params(no_such=1)
+
+
+@pytest.mark.parametrize("cls", all_kernels(), ids=lambda cls: cls.__name__)
+def test_repr_tells_parameters_apart(cls):
+    kernels = TWINS[cls.__name__].make()
+    assert len({repr(k) for k in kernels}) == len(kernels)
+    assert all(a != b for i, a in enumerate(kernels) for b in kernels[:i])
+
+
+@pytest.mark.invariance
+@each
+def test_wrapped_samples_are_unwrapped(kernel, twin):
+    if type(kernel).__name__ in ("Conformal", "Pullback", "Covariance"):
+        return  # there a function of the user takes the samples as they are
+    if any(type(k).__module__.startswith("sklearn") for k in kernel.get_params().values()):
+        return  # scikit-learn's kernels do not unwrap
+    if type(kernel).__name__ == "DistanceKernel" or hasattr(kernel, "edges"):
+        return
+    X = draw(twin, 0)
+    assert_allclose(kernel(wrapped(X)), kernel(X), rtol=1e-13)
+
+
+@each
+def test_works_in_a_support_vector_classifier(kernel, twin):
+    X = draw(twin, 3, n=16)
+    y = np.arange(16) % 2
+    direct = SVC(kernel=kernel, C=0.5).fit(X, y)
+    matrix = SVC(kernel="precomputed", C=0.5).fit(kernel(X), y)
+    scale = max(1.0, float(np.abs(matrix.decision_function(kernel(X))).max()))
+    assert_allclose(
+        direct.decision_function(X), matrix.decision_function(kernel(X)), atol=1e-8 * scale
+    )
+
+
+@each
+def test_works_in_gaussian_process_regression(kernel, twin):
+    if not kernel._card.psd:
+        return
+    X = draw(twin, 3, n=8)
+    if not isinstance(X, np.ndarray) and isinstance(X[0], np.ndarray | tuple):
+        return  # scikit-learn takes these in a wrapper only, tested with AsSamples
+    y = np.linspace(-1, 1, 8)
+    model = GaussianProcessRegressor(kernel + WhiteKernel(1.0, "fixed"), optimizer=None)
+    model.fit(X, y)
+    mean, std = model.predict(X, return_std=True)
+    K = kernel(X)
+    assert_allclose(mean, K @ np.linalg.solve(K + np.eye(8), y), atol=1e-6)
+    assert np.isfinite(std).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("kernel", "twin"), TUNED)
+def test_marginal_likelihood_can_be_maximised(kernel, twin):
+    X = draw(twin, 3, n=8)
+    if not kernel._card.psd or not isinstance(X, np.ndarray | list) or isinstance(X[0], tuple):
+        return
+    if isinstance(X, list) and isinstance(X[0], np.ndarray):
+        return
+    y = np.linspace(-1, 1, 8)
+    noisy = kernel + WhiteKernel(0.1, "fixed")
+    start = GaussianProcessRegressor(noisy, optimizer=None).fit(X, y)
+    tuned = GaussianProcessRegressor(noisy).fit(X, y)
+    assert tuned.log_marginal_likelihood_value_ >= start.log_marginal_likelihood_value_ - 1e-9
+
+
+@each
+def test_works_through_the_resolver(kernel, twin):
+    X, Y = draw(twin, 0), draw(twin, 1, n=4)
+    gram = resolve_kernel(kernel, X)
+    assert_allclose(gram(X, Y), kernel(X, Y), rtol=1e-14)
+    assert_allclose(gram.diag(X), kernel.diag(X), rtol=1e-14)
+
+
+@pytest.mark.edge
+@each
+def test_one_sample(kernel, twin):
+    X = draw(twin, 4, n=1)
+    assert kernel(X).shape == (1, 1)
+    assert_allclose(kernel(X)[0], kernel.diag(X), atol=1e-12 * max(1, abs(kernel.diag(X)[0])))
