@@ -1,0 +1,276 @@
+"""Kernel canonical correlation analysis of two and more views."""
+
+from numbers import Real
+
+import numpy as np
+
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
+from skmoderndata._multiview import KernelViews, mean_correlations
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.canonical import RULES
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
+
+
+class KernelCCA(KernelViews):
+    r"""Functions of two or more views of the same samples that correlate most.
+
+    For two views with centred kernel matrices :math:`K_a, K_b` of n samples `fit` solves, one
+    pair of functions after the other [1]_ [2]_,
+
+    .. math::
+        \max_{\alpha_a, \alpha_b}\ \frac{\alpha_a^\top K_a K_b\, \alpha_b}{n - 1}
+        \quad\text{subject to}\quad
+        (1 - \tau)\, \frac{\alpha_v^\top K_v^2\, \alpha_v}{n - 1}
+        + \tau\, \alpha_v^\top K_v\, \alpha_v = 1,\quad v = a, b,
+
+    where :math:`K_v \alpha_v` are the scores of the samples: their variance and the squared norm
+    of the function share the constraint, in proportion :math:`\tau` (`alpha`). Without the norm a
+    flexible kernel would reach correlation 1 on any data.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of functions of each view, at most the rank of the problem.
+    kernel : str, Kernel, callable, or list of them, default="rbf"
+        One kernel for all views or a list with one for each: a name of
+        `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's protocol, or
+        a function that returns a Gram matrix.
+    gamma : {"scale", "auto"}, float, None, or list of them, default="scale"
+        Parameter of the kernels that have it; "scale" is ``1 / (n_features * X.var())`` of each
+        view.
+    degree : float or list of float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float or list of float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, None, or list of them, default=None
+        Further parameters of a named kernel or a callable.
+    alpha : float or list of float, default=0.1
+        Regularisation, one value or one for each view; what it means depends on
+        `regularization`.
+    regularization : {"shrinkage", "ridge", "bach-jordan"}, default="shrinkage"
+        "shrinkage": the constraint above with ``tau = alpha`` in [0, 1]; 1 maximises the
+        covariance. "ridge": variance plus `alpha` times the squared norm [1]_. "bach-jordan":
+        ``|(K + n alpha / 2) a|^2 / n = 1`` and cross term ``a' K K a / n`` [3]_.
+    method : {"auto", "exact", "cholesky", "nystroem"}, default="auto"
+        "exact" uses the kernel matrices; "cholesky" replaces each by an incomplete Cholesky
+        factor with pivots chosen greedily, "nystroem" by random samples: neither forms it. "auto"
+        is exact up to 3000 samples and for precomputed kernels, and "cholesky" above.
+    max_rank : int, default=300
+        Largest rank of the approximations.
+    rank_tol : float, default=1e-3
+        The incomplete factorisation stops when it leaves out no more than this share of the trace.
+    criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
+        What more than two views maximise. "maxvar": the mean correlation over pairs of views with
+        regularised variances of mean 1 over the views, an eigenproblem. "sumcor": the same with
+        variance 1 in every view [4]_. "gcca": the fit of all views to a common consensus; the one
+        that allows views that are missing for some samples (rows of NaN). For two views the first
+        two are the problem above.
+    max_iter : int, default=1000
+        Largest number of passes over the views, for ``criterion="sumcor"``.
+    tol : float, default=1e-9
+        Largest change of a direction of unit length in the last pass, for ``criterion="sumcor"``.
+    view_slices : list of slice or of pairs of int, default=None
+        Columns of each view, where all of them stand side by side in one array, so that Pipeline
+        and GridSearchCV can split the samples. None: the views are separate arrays.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of ``method="nystroem"``.
+
+    Attributes
+    ----------
+    correlations_ : ndarray of shape (n_components_,)
+        Regularised correlations, the maxima of the problem, in descending order: with
+        "shrinkage" between 0 and ``1 / (1 - alpha)``, and a covariance for ``alpha=1``. For more
+        views the mean over pairs.
+    empirical_correlations_ : ndarray of shape (n_components_,)
+        Correlations of the training scores (mean over pairs of views).
+    dual_coef_ : list of ndarray of shape (n_fit, n_components_)
+        Coefficients of the kernel values with `X_fit_`, for each view; in the first view the
+        entry of largest magnitude of each component is positive.
+    intercept_ : list of ndarray of shape (n_components_,)
+        What is added, so that training scores have mean zero.
+    X_fit_ : list
+        Samples of each view that `dual_coef_` belongs to: all, or the pivots of a low rank.
+    kernels_ : list
+        Kernel of each view with settled parameters.
+    kernel_residual_ : ndarray of shape (n_views_,)
+        Share of the trace of each kernel matrix that a low rank leaves out.
+    method_ : str
+        "exact", "cholesky" or "nystroem".
+    residual_ : float
+        Certificate: the largest violation of the stationarity conditions, relative to the largest
+        correlation.
+    dual_gap_ : float
+        With ``criterion="sumcor"`` a bound on how far the sum of correlations is below the
+        maximum, relative to the sum; 0 for the eigenproblems, which are solved globally.
+    consensus_ : ndarray of shape (n_samples, n_components_)
+        With ``criterion="gcca"``: what the views have in common, with mean square 1.
+    n_components_ : int
+        Number of components found.
+    n_iter_ : int
+        Number of passes.
+    n_views_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns seen by `fit`, of the first view or of all of them with `view_slices`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of these columns, where they had some.
+
+    See Also
+    --------
+    sklearn.cross_decomposition.CCA : Linear functions of two views, without regularisation.
+    skmoderndata.cross_decomposition.RegularizedCCA : The same with linear functions, for many
+        samples.
+    skmoderndata.cross_decomposition.MultisetCCA : More than two views with linear functions.
+
+    Notes
+    -----
+    Two views and few components need one Cholesky factorisation of each kernel matrix and some
+    dozens of products with it (block bidiagonalisation); otherwise two eigendecompositions and a
+    partial singular value decomposition. The generalised eigenproblem of size 2n is never formed,
+    nor is a matrix squared. With a low rank r the cost is ``n r^2`` and the memory ``2 n r``.
+
+    ``alpha=0`` is refused when the directions of the views are enough to fit anything.
+
+    With ``kernel="precomputed"`` each view is the square matrix of the training samples, and in
+    `transform` the rectangular one of new samples against all training samples. GridSearchCV can
+    cut the first view only; use kernel objects instead.
+
+    References
+    ----------
+    .. [1] Hardoon, Szedmak and Shawe-Taylor, Canonical correlation analysis: an overview with
+       application to learning methods, Neural Computation 16(12), 2004, section 4.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, Cambridge University
+       Press, 2004, algorithm 6.36.
+    .. [3] Bach and Jordan, Kernel independent component analysis, Journal of Machine Learning
+       Research 3, 2002, equation (14).
+    .. [4] Kettenring, Canonical analysis of several sets of variables, Biometrika 58(3), 1971.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cross_decomposition import KernelCCA
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, size=300)
+    >>> X = np.c_[np.cos(angle), np.sin(angle)] + 0.1 * rng.normal(size=(300, 2))
+    >>> Y = np.c_[np.cos(2 * angle), rng.normal(size=300)]    # no linear relation
+    >>> cca = KernelCCA(n_components=1).fit(X[:200], Y[:200])
+    >>> cca.score(X[200:], Y[200:]) > 0.8
+    True
+    """
+
+    _card = MethodCard(
+        family="two and more views",
+        cite=(
+            "hardoon2004canonical",
+            "shawetaylor2004kernel",
+            "bach2002kernel",
+            "kettenring1971canonical",
+        ),
+        cost="n^3, or n r^2 with rank r",
+        checks=(
+            {},
+            {"kernel": "linear", "regularization": "ridge", "method": "cholesky"},
+            {
+                "method": "nystroem",
+                "max_rank": 20,
+                "regularization": "bach-jordan",
+                "random_state": 0,
+            },
+            {"criterion": "gcca", "kernel": "poly", "degree": 2},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        **{name: [*allowed, list, tuple] for name, allowed in KERNEL_CONSTRAINTS.items()},
+        "alpha": [NON_NEGATIVE, list, tuple],
+        "regularization": [StrOptions(set(RULES))],
+        "method": [StrOptions({"auto", "exact", "cholesky", "nystroem"})],
+        "max_rank": [AT_LEAST_ONE],
+        "rank_tol": [Interval(Real, 0, 1, closed="left")],
+        "criterion": [StrOptions({"maxvar", "sumcor", "gcca"})],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "view_slices": [list, tuple, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        alpha=0.1,
+        regularization="shrinkage",
+        method="auto",
+        max_rank=300,
+        rank_tol=1e-3,
+        criterion="maxvar",
+        max_iter=1000,
+        tol=1e-9,
+        view_slices=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.regularization = regularization
+        self.method = method
+        self.max_rank = max_rank
+        self.rank_tol = rank_tol
+        self.criterion = criterion
+        self.max_iter = max_iter
+        self.tol = tol
+        self.view_slices = view_slices
+        self.random_state = random_state
+
+    def _fit_views(self, views, present):
+        alphas = self._each("alpha", len(views))
+        top = 1.0 if self.regularization == "shrinkage" else np.inf
+        for value in alphas:
+            if not 0 <= value <= top:
+                raise ValueError(
+                    f"KernelCCA: alpha={value!r} should be "
+                    + (
+                        "between 0 and 1 with regularization='shrinkage'."
+                        if top == 1
+                        else "at least 0."
+                    )
+                )
+        pairs, scores = self._fit_kernels(
+            views,
+            present,
+            alphas=alphas,
+            rule=self.regularization,
+            k=self.n_components,
+            criterion=self.criterion,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.correlations_ = pairs.values
+        self.dual_gap_ = pairs.gap
+        n = max(int(rows.max()) for rows in present) + 1
+        self.empirical_correlations_ = mean_correlations(
+            [spread(values, rows, n) for values, rows in zip(scores, present, strict=True)]
+        )
+        if pairs.consensus is not None:
+            self.consensus_ = pairs.consensus * np.sqrt(n)
+
+    def _allows_missing(self):
+        return self.criterion == "gcca"
+
+
+def spread(values, rows, n):
+    """Scores of all samples, NaN where the view is missing."""
+    if rows.size == n:
+        return values
+    full = np.full((n, values.shape[1]), np.nan)
+    full[rows] = values
+    return full

@@ -1,0 +1,457 @@
+"""Evidence that KernelCCA solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.cross_decomposition import CCA
+from sklearn.gaussian_process.kernels import RBF, GenericKernelMixin, Kernel
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+import skmoderndata
+from skmoderndata._solvers import canonical
+from skmoderndata.cross_decomposition import KernelCCA
+from tests.oracles.kernel_cca import (
+    centred,
+    consensus_values,
+    constraint,
+    correlations,
+    linear_correlations,
+)
+
+RULES = ("shrinkage", "ridge", "bach-jordan")
+
+
+def circle(n, seed, noise=0.1):
+    """Two views of an angle without linear relation, and a third."""
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, n)
+    X = np.c_[np.cos(angle), np.sin(angle)] + noise * rng.normal(size=(n, 2))
+    Y = np.c_[np.cos(2 * angle), rng.normal(size=n), np.sin(3 * angle)]
+    Z = np.c_[np.sin(angle), rng.normal(size=(n, 3))]
+    return X, Y + noise * rng.normal(size=Y.shape), Z
+
+
+def grams(views, gamma=0.5):
+    return [rbf_kernel(X, gamma=gamma) for X in views]
+
+
+# ---- another route agrees ----------------------------------------------------------------------
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("alpha", [[0.05, 0.05], [0.3, 0.02], [1.0, 0.5]], ids=str)
+def test_matches_the_generalised_eigenproblem(seed, rule, alpha):
+    X, Y, _ = circle(60, seed)
+    model = KernelCCA(5, gamma=0.5, alpha=alpha, regularization=rule).fit(X, Y)
+    assert_allclose(
+        model.correlations_, correlations(grams([X, Y]), alpha, rule)[:5], rtol=1e-8, atol=1e-10
+    )
+    assert model.residual_ < 1e-10
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("rule", RULES[:2])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+def test_bidiagonalisation_matches_eigendecompositions(seed, rule, kernel, monkeypatch):
+    X, Y, _ = circle(canonical.SMALL + 40, seed)
+    setting = {"kernel": kernel, "alpha": [0.03, 0.2], "regularization": rule, "degree": 5}
+    fast = KernelCCA(4, **setting).fit(X, Y)
+    assert fast.n_iter_ > 1
+    monkeypatch.setattr("skmoderndata._multiview.SMALL", 10**9)
+    full = KernelCCA(4, **setting).fit(X, Y)
+    assert full.n_iter_ == 1
+    assert_allclose(fast.correlations_, full.correlations_, rtol=1e-9)
+    for one, two in zip(fast.transform(X, Y), full.transform(X, Y), strict=True):
+        # where two correlations are near each other, vectors are less certain than values
+        assert_allclose(np.abs(one), np.abs(two), atol=1e-5)
+
+
+@pytest.mark.oracle
+def test_repeated_correlations_are_all_found(seed):
+    """Four independent copies of one problem: the largest correlation occurs four times."""
+    X, Y, _ = circle(110, seed)
+    Ka, Kb = (centred(K) for K in grams([X, Y]))
+    Ka, Kb = np.kron(np.eye(4), Ka), np.kron(np.eye(4), Kb)
+    pens = (canonical.penalty(0.1, "shrinkage"),) * 2
+    found = canonical.kernel_pairs(Ka, Kb, 5, pens=pens, rng=np.random.RandomState(seed))
+    a, b = (canonical.whiten_kernel(K, pen) for K, pen in zip((Ka, Kb), pens, strict=True))
+    expected = np.linalg.svd(canonical.cross(a, b), compute_uv=False)[:5]
+    assert_allclose(expected[0], expected[3], rtol=1e-9)
+    assert_allclose(found.values, expected, rtol=1e-9)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("method", ["exact", "cholesky", "nystroem"])
+def test_linear_kernel_is_regularised_linear_cca(seed, alpha, method):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(80, 5)), rng.normal(size=(80, 3))
+    Y[:, 0] += X[:, 0]
+    model = KernelCCA(
+        3, kernel="linear", alpha=alpha, method=method, rank_tol=0, random_state=0
+    ).fit(X, Y)
+    expected = linear_correlations([X, Y], [alpha, alpha])[:3]
+    assert_allclose(model.correlations_, expected, rtol=1e-8)
+
+
+@pytest.mark.oracle
+def test_without_regularisation_is_sklearns_cca(seed):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(120, 4)), rng.normal(size=(120, 3))
+    Y += X[:, :3] * [1.0, 0.5, 0.2]
+    model = KernelCCA(3, kernel="linear", alpha=0).fit(X, Y)
+    A, B = CCA(3, tol=1e-12, max_iter=10_000).fit(X, Y).transform(X, Y)
+    expected = [np.corrcoef(a, b)[0, 1] for a, b in zip(A.T, B.T, strict=True)]
+    assert_allclose(model.correlations_, expected, atol=1e-6)
+    assert_allclose(model.empirical_correlations_, expected, atol=1e-6)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("method", ["cholesky", "nystroem"])
+@pytest.mark.parametrize("rule", RULES)
+def test_full_rank_approximations_are_exact(seed, method, rule):
+    X, Y, _ = circle(70, seed)
+    setting = {"gamma": 0.5, "alpha": 0.1, "regularization": rule}
+    exact = KernelCCA(3, **setting).fit(X, Y)
+    low = KernelCCA(3, method=method, max_rank=70, rank_tol=0, random_state=0, **setting)
+    low.fit(X, Y)
+    assert_allclose(low.correlations_, exact.correlations_, rtol=1e-8)
+    new = circle(20, seed + 1)[0]
+    assert_allclose(np.abs(low.transform(new)), np.abs(exact.transform(new)), atol=1e-6)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("alpha", [0.05, [0.3, 0.05, 1.0]], ids=str)
+@pytest.mark.parametrize("rule", RULES)
+def test_three_views_match_the_stacked_eigenproblem(seed, alpha, rule):
+    views = circle(50, seed)
+    model = KernelCCA(3, gamma=0.5, alpha=alpha, regularization=rule).fit(views)
+    alphas = alpha if isinstance(alpha, list) else [alpha] * 3
+    expected = correlations(grams(views), alphas, rule)[:3]
+    assert_allclose(model.correlations_, expected, rtol=1e-8)
+
+
+@pytest.mark.oracle
+def test_missing_views_match_projections(seed):
+    rng = np.random.default_rng(seed)
+    views = [X.copy() for X in circle(60, seed)]
+    rows = [np.sort(rng.permutation(60)[:m]) for m in (60, 45, 50)]
+    for X, index in zip(views, rows, strict=True):
+        X[np.setdiff1d(np.arange(60), index)] = np.nan
+    model = KernelCCA(3, kernel="linear", criterion="gcca", alpha=0.2).fit(views)
+    factors = [X[i] - X[i].mean(axis=0) for X, i in zip(views, rows, strict=True)]
+    values = consensus_values(factors, rows, [0.2] * 3, 60)[:3]
+    assert_allclose(model.correlations_, (3 * values - 1) / 2, rtol=1e-8)
+    scores = model.transform(views)
+    for Z, index in zip(scores, rows, strict=True):
+        assert np.isfinite(Z[index]).all()
+        assert np.isnan(Z).all(axis=1).sum() == 60 - len(index)
+    counts = sum(np.isin(np.arange(60), index) for index in rows)
+    Z = model.consensus_
+    assert_allclose(Z.T @ (counts[:, None] * Z) / 60, np.eye(3), atol=1e-8)
+    assert np.isfinite(model.score(views))
+
+
+# ---- the answer is optimal ---------------------------------------------------------------------
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("n", [60, canonical.SMALL + 20])
+def test_constraints_and_stationarity_from_the_definition(seed, rule, n):
+    X, Y, _ = circle(n, seed)
+    model = KernelCCA(3, gamma=0.5, alpha=0.1, regularization=rule).fit(X, Y)
+    Ka, Kb = (centred(K) for K in grams([X, Y]))
+    a, b = model.dual_coef_
+    Sa, Sb = constraint(Ka, 0.1, rule), constraint(Kb, 0.1, rule)
+    scale = n if rule == "bach-jordan" else n - 1
+    assert_allclose(a.T @ Sa @ a, np.eye(3), atol=1e-8)
+    assert_allclose(b.T @ Sb @ b, np.eye(3), atol=1e-8)
+    assert_allclose(a.T @ Ka @ Kb @ b / scale, np.diag(model.correlations_), atol=1e-8)
+    size = np.abs(Sa @ a).max()
+    assert_allclose(Ka @ (Kb @ b) / scale, Sa @ a * model.correlations_, atol=1e-7 * size)
+
+
+@pytest.mark.certificate
+def test_sum_of_correlations_is_within_its_gap(seed):
+    views = circle(50, seed)
+    setting = {"n_components": 2, "gamma": 0.5, "alpha": 0.1}
+    model = KernelCCA(criterion="sumcor", **setting).fit(views)
+    relaxed = KernelCCA(**setting).fit(views)
+    assert model.residual_ < 1e-8
+    assert model.correlations_[0] <= relaxed.correlations_[0] + 1e-10
+    assert_allclose(
+        model.correlations_[0] * (1 + model.dual_gap_), relaxed.correlations_[0], rtol=0.5
+    )
+    for K, dual in zip(grams(views), model.dual_coef_, strict=True):
+        inner = dual.T @ constraint(centred(K), 0.1, "shrinkage") @ dual
+        assert_allclose(inner, np.eye(2), atol=1e-8)
+
+
+# ---- a planted relation is found ---------------------------------------------------------------
+
+
+@pytest.mark.recovery
+def test_relation_that_linear_functions_miss(seed):
+    X, Y, _ = circle(500, seed)
+    train, new = slice(0, 250), slice(250, None)
+    linear = KernelCCA(1, kernel="linear", alpha=0.1).fit(X[train], Y[train])
+    model = KernelCCA(1).fit(X[train], Y[train])
+    assert abs(linear.score(X[new], Y[new])) < 0.3
+    assert model.score(X[new], Y[new]) > 0.85
+
+
+@pytest.mark.recovery
+def test_no_relation_scores_zero(seed):
+    X, Y, _ = circle(600, seed)
+    Y = np.random.default_rng(seed).permutation(Y)
+    model = KernelCCA(1, alpha=0.01).fit(X[:300], Y[:300])
+    assert model.empirical_correlations_[0] > 0.3  # what training alone would promise
+    assert abs(model.score(X[300:], Y[300:])) < 3.5 / np.sqrt(300)
+
+
+@pytest.mark.recovery
+def test_regularisation_is_chosen_by_search(seed):
+    X, Y, _ = circle(150, seed, noise=0.3)
+    search = GridSearchCV(KernelCCA(1), {"alpha": [1e-6, 1e-4, 1e-2, 0.1]}, cv=3).fit(X, Y)
+    assert search.best_params_["alpha"] > 1e-6
+    both = np.hstack([X, Y])
+    again = GridSearchCV(
+        KernelCCA(1, view_slices=[(0, 2), slice(2, 5)]), {"alpha": [1e-6, 1e-4, 1e-2, 0.1]}, cv=3
+    ).fit(both)
+    assert_allclose(again.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
+
+
+@pytest.mark.recovery
+def test_low_rank_generalises_like_exact(seed):
+    X, Y, _ = circle(900, seed)
+    train, new = slice(0, 450), slice(450, None)
+    exact = KernelCCA(2, method="exact").fit(X[train], Y[train])
+    low = KernelCCA(2, method="cholesky", max_rank=60).fit(X[train], Y[train])
+    assert len(low.dual_coef_[0]) <= 60
+    assert (low.kernel_residual_ < 0.02).all()
+    assert_allclose(low.score(X[new], Y[new]), exact.score(X[new], Y[new]), atol=0.01)
+
+
+@pytest.mark.recovery
+def test_blocks_in_a_pipeline(seed):
+    X, Y, _ = circle(200, seed)
+    labels = (X[:, 0] > 0).astype(int)
+    model = make_pipeline(KernelCCA(2, view_slices=[(0, 2), (2, None)]), LogisticRegression())
+    assert model.fit(np.hstack([X, Y]), labels).score(np.hstack([X, Y]), labels) > 0.6
+    assert model[0].transform(np.hstack([X, Y])).shape == (200, 4)
+    assert len(model[0].get_feature_names_out()) == 4
+
+
+# ---- what must not matter ----------------------------------------------------------------------
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("n", [60, canonical.SMALL + 20])
+def test_order_of_views_and_rows_rotation_and_shift(seed, n):
+    X, Y, _ = circle(n, seed)
+    rng = np.random.default_rng(seed)
+    setting = {"n_components": 2, "gamma": 0.5, "alpha": 0.1}
+    expected = KernelCCA(**setting).fit(X, Y).correlations_
+    order = rng.permutation(n)
+    Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    for views in ((Y, X), (X[order], Y[order]), (X, Y @ Q), (X + 1e6, Y - 1e5)):
+        # a shift of 1e6 costs six digits of the differences between samples
+        assert_allclose(KernelCCA(**setting).fit(*views).correlations_, expected, rtol=1e-7)
+
+
+@pytest.mark.invariance
+def test_every_sample_twice_changes_only_the_degrees_of_freedom(seed):
+    """Covariances become ``f = (2n - 2) / (2n - 1)`` of what they were."""
+    X, Y, _ = circle(40, seed)
+    f, eps = 2 * 39 / 79, 0.25
+    setting = {"n_components": 2, "kernel": "linear", "regularization": "ridge"}
+    once = KernelCCA(alpha=eps, **setting).fit(X, Y).correlations_
+    twice = KernelCCA(alpha=eps / f, **setting).fit(np.r_[X, X], np.r_[Y, Y]).correlations_
+    assert_allclose(twice, KernelCCA(alpha=eps / f**2, **setting).fit(X, Y).correlations_)
+    assert_allclose(twice, once, rtol=0.02)  # f is 0.987
+
+
+@pytest.mark.invariance
+def test_ways_to_pass_views_agree(seed):
+    X, Y, _ = circle(50, seed)
+    pair = KernelCCA(2).fit(X, Y)
+    listed = KernelCCA(2).fit([X, Y])
+    sliced = KernelCCA(2, view_slices=[(0, 2), (2, 5)]).fit(np.hstack([X, Y]))
+    a, b = pair.transform(X, Y)
+    assert_allclose(pair.transform(X), a)
+    assert_allclose(listed.transform([X, Y]), [a, b])
+    assert listed.transform([X, None])[1] is None
+    assert_allclose(sliced.transform(np.hstack([X, Y])), np.hstack([a, b]))
+    assert_allclose(pair.fit_transform(X, Y), a)
+    assert pair.score(X, Y) == listed.score([X, Y]) == sliced.score(np.hstack([X, Y]))
+    assert_allclose(pair.score_components(X, Y), pair.empirical_correlations_)
+
+
+@pytest.mark.invariance
+def test_kernels_given_in_different_ways_agree(seed):
+    X, Y, _ = circle(50, seed)
+    expected = KernelCCA(2, gamma=0.5).fit(X, Y)
+    one, two = expected.transform(X[:7], Y[:7])
+    for kernel in (RBF(1.0), lambda A, B: rbf_kernel(A, B, gamma=0.5)):
+        model = KernelCCA(2, kernel=kernel).fit(X, Y)
+        assert_allclose(model.transform(X[:7]), one, atol=1e-8)
+    K, L = grams([X, Y])
+    for method in ("exact", "cholesky"):
+        model = KernelCCA(2, kernel="precomputed", method=method, max_rank=50, rank_tol=0)
+        a, b = model.fit(K, L).transform(K[:7], L[:7])
+        assert_allclose(a, one, atol=1e-6)
+        assert_allclose(b, two, atol=1e-6)
+    mixed = KernelCCA(2, kernel=["precomputed", "rbf"], gamma=[None, 0.5]).fit(K, Y)
+    assert_allclose(mixed.transform(K[:7]), one, atol=1e-8)
+    sparse_views = KernelCCA(2, gamma=0.5).fit(sparse.csr_array(X), sparse.csr_array(Y))
+    assert_allclose(sparse_views.transform(sparse.csr_array(X[:7])), one, atol=1e-8)
+
+
+class CommonLetters(GenericKernelMixin, Kernel):
+    """Number of letters of the alphabet that two words share."""
+
+    def __init__(self):
+        """No parameters."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return np.array([[float(len(set(x) & set(y))) for y in (Y or X)] for x in X])
+
+    def diag(self, X):
+        return np.array([float(len(set(x))) for x in X])
+
+    def is_stationary(self):
+        return False
+
+
+@pytest.mark.invariance
+def test_samples_that_are_not_vectors():
+    words = ["pair", "of", "views", "may", "be", "words", "and", "numbers", "too", "here"]
+    lengths = np.array([[len(word)] for word in words], dtype=float)
+    model = KernelCCA(1, kernel=[CommonLetters(), "linear"]).fit(words, lengths)
+    assert model.transform(words[:3]).shape == (3, 1)
+    assert model.empirical_correlations_[0] > 0.8
+    low = KernelCCA(1, kernel=[CommonLetters(), "linear"], method="cholesky", rank_tol=0)
+    assert_allclose(low.fit([words, lengths]).correlations_, model.correlations_, rtol=1e-8)
+
+
+# ---- borders -----------------------------------------------------------------------------------
+
+
+@pytest.mark.edge
+def test_shrinkage_and_ridge_are_the_same_family(seed):
+    X, Y, _ = circle(50, seed)
+    tau = 0.2
+    one = KernelCCA(2, gamma=0.5, alpha=tau).fit(X, Y).correlations_
+    two = KernelCCA(2, gamma=0.5, alpha=tau / (1 - tau), regularization="ridge").fit(X, Y)
+    assert_allclose(one, two.correlations_ / (1 - tau), rtol=1e-9)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("views", "setting", "message"),
+    [
+        (lambda X, Y: (X, Y[:-1]), {}, "inconsistent numbers of samples"),
+        (lambda X, Y: (X, None), {}, "requires y to be passed"),
+        (lambda X, Y: ([X], None), {}, "at least two views"),
+        (lambda X, Y: ([X, Y], Y), {}, "into the list"),
+        (lambda X, Y: (X, np.ones_like(Y)), {}, "View 2 is constant"),
+        (lambda X, Y: (np.zeros_like(X), Y), {"kernel": "linear"}, "View 1 is constant"),
+        (lambda X, Y: (X, np.ones_like(Y)), {"method": "cholesky"}, "View 2 is constant"),
+        (lambda X, Y: (X, Y), {"alpha": 0}, "correlation would be 1"),
+        (lambda X, Y: (X, Y), {"alpha": [0, 0.1]}, "correlation would be 1"),
+        (lambda X, Y: (X, Y), {"alpha": 1.5}, "between 0 and 1"),
+        (lambda X, Y: (X, Y), {"alpha": [0.1, 0.1, 0.1]}, "3 entries for 2 views"),
+        (lambda X, Y: (X, Y), {"kernel": ["rbf", "nonsense"]}, "nonsense"),
+        (lambda X, Y: (X, Y), {"kernel": "precomputed"}, "square"),
+        (lambda X, Y: (X @ X.T, np.tri(len(X))), {"kernel": "precomputed"}, "not symmetric"),
+        (
+            lambda X, Y: (X @ X.T, ((Y[:, None] - Y) ** 2).sum(axis=2)),
+            {"kernel": "precomputed"},
+            "zero on its diagonal",
+        ),
+        (lambda X, Y: (X @ X.T, -(Y @ Y.T)), {"kernel": "precomputed"}, "semi-definite"),
+        (lambda X, Y: (X, Y), {"kernel": "sigmoid", "gamma": 5.0}, "semi-definite"),
+        (lambda X, Y: (X, Y), {"view_slices": [(0, 1)]}, "at least two views"),
+        (lambda X, Y: (X, Y), {"view_slices": [(0, 1), (1, 7)]}, "does not fit"),
+        (lambda X, Y: (X, Y), {"view_slices": [(0, 1), 1]}, "pairs"),
+        (lambda X, Y: (np.where(X > 0.9, np.nan, X), Y), {"criterion": "gcca"}, "entries NaN"),
+        (lambda X, Y: (np.full_like(X, np.nan), Y), {"criterion": "gcca"}, "missing in all"),
+        (lambda X, Y: (np.where(X > 0.9, np.nan, X), Y), {}, "NaN"),
+    ],
+)
+def test_bad_input_is_named(views, setting, message):
+    X, Y, _ = circle(30, 0)
+    with pytest.raises(ValueError, match=message):
+        KernelCCA(2, **setting).fit(*views(X, Y))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("n", [30, canonical.SMALL + 20])
+def test_indefinite_kernels_are_seen_at_every_size(n):
+    X, Y, _ = circle(n, 0)
+    v = np.where(np.arange(n) % 2, 1.0, -1.0) / np.sqrt(n)
+    K = rbf_kernel(X) - 10 * np.outer(v, v)
+    K[np.diag_indices(n)] += 9
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        KernelCCA(1, kernel=["precomputed", "rbf"]).fit(K, Y)
+    KernelCCA(1, kernel=["precomputed", "rbf"]).fit(K + np.eye(n), Y)
+
+
+@pytest.mark.edge
+def test_rank_limits_the_number_of_components():
+    X, Y, _ = circle(40, 0)
+    model = KernelCCA(5, kernel="linear").fit(X, Y)
+    assert model.n_components_ == 2
+    one = KernelCCA(5, kernel=["rbf", "linear"]).fit(X, Y[:, 0])
+    assert one.transform(X).shape == (40, 1)
+
+
+@pytest.mark.edge
+def test_rank_limit_allows_no_regularisation():
+    X, Y, _ = circle(60, 0)
+    model = KernelCCA(2, alpha=0, method="cholesky", max_rank=8).fit(X, Y)
+    assert_allclose(model.correlations_, model.empirical_correlations_, rtol=1e-8)
+    assert model.correlations_[0] < 1
+
+
+@pytest.mark.edge
+def test_other_number_of_views_or_features_afterwards():
+    X, Y, Z = circle(40, 0)
+    model = KernelCCA(1).fit([X, Y, Z])
+    with pytest.raises(ValueError, match="3 views"):
+        model.transform([X, Y])
+    with pytest.raises(ValueError, match="View 2 has 2 features"):
+        model.transform([X, X, Z])
+    with pytest.raises(ValueError, match="compares views"):
+        model.score(X)
+
+
+@pytest.mark.edge
+def test_float32_and_huge_numbers():
+    X, Y, _ = circle(60, 0)
+    model = KernelCCA(2).fit(X.astype(np.float32), Y.astype(np.float32))
+    assert model.transform(X.astype(np.float32)).dtype == np.float32
+    for size in (1e100, 1e-100):
+        found = KernelCCA(2, kernel="linear", alpha=1.0).fit(X * size, Y * size)
+        assert np.isfinite(found.transform(X * size)).all()
+        assert found.score(X * size, Y * size) > -1
+
+
+@pytest.mark.edge
+def test_polynomial_kernel_has_finite_rank():
+    X, Y, _ = circle(60, 0)
+    K = polynomial_kernel(X, degree=2, gamma=0.5)
+    model = KernelCCA(3, kernel=["poly", "linear"], gamma=0.5, degree=2, alpha=0).fit(X, Y)
+    assert np.linalg.matrix_rank(centred(K)) == 5
+    assert model.correlations_[0] < 1
+
+
+@pytest.mark.edge
+def test_top_level_name():
+    assert skmoderndata.KernelCCA is KernelCCA
