@@ -1,0 +1,329 @@
+"""Values of kernel expansions, `f(x) = sum_j coef_j k(x, z_j)`, on many rows in little memory."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+from skmoderndata.kernels._resolve import Array, Gram, count_samples, take
+
+TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
+GATHER_ROWS = 2**15  # rows picked from the data at a time
+SAFE_SQUARE = 1e30  # a squared length above this would overflow in single precision
+
+
+class KernelRows:
+    """Kernel values between the samples of one data set.
+
+    The Gaussian and polynomial kernels of dense rows take one matrix product on blocks that fit
+    into the cache; the linear kernel takes none of its values. Everything else goes through
+    `Gram`, block by block.
+
+    Attributes
+    ----------
+    n_evaluations : int
+        Kernel values computed so far; for the linear kernel, inner products.
+    """
+
+    def __init__(self, gram: Gram, X: Any, *, n_jobs: int | None = None) -> None:
+        self.gram, self.X, self.n_jobs = gram, X, n_jobs
+        self.n_rows = count_samples(X)
+        self.origin = _origin(gram, X)
+        self.n_evaluations = 0
+
+    def matrix(self, a: Array, b: Array) -> Array:
+        """Kernel values of samples `a` against samples `b`, in double precision."""
+        self.n_evaluations += len(a) * len(b)
+        if len(a) == 0 or len(b) == 0:
+            return np.zeros((len(a), len(b)))
+        expansion = Expansion(self.gram, self.gram.subset(self.X, b), origin=self.origin)
+        values: Array = np.asarray(expansion.kernel(take(self.X, a)), dtype=np.float64)
+        return values
+
+    def diag(self, a: Array | slice) -> Array:
+        """Kernel values of samples with themselves."""
+        if self.gram.precomputed:
+            values = np.asarray(self.X.diagonal(), dtype=np.float64)[a]
+        else:
+            values = np.asarray(self.gram.diag(_double(take(self.X, a))), dtype=np.float64)
+        return values
+
+    def expansion(self, b: Array, coef: Array) -> "Expansion":
+        """Sum over samples `b` of `coef` times the kernel with them."""
+        samples = self.gram.subset(self.X, b)
+        return Expansion(self.gram, samples, coef, origin=self.origin)
+
+    def values(self, expansion: "Expansion", rows: Array | slice, *, exact: bool = True) -> Array:
+        """Values of an expansion at some of the samples."""
+        values = expansion.values(self.X, rows, exact=exact, n_jobs=self.n_jobs)
+        self.n_evaluations += len(values) * (1 if expansion.kind == "linear" else len(expansion))
+        return values
+
+
+class Expansion:
+    """The function `f(x) = sum_j coef_j k(x, z_j)`; `coef` may have several columns."""
+
+    def __init__(
+        self, gram: Gram, samples: Any, coef: Array | None = None, *, origin: Array | None = None
+    ) -> None:
+        self.gram, self.samples = gram, samples
+        self.kind = _kind(gram, samples)
+        self.coef = None if coef is None else np.asarray(coef, dtype=np.float64)
+        self._packed: dict[Any, Array] = {}
+        if self.kind == "rbf":
+            self.root = float(np.sqrt(gram.params["gamma"]))
+            centre = _origin(gram, samples) if origin is None else origin
+            assert centre is not None
+            self.origin = centre
+
+    def __len__(self) -> int:
+        return count_samples(self.samples)
+
+    def kernel(self, X: Any) -> Array:
+        """Kernel values of rows `X` (one block) against all samples."""
+        if self.kind == "rbf":
+            K = self._augmented(X, np.float64) @ self._basis(np.float64)
+            np.minimum(K, 0.0, out=K)
+            return np.asarray(np.exp(K, out=K))
+        if self.kind in ("linear", "poly") and not sparse.issparse(self.samples):
+            return self._map(_double(X) @ self._basis(np.float64))
+        return self.gram(X, self.samples)
+
+    def values(
+        self,
+        X: Any,
+        rows: Array | slice | None = None,
+        *,
+        exact: bool = True,
+        n_jobs: int | None = None,
+    ) -> Array:
+        """Values at rows of `X`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or list
+            Samples.
+        rows : array of indices, slice or None
+            Which of them; None is all.
+        exact : bool
+            False allows single precision, about 1e-6 of the largest coefficient.
+        n_jobs : int or None
+            Threads. The blocks, and so the values, are the same for any number.
+        """
+        assert self.coef is not None
+        n = count_samples(X)
+        index = np.arange(n)[rows] if isinstance(rows, slice) and rows.step else rows
+        first, last = (0, n) if index is None else (0, 0)
+        if isinstance(index, slice):
+            first, last, _ = index.indices(n)
+        elif index is not None:
+            last = len(index)
+        out = np.zeros((last - first, *self.coef.shape[1:]))
+        if len(self) == 0:
+            return out
+        if self.gram.precomputed:
+            step = max(1, min(GATHER_ROWS, 2**24 // len(self)))
+        else:
+            step = GATHER_ROWS
+
+        def work(start: int) -> None:
+            stop = min(start + step, last)
+            chosen = index[start:stop] if isinstance(index, np.ndarray) else slice(start, stop)
+            self._fill(take(X, chosen), out[start - first : stop - first], exact)
+
+        starts: Sequence[int] = range(first, last, step)
+        with one_blas_thread():  # the tiles are too small to share
+            if len(starts) > 1 and n_jobs not in (None, 1):
+                Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(s) for s in starts)
+            else:
+                for start in starts:
+                    work(start)
+        return out
+
+    def _fill(self, X: Any, out: Array, exact: bool) -> None:
+        assert self.coef is not None
+        if self.kind == "linear":
+            out[:] = X @ self._primal()
+            return
+        if self.kind == "other":
+            tile = max(1, 2**24 // (8 * len(self)))
+            for start in range(0, len(out), tile):
+                rows = slice(start, start + tile)
+                out[rows] = self.gram(take(X, rows), self.samples) @ self.coef
+            return
+        dtype: Any = np.float64 if exact else np.float32
+        if self.kind == "rbf":
+            A = self._augmented(X, np.float64)
+            if dtype == np.float32 and A[:, -1].max(initial=0.0) > SAFE_SQUARE:
+                dtype = np.float64
+            A = A.astype(dtype, copy=False)
+        else:
+            dtype, A = np.float64, _double(X)
+        basis, coef = self._basis(dtype), self._coef(dtype)
+        size = np.dtype(dtype).itemsize
+        tile = max(16, TILE_BYTES // (size * basis.shape[1]))
+        buffer = np.empty((min(tile, len(A)), basis.shape[1]), dtype)
+        for start in range(0, len(A), tile):
+            rows = slice(start, min(start + tile, len(A)))
+            K = buffer[: rows.stop - start]
+            np.matmul(A[rows], basis, out=K)
+            K = np.exp(K, out=K) if self.kind == "rbf" else self._map(K)
+            out[rows] = K @ coef
+
+    def _augmented(self, X: Any, dtype: Any) -> Array:
+        """Rows `(x, 1, |x|^2)` of scaled and centred data."""
+        n, p = X.shape
+        A = np.empty((n, p + 2))
+        np.subtract(X, self.origin, out=A[:, :p])
+        A[:, :p] *= self.root
+        A[:, p] = 1.0
+        A[:, p + 1] = np.einsum("ij,ij->i", A[:, :p], A[:, :p])
+        return A.astype(dtype, copy=False)
+
+    def _basis(self, dtype: Any) -> Array:
+        """Pack samples so that `rows @ basis` is `-gamma |x - z|^2`, or the inner products."""
+        if dtype not in self._packed:
+            if self.kind == "rbf":
+                A = self._augmented(self.samples, np.float64)
+                p = A.shape[1] - 2
+                B = np.empty((p + 2, len(A)))
+                B[:p] = 2.0 * A[:, :p].T
+                B[p] = -A[:, p + 1]
+                B[p + 1] = -1.0
+            else:
+                B = np.ascontiguousarray(_double(self.samples).T)
+            self._packed[dtype] = B.astype(dtype)
+        return self._packed[dtype]
+
+    def _coef(self, dtype: Any) -> Array:
+        assert self.coef is not None
+        return self.coef.astype(dtype, copy=False)
+
+    def _primal(self) -> Array:
+        """Weights of the linear function."""
+        if "primal" not in self._packed:
+            assert self.coef is not None
+            self._packed["primal"] = np.asarray(_double(self.samples).T @ self.coef)
+        return self._packed["primal"]
+
+    def _map(self, K: Array) -> Array:
+        if self.kind == "linear":
+            return K
+        params = self.gram.params
+        K *= params["gamma"]
+        K += params["coef0"]
+        degree = params["degree"]
+        if degree == int(degree) and 1 <= degree <= 8:
+            power = K.copy() if degree > 1 else K
+            for _ in range(int(degree) - 1):
+                power *= K
+            return power
+        return np.asarray(K**degree)
+
+
+def one_blas_thread() -> Any:
+    """Context in which the BLAS takes one thread."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _kind(gram: Gram, samples: Any) -> str:
+    """Which fast path there is."""
+    if not isinstance(gram.kernel, str) or gram.precomputed:
+        return "other"
+    if gram.kernel == "linear":
+        return "linear"
+    if bool(sparse.issparse(samples)):
+        return "other"
+    if gram.kernel in ("poly", "polynomial"):
+        return "poly"
+    return "rbf" if gram.kernel == "rbf" else "other"
+
+
+def _origin(gram: Gram, X: Any) -> Array | None:
+    """Point near the data, so that squared distances do not cancel."""
+    if _kind(gram, X) != "rbf":
+        return None
+    step = max(1, count_samples(X) // 1000)
+    return np.asarray(np.mean(X[::step], axis=0, dtype=np.float64))
+
+
+def _double(X: Any) -> Any:
+    """Rows in double precision, sparse ones as they are."""
+    if bool(sparse.issparse(X)):
+        return X.astype(np.float64)
+    return np.asarray(X, dtype=np.float64) if hasattr(X, "shape") else X
+
+
+def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
+    """Largest similarity of a sample to itself.
+
+    Where that takes a call of the kernel per sample, 1000 samples stand for all, unless `sure`.
+    """
+    gram, n = rows.gram, rows.n_rows
+    if gram.constant_diagonal:
+        return float(rows.diag(slice(0, min(n, 1))).max())
+    known = isinstance(gram.kernel, str) and gram.kernel in (
+        "linear",
+        "poly",
+        "polynomial",
+        "sigmoid",
+    )
+    if gram.precomputed:
+        return float(np.asarray(rows.X.diagonal()).max())
+    if not (known or sure) and n > 1000:
+        chosen = np.arange(0, n, -(-n // 1000))
+        return float(rows.diag(chosen).max())
+    starts = range(0, n, GATHER_ROWS)
+    return max(float(rows.diag(slice(s, min(s + GATHER_ROWS, n))).max()) for s in starts)
+
+
+def surely_psd(gram: Gram) -> bool:
+    """Whether the kernel is known to be positive semidefinite for any samples."""
+    if not isinstance(gram.kernel, str):
+        return False
+    if gram.kernel in ("poly", "polynomial"):
+        degree = gram.params["degree"]
+        return bool(degree == int(degree) and gram.params["coef0"] >= 0)
+    return gram.kernel in ("linear", "rbf", "laplacian", "cosine", "chi2")
+
+
+def scale_gamma(gamma: Any, kernel: Any, X: Any, weights: Array | None = None) -> Any:
+    """Settle `gamma="scale"` in blocks of rows, with the weights of the samples.
+
+    The value is `1 / (n_features * variance)`, as everywhere; weighting makes a sample of weight
+    two count like two samples.
+    """
+    if gamma != "scale" or not isinstance(kernel, str) or not hasattr(X, "shape"):
+        return gamma
+    if kernel in ("linear", "precomputed"):
+        return gamma
+    n, p = X.shape
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    total = float(w.sum()) * p
+    if bool(sparse.issparse(X)):
+        first = float(w @ np.asarray(X.sum(axis=1)).ravel()) / total
+        second = float(w @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) / total
+        variance = second - first * first
+    else:
+        blocks = [slice(s, s + GATHER_ROWS) for s in range(0, n, GATHER_ROWS)]
+        sums = [float(w[b] @ X[b].sum(axis=1, dtype=np.float64)) for b in blocks]
+        first = sum(sums) / total
+        variance = 0.0
+        for b in blocks:
+            rest = np.subtract(X[b], first, dtype=np.float64)
+            variance += float(w[b] @ np.einsum("ij,ij->i", rest, rest)) / total
+    if not np.isfinite(variance):
+        raise ValueError(
+            'gamma="scale" needs the variance of X, which is not a finite number in double '
+            "precision: rescale X."
+        )
+    return 1.0 / (p * variance) if variance > 0 else 1.0

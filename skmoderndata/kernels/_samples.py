@@ -1,0 +1,56 @@
+"""What estimators with a `kernel` parameter do with their samples."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import validate_data
+
+from skmoderndata.kernels._expansion import scale_gamma
+from skmoderndata.kernels._resolve import Array, Gram, count_samples, resolve_kernel
+
+
+class KernelSamples:
+    """Mixin of estimators with `kernel`, `gamma`, `degree`, `coef0` and `kernel_params`."""
+
+    def _samples(self, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
+        """Check samples: rows of numbers, a kernel matrix, or a list for structured kernels."""
+        kernel: Any = self.kernel  # type: ignore[attr-defined]
+        if isinstance(kernel, Kernel) and not kernel.requires_vector_input:
+            if count_samples(X) == 0:
+                raise ValueError("Found an empty list of samples; at least 1 sample is required.")
+            return X
+        precomputed = isinstance(kernel, str) and kernel == "precomputed"
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse=False if precomputed else "csr",
+            dtype=[np.float64, np.float32],
+            **checks,
+        )
+
+    def _resolve(self, X: Any, weights: Array | None = None) -> Gram:
+        """Return the kernel with settled parameters."""
+        settings: Any = self
+        return resolve_kernel(
+            settings.kernel,
+            X,
+            gamma=scale_gamma(settings.gamma, settings.kernel, X, weights),
+            degree=settings.degree,
+            coef0=settings.coef0,
+            kernel_params=settings.kernel_params,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        kernel: Any = self.kernel  # type: ignore[attr-defined]
+        precomputed = isinstance(kernel, str) and kernel == "precomputed"
+        tags.input_tags.pairwise = precomputed
+        tags.input_tags.sparse = not precomputed and (
+            isinstance(kernel, str) and kernel not in ("chi2", "additive_chi2")
+        )
+        if isinstance(kernel, Kernel):
+            tags.input_tags.two_d_array = bool(kernel.requires_vector_input)
+        return tags
