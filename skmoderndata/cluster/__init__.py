@@ -3,6 +3,7 @@
 from skmoderndata.cluster._boolean_k_means import BooleanKMeans
 from skmoderndata.cluster._discrete_basis import DiscreteBasis
 from skmoderndata.cluster._formal_concept_factorization import FormalConceptFactorization
+from skmoderndata.cluster._kernel_k_means import KernelKMeans
 from skmoderndata.cluster._multi_assignment_clustering import MultiAssignmentClustering
 from skmoderndata.cluster._role_miner import RoleMiner
 from skmoderndata.cluster._rounded_svd import RoundedSVD
@@ -11,6 +12,7 @@ __all__ = [
     "BooleanKMeans",
     "DiscreteBasis",
     "FormalConceptFactorization",
+    "KernelKMeans",
     "MultiAssignmentClustering",
     "RoleMiner",
     "RoundedSVD",

@@ -1,0 +1,582 @@
+"""K-means in the feature space of a kernel."""
+
+from numbers import Integral
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.kernel_k_means import (
+    FeatureClusters,
+    GramClusters,
+    assign_to_samples,
+    kernel_k_means,
+    plus_plus_start,
+    random_start,
+    spectral_relaxation,
+)
+from skmoderndata.kernels._features import (
+    as_double,
+    check_symmetric,
+    fits_in_memory,
+    low_rank_features,
+)
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class KernelKMeans(
+    KernelSamples,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    Base,
+):
+    r"""Clusters that are compact in the feature space of a kernel.
+
+    Minimises the weighted sum of squared distances from the centres of the clusters,
+
+    .. math::
+        \min_{c, m} \sum_i w_i \lVert \phi(x_i) - m_{c(i)} \rVert^2
+        = \sum_i w_i \kappa(x_i, x_i)
+        - \sum_c \frac{1}{s_c} \sum_{i, j \in c} w_i w_j \kappa(x_i, x_j),
+        \qquad s_c = \sum_{i \in c} w_i,
+
+    by Lloyd's algorithm on kernel values [1]_, [2]_ from several starts, followed by exchanges
+    of single samples. A lower bound over all clusterings comes with the answer.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    kernel : str, Kernel or callable, default="rbf"
+        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
+        returns their kernel matrix, or "precomputed".
+    gamma : float, {"scale", "auto"} or None, default=None
+        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
+    init : {"k-means++", "random", "spectral"} or array-like, default="k-means++"
+        Starts: samples drawn by k-means++ in feature space, samples drawn at random, or k-means on
+        the `n_clusters - 1` leading kernel principal components. An array with one label per
+        sample gives the clusters of the start, an array of shape (n_clusters, n_features) points
+        that are the first centres.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the best is kept. "auto" is 10 for "k-means++" and "random",
+        else 1; with "spectral" it is the number of starts within the principal components.
+    local_search : bool, default=True
+        Whether samples move singly where that lowers the objective, once Lloyd's algorithm has
+        come to its end; False is Lloyd's algorithm.
+    solver : {"auto", "exact", "low_rank"}, default="auto"
+        "exact" uses all kernel values, stored if they fit into scikit-learn's working memory, else
+        computed by blocks again and again. "low_rank" restricts the centres to the span of at most
+        `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" as long
+        as the kernel matrix fits into that memory.
+    max_rank : int, default=300
+        Largest number of samples that span the centres of `solver="low_rank"`.
+    max_iter : int, default=300
+        Passes over the samples from each start, at most.
+    tol : float, default=0.0
+        A start also ends when a pass lowers the objective by less than this share of the total
+        scatter; with 0 it ends when no sample moves.
+    n_jobs : int or None, default=None
+        Number of threads for the starts.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each training sample.
+    inertia_ : float
+        Objective reached. With the low-rank solver it is that of the centres found, and so still a
+        sum of exact squared distances.
+    relaxation_bound_ : float
+        No clustering of the training samples into `n_clusters` clusters has a lower objective: the
+        sum of the eigenvalues of the centred kernel matrix without the `n_clusters - 1` largest,
+        or a bound from below of it.
+    dual_coef_ : ndarray of shape (n_clusters, n_fit)
+        Centres as combinations of the training samples of positive weight. Only `solver="exact"`.
+    landmarks_ : ndarray of shape (rank,)
+        Training samples that span the centres. Only `solver="low_rank"`.
+    solver_ : str
+        "exact" or "low_rank".
+    n_iter_ : int
+        Passes of the best start.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.cluster.KMeans : The same with the linear kernel, and faster for it.
+    sklearn.cluster.SpectralClustering : Clusters of a similarity graph; cannot label new samples.
+
+    Notes
+    -----
+    The first pass of a start takes ``n^2`` operations on stored kernel values, each later one
+    ``n`` times the number of samples that move, plus ``n k``; no array is larger than the kernel
+    matrix and one of `n_clusters` times `n_samples`. The low-rank solver takes ``n r^2`` once and
+    ``n r k`` for each pass. The objective is not convex: compare `inertia_` with
+    `relaxation_bound_`, which is reached only where the clusters are very clear.
+
+    Fewer distinct samples than clusters leave clusters empty, with a warning; their centres repeat
+    that of the first cluster. Samples of weight 0 have no say, and get the label of the nearest
+    centre. Ties go to the lowest label.
+
+    A precomputed kernel does not tell the similarity of new samples to themselves: `transform`
+    refuses them, `predict` does not need it, and `score` leaves it out.
+
+    References
+    ----------
+    .. [1] Dhillon, Guan and Kulis, Kernel k-means, spectral clustering and normalized cuts, KDD
+       2004, pp. 551-556.
+    .. [2] Shawe-Taylor and Cristianini, Kernel Methods for Pattern Analysis, Cambridge University
+       Press, 2004, Algorithm 8.22 and Proposition 8.24.
+    .. [3] Zha, He, Ding, Simon and Gu, Spectral relaxation for k-means clustering, NIPS 2001.
+    .. [4] Telgarsky and Vattani, Hartigan's method: k-means clustering without Voronoi, AISTATS
+       2010, pp. 820-827.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cluster import KernelKMeans
+    >>> angle = np.linspace(0, 2 * np.pi, 30, endpoint=False)
+    >>> ring = np.c_[np.cos(angle), np.sin(angle)]
+    >>> X = np.r_[0.3 * ring, 3 * ring]
+    >>> kmeans = KernelKMeans(2, gamma=1.0, random_state=0).fit(X)
+    >>> len(set(kmeans.labels_[:30])), len(set(kmeans.labels_[30:]))
+    (1, 1)
+    >>> bool(kmeans.relaxation_bound_ <= kmeans.inertia_)
+    True
+    """
+
+    _card = MethodCard(
+        family="kernel methods",
+        cite=(
+            "dhillon2004kernel",
+            "shawetaylor2004kernel",
+            "zha2001spectral",
+            "telgarsky2010hartigan",
+            "arthur2007kmeans",
+        ),
+        cost="n^2 + n times the samples that move; low rank r: n r^2 + T n r k",
+        checks=(
+            {"n_clusters": 3, "n_init": 2, "random_state": 0},
+            {"n_clusters": 3, "kernel": "linear", "init": "spectral", "random_state": 0},
+            {
+                "n_clusters": 3,
+                "n_init": 2,
+                "solver": "low_rank",
+                "max_rank": 10,
+                "random_state": 1,
+            },
+        ),
+        known_failures=dict.fromkeys(
+            (
+                "check_sample_weight_equivalence_on_dense_data",
+                "check_sample_weight_equivalence_on_sparse_data",
+            ),
+            "the starts are drawn by position, so that copies of a row change them; the objective "
+            "of given clusters is the same",
+        ),
+        comparison=Comparison(
+            baseline="sklearn.cluster.KMeans",
+            problem="digits",
+            grid={"gamma": [0.0003, 0.001, 0.003], "n_clusters": [20, 40]},
+            params={"n_init": 1, "random_state": 0},
+            baseline_grid={"n_clusters": [20, 40, 80]},
+            baseline_params={"n_init": 1, "random_state": 0},
+        ),
+    )
+    _parameter_constraints = {
+        "n_clusters": [AT_LEAST_ONE],
+        **KERNEL_CONSTRAINTS,
+        "init": [StrOptions({"k-means++", "random", "spectral"}), "array-like"],
+        "n_init": [AT_LEAST_ONE, StrOptions({"auto"})],
+        "local_search": ["boolean"],
+        "solver": [StrOptions({"auto", "exact", "low_rank"})],
+        "max_rank": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        init="k-means++",
+        n_init="auto",
+        local_search=True,
+        solver="auto",
+        max_rank=300,
+        max_iter=300,
+        tol=0.0,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.init = init
+        self.n_init = n_init
+        self.local_search = local_search
+        self.solver = solver
+        self.max_rank = max_rank
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context()
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
+            kernel object is one of other samples than vectors.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights in the objective; None gives all samples weight 1.
+
+        Returns
+        -------
+        self : KernelKMeans
+            The fitted estimator.
+        """
+        X = self._samples(X, reset=True)
+        n, k = count_samples(X), self.n_clusters
+        self._dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        given = sample_weight is not None
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        kept = np.flatnonzero(w > 0)
+        if len(kept) < k:
+            raise ValueError(
+                f"n_samples={len(kept)} {'of positive weight ' if given else ''}should be >= "
+                f"n_clusters={k}."
+            )
+        init, n_init = self._check_init(X, n)
+        w = w[kept]
+        self._gram = self._resolve(take(X, kept) if len(kept) < n and given else X, w)
+        model = self._low_rank_model if self._choose_solver(len(kept)) else self._exact_model
+        rng = check_random_state(self.random_state)
+        make, relaxation, rows_of, residual = model(as_double(X), kept, w)
+        self.relaxation_bound_ = relaxation.bound
+
+        if isinstance(init, np.ndarray):
+            starts = [self._given_start(init, kept, rows_of)]
+        elif init == "spectral":
+            inner = FeatureClusters(relaxation.coordinates, w, k)
+            tries = [
+                kernel_k_means(inner, plus_plus_start(inner, k, rng), max_iter=self.max_iter)
+                for _ in range(n_init)
+            ]
+            starts = [min(tries, key=lambda result: result.objective).labels]
+        else:
+            draw = plus_plus_start if init == "k-means++" else random_start
+            drawer = make()
+            starts = [draw(drawer, k, rng) for _ in range(n_init)]
+        best, clusters = self._run(starts, make, X, y)
+        self._keep(best, clusters, kept, n, X, residual)
+        if not best.converged and self._stopped is False:
+            warn_not_converged(
+                self,
+                reached=f"samples still moved after max_iter={self.max_iter} passes",
+                remedy="raise max_iter, or accept a larger tol",
+            )
+        del self._stopped
+        return self
+
+    def predict(self, X):
+        """Nearest centre of each sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Index of the cluster.
+        """
+        check_is_fitted(self)
+        return self._partial(self._samples(X, reset=False)).argmin(axis=1)
+
+    def transform(self, X):
+        """Distances from the centres, in feature space.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; the training matrix if `kernel="precomputed"`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            Not squared.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        own = np.asarray(self._gram.diag(as_double(X)), dtype=np.float64)
+        squared = self._partial(X) + own[:, None]
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return np.sqrt(np.maximum(squared, 0.0)).astype(dtype, copy=False)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Minus the sum of squared distances from the nearest centres.
+
+        It rises with `n_clusters`, and depends on the scale of the kernel: to compare kernels take
+        a measure of the labels instead.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        score : float
+            Higher is better. For a precomputed kernel without the similarities of the samples to
+            themselves, which are unknown for new samples.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        w = check_sample_weight(sample_weight, X, dtype=np.float64)
+        squared = self._partial(X).min(axis=1)
+        if not self._gram.precomputed:
+            squared = np.maximum(squared + self._gram.diag(as_double(X)), 0.0)
+        return -float(w @ squared)
+
+    @property
+    def _n_features_out(self):
+        return len(self._offsets)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_init(self, X, n):
+        """Return the start, arrays checked, and the number of starts."""
+        init, n_init = self.init, self.n_init
+        if n_init == "auto":
+            n_init = 10 if isinstance(init, str) and init != "spectral" else 1
+        if isinstance(init, str):
+            return init, n_init
+        init, k = np.asarray(init), self.n_clusters
+        if init.ndim == 1:
+            if init.shape != (n,) or init.dtype.kind not in "iu":
+                raise ValueError(
+                    f"init of shape {init.shape} and type {init.dtype} is no labelling of "
+                    f"{n} samples: give one integer from 0 to n_clusters - 1={k - 1} per sample."
+                )
+            if init.min() < 0 or init.max() >= k:
+                raise ValueError(
+                    f"init holds labels from {init.min()} to {init.max()}, while "
+                    f"n_clusters={k} allows 0 to {k - 1}."
+                )
+            return init.astype(np.intp), 1
+        p = X.shape[1] if hasattr(X, "shape") and self.kernel != "precomputed" else None
+        if p is None or init.shape != (k, p):
+            wanted = "one label per sample" if p is None else f"({k}, {p})"
+            raise ValueError(f"init has shape {init.shape}; wanted is {wanted}.")
+        init = init.astype(np.float64)
+        if not np.isfinite(init).all():
+            raise ValueError("init holds numbers that are not finite.")
+        return init, 1
+
+    def _choose_solver(self, n):
+        self.solver_ = self.solver
+        if self.solver == "auto":
+            exact = self._gram.precomputed or fits_in_memory(n, n)
+            self.solver_ = "exact" if exact else "low_rank"
+        return self.solver_ == "low_rank"
+
+    def _exact_model(self, X, kept, w):
+        """Clusters on all kernel values: a maker, the relaxation, rows of new points, residual."""
+        gram, k, n = self._gram, self.n_clusters, len(kept)
+        self._centres_on = gram.subset(X, kept)
+        samples = X if n == count_samples(X) else take(X, kept)
+        diagonal = np.asarray(gram.diag(X), dtype=np.float64)[kept]
+        K = None
+        if gram.precomputed or fits_in_memory(n, n):
+            whole = gram.precomputed and n == count_samples(X)
+            K = X if whole else gram(samples, self._centres_on)
+            K = np.ascontiguousarray(K, dtype=np.float64)
+            check_symmetric(gram, K)
+
+        def blocks(chosen):
+            for part in row_blocks(len(chosen), 8 * n):
+                yield part, np.asarray(gram(take(samples, chosen[part]), self._centres_on))
+
+        if not np.isfinite(diagonal).all():
+            raise ValueError(f"kernel={self.kernel!r} is not finite on the training samples.")
+        if K is not None:
+            relaxation = spectral_relaxation(lambda B: K @ B, diagonal, w, k)
+        else:  # what the leading features leave is positive semi-definite: the bound holds
+            _, result = low_rank_features(gram, samples, rank=min(n, self.max_rank))
+            relaxation = _relax(result.factor, w, k)
+
+        def rows_of(points):
+            return np.asarray(gram(points, self._centres_on)), np.asarray(gram.diag(points))
+
+        return (lambda: GramClusters(K, blocks, diagonal, w, k)), relaxation, rows_of, 0.0
+
+    def _low_rank_model(self, X, kept, w):
+        """Clusters on features of low rank."""
+        if self._gram.precomputed and len(kept) < count_samples(X):
+            raise ValueError(
+                'solver="low_rank" takes no weights of zero with kernel="precomputed": leave '
+                "those samples out of the matrix."
+            )
+        samples = X if len(kept) == count_samples(X) else take(X, kept)
+        self._features, result = low_rank_features(
+            self._gram, samples, rank=min(len(kept), self.max_rank)
+        )
+        self.landmarks_ = kept[result.pivots]
+        Z = result.factor
+
+        def rows_of(points):
+            own = self._features(points)
+            return own @ Z.T, np.einsum("ij,ij->i", own, own)
+
+        residual = float(w @ np.maximum(result.residual, 0.0))
+        k = self.n_clusters
+        return (lambda: FeatureClusters(Z, w, k)), _relax(Z, w, k), rows_of, residual
+
+    def _given_start(self, init, kept, rows_of):
+        return init[kept] if init.ndim == 1 else assign_to_samples(*rows_of(init))
+
+    def _run(self, starts, make, X, y):
+        """Best result over the starts, and the clusters that it left."""
+        settings = {"max_iter": self.max_iter, "tol": self.tol, "local_search": self.local_search}
+
+        def one(labels, progress=None):
+            clusters = make()
+            return kernel_k_means(clusters, labels, progress=progress, **settings), clusters
+
+        in_parallel = effective_n_jobs(self.n_jobs) > 1 and len(starts) > 1
+        passes = 1 if in_parallel else len(starts) * self.max_iter
+        with FitProgress(self, X, y, max_passes=passes) as progress:
+            watch = _StopWatch(progress)
+            if in_parallel:
+                watch.begin()
+                found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(one)(labels) for labels in starts
+                )
+                watch.end()
+                best = min(found, key=lambda pair: pair[0].objective)
+            else:
+                best = None
+                for labels in starts:
+                    result = one(labels, watch)
+                    if best is None or result[0].objective < best[0].objective:
+                        best = result
+                    if watch.stopped:
+                        break
+        self._stopped = watch.stopped
+        return best
+
+    def _keep(self, best, clusters, kept, n, X, residual):
+        k, w, members = self.n_clusters, clusters.weights, best.members
+        mass = np.bincount(members, weights=w, minlength=k)
+        empty = mass == 0
+        if empty.any():
+            warn_not_converged(
+                self,
+                reached=f"the samples have only {k - empty.sum()} different places in feature "
+                f"space, which is fewer than n_clusters={k}",
+                remedy="lower n_clusters",
+            )
+        if self.solver_ == "exact":
+            coef = np.zeros((k, len(w)))
+            coef[members, np.arange(len(w))] = w / mass[members]
+            inner = np.zeros(k)
+            np.add.at(inner, members, w * clusters.sums[members, np.arange(len(w))])
+            offsets = np.divide(inner, mass**2, out=np.zeros(k), where=~empty)
+            coef[empty], offsets[empty] = coef[members[0]], offsets[members[0]]
+            self.dual_coef_, self._offsets = coef, offsets
+        else:
+            centres = np.zeros_like(clusters.totals)
+            np.add.at(centres, members, w[:, None] * clusters.Z)
+            centres[~empty] /= mass[~empty, None]
+            centres[empty] = centres[members[0]]
+            self._centres, self._offsets = centres, np.einsum("ij,ij->i", centres, centres)
+        self.inertia_ = best.objective + residual
+        self.n_iter_ = best.n_iter
+        self.labels_ = np.empty(n, dtype=np.int32)
+        self.labels_[kept] = best.labels
+        if len(kept) < n:
+            rest = np.setdiff1d(np.arange(n), kept)
+            self.labels_[rest] = self._partial(take(X, rest)).argmin(axis=1)
+
+    def _partial(self, X):
+        """Squared distances from the centres without the squared norms of the samples."""
+        out = np.empty((count_samples(X), len(self._offsets)))
+        if self.solver_ == "low_rank":
+            for rows, Z in self._features.blocks(X):
+                out[rows] = self._offsets - 2 * Z @ self._centres.T
+            return out
+        for rows in row_blocks(len(out), 8 * self.dual_coef_.shape[1]):
+            K = self._gram(as_double(take(X, rows)), self._centres_on)
+            out[rows] = self._offsets - 2 * (K @ self.dual_coef_.T)
+        return out
+
+
+def _relax(Z, w, k):
+    """Relaxation of the kernel `Z Z'`."""
+    diagonal = np.einsum("ij,ij->i", Z, Z)
+    return spectral_relaxation(lambda B: Z @ (Z.T @ B), diagonal, w, k)
+
+
+class _StopWatch:
+    """Passes progress on, and remembers that a callback asked to stop."""
+
+    def __init__(self, progress):
+        self.progress, self.stopped = progress, False
+
+    def begin(self):
+        """Open a task."""
+        self.progress.begin()
+
+    def end(self):
+        """Close the task; True stops this start, and the ones to come."""
+        self.stopped = self.progress.end() or self.stopped
+        return self.stopped
