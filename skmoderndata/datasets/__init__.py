@@ -9,6 +9,7 @@ from skmoderndata.datasets._slow_signals import (
     make_mixed_sources,
     make_slow_signal,
 )
+from skmoderndata.datasets._sparse_classes import make_sparse_classes
 
 __all__ = [
     "make_boolean_sources",
@@ -18,5 +19,6 @@ __all__ = [
     "make_moving_object",
     "make_ratings",
     "make_slow_signal",
+    "make_sparse_classes",
     "make_video",
 ]

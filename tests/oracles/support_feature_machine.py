@@ -1,0 +1,109 @@
+"""The support feature machine stated for general programs, and as plain loops."""
+
+import itertools
+
+import numpy as np
+from scipy.optimize import LinearConstraint, linprog, milp
+
+
+def standard(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def linear_program(X, y, costs, *, margin, centers, slack_cost=None, intercept=True):
+    """Weights, intercept and value of ``min costs |w| + slack_cost slack``, all columns at once.
+
+    Variables are w, |w|, b and the slack, unlike the solver's.
+    """
+    n, p = X.shape
+    signed = X * y[:, None]
+    b = y[:, None] if intercept else np.zeros((n, 1))
+    soft = slack_cost is not None
+    c = np.concatenate([np.zeros(p), costs, [0.0], slack_cost if soft else np.zeros(n)])
+    rows = np.hstack([-signed, np.zeros((n, p)), -b, -np.eye(n)])
+    eye, none = np.eye(p), np.zeros((p, 1 + n))
+    above, below = np.hstack([eye, -eye, none]), np.hstack([-eye, -eye, none])
+    A_eq = b_eq = None
+    if centers:
+        delta = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
+        A_eq, b_eq = np.concatenate([delta, np.zeros(p + 1 + n)])[None], [1.0]
+    bounds = [(None, None)] * p + [(0, None)] * p + [(None, None)]
+    bounds += [(0, None if soft else 0)] * n
+    found = linprog(
+        c,
+        np.vstack([rows, above, below]),
+        np.concatenate([np.full(n, -margin), np.zeros(2 * p)]),
+        A_eq,
+        b_eq,
+        bounds=bounds,
+        method="highs",
+    )
+    return (found.x[:p], found.x[2 * p], found.fun) if found.status == 0 else None
+
+
+def iterate(X, y, *, margin, centers, slack_cost=None, epsilon=1e-3, n_steps=30):
+    """Solve whole programs until the weights repeat."""
+    costs, e, before = np.ones(X.shape[1]), None, None
+    for _ in range(n_steps):
+        w, bias, _ = linear_program(
+            X, y, costs, margin=margin, centers=centers, slack_cost=slack_cost
+        )
+        e = epsilon * np.abs(w).max() if e is None else e
+        costs = 1 / (e + np.abs(w))
+        if before is not None and np.allclose(w, before, rtol=0, atol=1e-7 * np.abs(w).max()):
+            break
+        before = w
+    return w, bias
+
+
+def fewest(X, y, *, margin, centers, largest=100.0):
+    """Smallest number of features that separate, by integer programming.
+
+    `largest` bounds the weights; the result says whether a weight reached it.
+    """
+    n, p = X.shape
+    signed = X * y[:, None]
+    eye = np.eye(p)
+    constraints = [
+        LinearConstraint(np.hstack([signed, y[:, None], np.zeros((n, p))]), margin, np.inf),
+        LinearConstraint(np.hstack([eye, np.zeros((p, 1)), -largest * eye]), -np.inf, 0),
+        LinearConstraint(np.hstack([eye, np.zeros((p, 1)), largest * eye]), 0, np.inf),
+    ]
+    if centers:
+        delta = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
+        constraints.append(LinearConstraint(np.concatenate([delta, np.zeros(p + 1)])[None], 1, 1))
+    free = np.full(p + 1, np.inf)
+    found = milp(
+        np.concatenate([np.zeros(p + 1), np.ones(p)]),
+        constraints=constraints,
+        integrality=np.concatenate([np.zeros(p + 1), np.ones(p)]),
+        bounds=(np.concatenate([-free, np.zeros(p)]), np.concatenate([free, np.ones(p)])),
+        options={"mip_rel_gap": 0.0},
+    )
+    assert found.status == 0, found.message
+    return round(found.fun)
+
+
+def separable(X, y, columns):
+    """Whether the columns given separate the classes strictly."""
+    found = linear_program(X[:, columns], y, np.zeros(len(columns)), margin=1.0, centers=False)
+    return found is not None
+
+
+def fewest_by_enumeration(X, y, most=3):
+    """Smallest number of columns that separate strictly, trying all sets."""
+    for size in range(1, most + 1):
+        for columns in itertools.combinations(range(X.shape[1]), size):
+            if separable(X, y, list(columns)):
+                return size
+    return None
+
+
+def squared_hinge(X, y, weight):
+    """Minimiser of ``|w|^2 / 2 + sum weight max(0, 1 - y (X w + b))^2``, by cvxpy."""
+    import cvxpy as cp
+
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    loss = cp.sum(cp.multiply(weight, cp.square(cp.pos(1 - cp.multiply(y, X @ w + b)))))
+    cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss)).solve(solver="CLARABEL")
+    return w.value, float(b.value)
