@@ -35,6 +35,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
+PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
 
 
 def hard_thresholding(
@@ -292,6 +293,7 @@ def _pursue(  # type: ignore[no-untyped-def]
         best_t, best_rho = 0, size
         stop = MAX_ITER
         steps = 0
+        idle = 0
         if kind != 1:  # the first support: the largest correlations
             t = _keep(c, start, n_keep, positive, score, keys, pivots, index)
             if kind == 0:
@@ -399,7 +401,9 @@ def _pursue(  # type: ignore[no-untyped-def]
             if same:
                 for s in range(t):
                     same = same and index[s] == old[s]
+            idle += 1
             if rho < best_rho:
+                idle = 0
                 best_rho, best_t = rho, t
                 for s in range(t):
                     best_index[s] = index[s]
@@ -407,7 +411,7 @@ def _pursue(  # type: ignore[no-untyped-def]
                 if abs(former - rho) <= rtol * max(rho, tiny):
                     stop = STALL
                     break
-            elif same or (kind >= 2 and rho >= former):
+            elif same or (kind >= 2 and rho >= former) or idle >= PATIENCE:
                 stop = STALL
                 break
         # least squares on the best support

@@ -300,30 +300,17 @@ def _lasso(  # type: ignore[no-untyped-def]
         if warm:
             for j in range(k):
                 if code[j] != 0.0 and (code[j] > 0.0 or not positive):
-                    if append_row(G, L, index, t, j):
-                        index[t] = j
-                        a[t] = code[j]
-                        t += 1
+                    index[t] = j
+                    a[t] = code[j]
+                    t += 1
                 code[j] = 0.0
-        if kind == 0:
-            t, steps = _feature_sign(
-                G, b, lam, positive, L, index, a, theta, z, right, c, score, banned, t
-            )
-        elif kind == 1:
-            t, steps = _homotopy(G, b, lam, positive, L, index, a, theta, z, c, v, score, banned)
-        _correlations(G, b, index, a, t, c)
-        gap, primal, rest = _gap(b, c, index, a, t, size[i], lam, positive)
-        if gap > max(tol * primal, 4 * EPS * size[i]):
-            t, gap, primal, rest, sweeps = _coordinate_descent(
-                G, b, size[i], lam, positive, tol, max_iter, L, index, a, theta, z, right, c,
-                code, t,
-            )  # fmt: skip
-            steps += sweeps
-            if gap > max(tol * primal, 4 * EPS * size[i]) and kind != 0:
-                # it can be slow where atoms are alike: finish by solving for the signs
+        stage = kind
+        gap, primal, rest = 0.0, 0.0, 0.0
+        for _ in range(3):
+            if stage == 0:
                 kept = t
                 t = 0
-                for s in range(kept):
+                for s in range(kept):  # the independent ones of the atoms so far
                     j, value = index[s], a[s]
                     if append_row(G, L, index, t, j):
                         index[t] = j
@@ -332,9 +319,22 @@ def _lasso(  # type: ignore[no-untyped-def]
                 t, passes = _feature_sign(
                     G, b, lam, positive, L, index, a, theta, z, right, c, score, banned, t
                 )
-                steps += passes
-                _correlations(G, b, index, a, t, c)
-                gap, primal, rest = _gap(b, c, index, a, t, size[i], lam, positive)
+            elif stage == 1:
+                t, passes = _homotopy(
+                    G, b, lam, positive, L, index, a, theta, z, c, v, score, banned
+                )
+            else:
+                t, passes = _coordinate_descent(
+                    G, b, size[i], lam, positive, tol, max_iter, L, index, a, theta, z, right, c,
+                    code, t,
+                )  # fmt: skip
+            steps += passes
+            _correlations(G, b, index, a, t, c)
+            gap, primal, rest = _gap(b, c, index, a, t, size[i], lam, positive)
+            if gap <= max(tol * primal, 4 * EPS * size[i]):
+                break
+            # descent can be slow where atoms are alike, and is finished by solving for the signs
+            stage = 0 if stage == 2 else 2
         for s in range(t):
             code[index[s]] = a[s]
         out_residual[i] = max(0.0, rest)
@@ -710,13 +710,13 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
 ):
     """Coordinate descent from the `t` atoms given; `code` is work space, zero before and after.
 
-    Returns the number of atoms, the gap, the objective, the squared residual and the sweeps.
+    Returns the number of atoms and the sweeps.
     """
     k = b.shape[0]
     for s in range(t):
         code[index[s]] = a[s]
     _correlations(G, b, index, a, t, c)
-    gap, primal, rest = _gap(b, c, index, a, t, size, lam, positive)
+    gap, primal, _ = _gap(b, c, index, a, t, size, lam, positive)
     sweeps = 0
     inner = 0
     former = np.empty(k)
@@ -766,7 +766,7 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
             a[s] = code[active[s]]
         _correlations(G, b, index, a, n_active, c)
         t = n_active
-        gap, primal, rest = _gap(b, c, index, a, t, size, lam, positive)
+        gap, primal, _ = _gap(b, c, index, a, t, size, lam, positive)
         if gap <= max(tol * primal, 4 * EPS * size):
             break
         if not changed:
@@ -785,9 +785,9 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
                         former[s] = a[s]
                         a[s] = z[s]
                     _correlations(G, b, index, a, t, c)
-                    new_gap, new_primal, new_rest = _gap(b, c, index, a, t, size, lam, positive)
+                    new_gap, new_primal, _ = _gap(b, c, index, a, t, size, lam, positive)
                     if new_primal <= primal:
-                        gap, primal, rest = new_gap, new_primal, new_rest
+                        gap, primal = new_gap, new_primal
                         for s in range(t):
                             code[index[s]] = a[s]
                         if gap <= max(tol * primal, 4 * EPS * size):
@@ -804,6 +804,4 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
             a[t] = code[j]
             t += 1
             code[j] = 0.0
-    _correlations(G, b, index, a, t, c)
-    gap, primal, rest = _gap(b, c, index, a, t, size, lam, positive)
-    return t, gap, primal, rest, sweeps
+    return t, sweeps

@@ -76,6 +76,9 @@ def orthogonal_matching_pursuit(
     explicit = mask is not None or atoms.gram is None
     transposed = np.ascontiguousarray(rows.T)
     squares = transposed**2 if explicit else transposed
+    rough = single and X.dtype == np.float32
+    halves = transposed.astype(np.float32) if rough else transposed
+    eps = 2.0**-23 if rough else EPS
 
     def work(part: slice) -> Block:
         x = np.array(X[part], dtype=np.float64, order="C")
@@ -101,8 +104,11 @@ def orthogonal_matching_pursuit(
                 *out,
             )
         else:
-            B = x @ transposed
-            _omp(B, atoms.gram, rows, x, bound, n_nonzero, optimised, small, near, single, *out)
+            # in single precision the product is twice as fast, and as accurate as its input
+            B = (X[part] @ halves).astype(np.float64) if rough else x @ transposed
+            _omp(
+                B, atoms.gram, rows, x, bound, n_nonzero, optimised, small, near, single, eps, *out
+            )  # fmt: skip
         return _finish(out, atoms.norms)
 
     return code_in_blocks(n_signals, work, n_jobs=n_jobs, block=_block_size(n))
@@ -280,8 +286,16 @@ def _empty_block(n_signals: int, cap: int) -> tuple[Array, ...]:
 def _finish(out: tuple[Array, ...], norms: Array) -> Block:
     """Scale the codes back to atoms of any norm."""
     index, value, count, residual_sq, stop, steps = out
-    value /= norms[index]
+    _rescale(index, value, count, norms)
     return Block(count, index, value, residual_sq, stop, np.full(count.size, np.nan), steps)
+
+
+@jit
+def _rescale(index, value, count, norms):  # type: ignore[no-untyped-def]
+    """Divide each coefficient by the norm of its atom."""
+    for i in range(count.shape[0]):
+        for t in range(count[i]):
+            value[i, t] /= norms[index[i, t]]
 
 
 @jit
@@ -351,7 +365,7 @@ def _residual_sq(x, rows, index, a, count, single, r):  # type: ignore[no-untype
 
 @jit
 def _omp(  # type: ignore[no-untyped-def]
-    B, G, rows, X, tol_sq, n_nonzero, optimised, small, near, single,
+    B, G, rows, X, tol_sq, n_nonzero, optimised, small, near, single, eps,
     out_index, out_value, out_count, out_residual, out_stop, out_steps,
 ):  # fmt: skip
     """Pursuit through the Gram matrix, one signal after the other."""
@@ -376,7 +390,7 @@ def _omp(  # type: ignore[no-untyped-def]
         for p in range(n):
             size += x[p] * x[p]
         rho = size
-        floor = 10 * EPS * np.sqrt(size)
+        floor = 10 * eps * np.sqrt(size)
         bound = tol_sq[i]
         index = out_index[i]
         t = 0

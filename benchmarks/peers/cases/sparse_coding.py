@@ -1,0 +1,271 @@
+"""Codes of image patches: greedy with few atoms or an error bound, and lasso."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.peers import Case, Contender, Target, at_least, at_most
+
+SIGMA = 20.0  # standard deviation of the noise, of 255 grey levels
+BOUND = 64 * (1.15 * SIGMA) ** 2  # on the squared residual of a patch
+ALPHA = 50.0
+CHECKED = 1000  # patches whose codes are compared with the textbook and whose gap is computed
+
+
+class Patches(NamedTuple):
+    """Patches without their mean, 256 atoms of unit norm, and what is wanted of the codes."""
+
+    X: np.ndarray
+    D: np.ndarray
+    task: str
+    spams: tuple  # the same with patches and atoms in columns
+
+
+def work(size, rng):
+    """Draw 8 x 8 patches of both sample images with noise; over-complete cosines as atoms."""
+    from sklearn.datasets import load_sample_images
+    from sklearn.feature_extraction.image import extract_patches_2d
+
+    task, n, dtype = size
+    parts = []
+    for image in load_sample_images().images:
+        grey = image.mean(axis=2)
+        grey = grey + SIGMA * rng.normal(size=grey.shape)
+        seed = int(rng.integers(2**31))
+        parts.append(extract_patches_2d(grey, (8, 8), max_patches=n // 2, random_state=seed))
+    X = np.concatenate(parts).reshape(n, 64)
+    X = (X - X.mean(axis=1, keepdims=True)).astype(dtype)
+    waves = np.cos(np.pi * np.outer(np.arange(16), np.arange(8)) / 16)
+    waves[1:] -= waves[1:].mean(axis=1, keepdims=True)
+    waves /= np.linalg.norm(waves, axis=1, keepdims=True)
+    D = np.kron(waves, waves).astype(dtype)
+    return Patches(X, D, task, (np.asfortranarray(X.T), np.asfortranarray(D.T)))
+
+
+def quality(patches, codes):
+    """Judge the codes by themselves, in double precision."""
+    X, D = patches.X.astype(float), patches.D.astype(float)
+    A = _rows(codes, len(X))
+    # rows of the product, a stretch at a time
+    residual = np.concatenate(
+        [
+            np.sum((X[i : i + 5000] - A[i : i + 5000] @ D) ** 2, axis=1)
+            for i in range(0, len(X), 5000)
+        ]
+    )
+    figures = {
+        "atoms": A.nnz / len(X),
+        "rmse": float(np.sqrt(residual.sum() / X.size)),
+    }
+    some = slice(0, len(X), max(1, len(X) // CHECKED))
+    checked, signals = A[some].toarray(), X[some]
+    if patches.task == "lasso":
+        figures["gap"] = float(_gaps(signals, checked, D).max())
+        return figures
+    if patches.task == "error":
+        figures["violations"] = int(np.sum(residual > BOUND * (1 + 1e-6)))
+    textbook = np.array([_textbook(x, D, patches.task) for x in signals])
+    same = ((checked != 0) == (textbook != 0)).all(axis=1)
+    figures["textbook"] = float(same.mean())
+    return figures
+
+
+def _rows(codes, n):
+    from scipy import sparse
+
+    codes = sparse.csr_array(codes)
+    return codes if codes.shape[0] == n else sparse.csr_array(codes.T)
+
+
+def _textbook(x, D, task):
+    """Orthogonal matching pursuit with least squares from scratch in each step."""
+    limit = 64 if task == "error" else int(task)
+    bound = BOUND if task == "error" else -1.0
+    code, support, r, a = np.zeros(len(D)), [], x, np.zeros(0)
+    while len(support) < limit and r @ r > bound:
+        score = np.abs(D @ r)
+        score[support] = -1
+        support.append(int(score.argmax()))
+        a = np.linalg.lstsq(D[support].T, x, rcond=None)[0]
+        r = x - a @ D[support]
+    code[support] = a
+    return code
+
+
+def _gaps(X, A, D):
+    """Relative duality gaps of ``1/2 |x - a D|^2 + ALPHA |a|_1``."""
+    R = X - A @ D
+    C = R @ D.T
+    primal = 0.5 * np.sum(R**2, axis=1) + ALPHA * np.abs(A).sum(axis=1)
+    xr, rr = np.sum(X * R, axis=1), np.maximum(np.sum(R**2, axis=1), 1e-300)
+    t = np.minimum(xr / rr, ALPHA / np.maximum(np.abs(C).max(axis=1), 1e-300))
+    return (primal - t * xr + 0.5 * t**2 * rr) / np.maximum(primal, 1e-300)
+
+
+def ours(n_jobs, **settings):
+    def run(patches):
+        from skmoderndata.sparse_coding import SparseCoder
+
+        if patches.task == "lasso":
+            given = {"algorithm": "lasso", "alpha": ALPHA}
+        elif patches.task == "error":
+            given = {"tol": BOUND}
+        else:
+            given = {"n_nonzero_coefs": int(patches.task)}
+        given |= settings
+        coder = SparseCoder(patches.D, code_format="csr", n_jobs=n_jobs, **given)
+        return coder.fit_transform(patches.X)
+
+    return run
+
+
+def spams_codes(n_threads):
+    def run(patches):
+        import spams
+
+        X, D = patches.spams
+        if patches.task == "lasso":
+            return spams.lasso(X, D, lambda1=ALPHA, mode=2, numThreads=n_threads)
+        if patches.task == "error":
+            return spams.omp(X, D, L=64, eps=BOUND, numThreads=n_threads)
+        # in single precision all codes are zero without a bound
+        return spams.omp(X, D, L=int(patches.task), eps=1e-3, numThreads=n_threads)
+
+    return run
+
+
+def sklearn_encode(patches):
+    from sklearn.decomposition import sparse_encode
+
+    if patches.task == "lasso":
+        return sparse_encode(patches.X, patches.D, algorithm="lasso_lars", alpha=ALPHA)
+    return sparse_encode(patches.X, patches.D, algorithm="omp", n_nonzero_coefs=int(patches.task))
+
+
+def sklearn_descent(patches):
+    from sklearn.linear_model import Lasso
+
+    # tol is a gap in proportion to the squared norm of the signal
+    model = Lasso(
+        alpha=ALPHA / 64, fit_intercept=False, tol=1e-7, max_iter=100_000, precompute=True
+    )
+    return model.fit(patches.D.T, patches.X.T).coef_
+
+
+def sklearn_gram(patches):
+    from sklearn.linear_model import orthogonal_mp_gram
+
+    B = patches.D @ patches.X.T
+    gram = patches.D @ patches.D.T
+    if patches.task == "error":
+        sizes = np.sum(patches.X**2, axis=1)
+        return orthogonal_mp_gram(gram, B, tol=BOUND, norms_squared=sizes)
+    return orthogonal_mp_gram(gram, B, n_nonzero_coefs=int(patches.task))
+
+
+def _beats(text, rival, factor, sizes):
+    def check(rows):
+        times = [row.ratio for row in rows if row.contender == rival and row.size in sizes]
+        times = [ratio for ratio in times if ratio is not None]
+        if not times:
+            return None, "not measured"
+        return min(times) >= factor, f"{min(times):.3g}"
+
+    return Target(text=text, check=check)
+
+
+SIZES = {
+    "4 atoms": ("4", 50_000, "float64"),
+    "10 atoms": ("10", 50_000, "float64"),
+    "error bound": ("error", 50_000, "float64"),
+    "lasso": ("lasso", 50_000, "float64"),
+    "lasso, 5,000 patches": ("lasso", 5_000, "float64"),
+    "4 atoms, float32": ("4", 50_000, "float32"),
+    "10 atoms, float32": ("10", 50_000, "float32"),
+    "error bound, float32": ("error", 50_000, "float32"),
+}
+QUICK = {"4 atoms, 4,000 patches": ("4", 4_000, "float64")}
+GREEDY = [label for label in SIZES if "lasso" not in label]
+LASSO = ["lasso", "lasso, 5,000 patches"]
+DOUBLE = ["4 atoms", "10 atoms", "error bound"]
+
+CASE = Case(
+    title="Sparse codes of image patches",
+    question=(
+        "How fast are 50,000 noisy 8 x 8 patches coded with 256 over-complete cosines: with 4 or "
+        "10 atoms, with as few as meet the error bound of image denoising (sigma = 20), and by "
+        f"the lasso (alpha = {ALPHA:.0f}) to a proved gap?"
+    ),
+    remarks=(
+        "Patches have no mean. One thread unless the name of the contender says otherwise; the "
+        "times include the Gram matrix of the dictionary and sparse codes as the result, where a "
+        "program can give them. `textbook` compares supports with orthogonal matching pursuit "
+        "written with `numpy.linalg.lstsq`, on every fiftieth patch; another algorithm, such as "
+        "the one of spams, has other supports, which are no worse."
+    ),
+    ours="SparseCoder",
+    sizes=SIZES,
+    quick_sizes=QUICK,
+    warmup=("4", 600, "float64"),
+    work=work,
+    contenders={
+        "SparseCoder": Contender(run=ours(1), peer=False, note="`algorithm='omp'` or `'lasso'`"),
+        "SparseCoder, 2 threads": Contender(run=ours(2), peer=False, note="`n_jobs=2`"),
+        "SparseCoder, ormp": Contender(
+            run=ours(1, algorithm="ormp"),
+            peer=False,
+            note="`algorithm='ormp'`, the algorithm of spams",
+            sizes=(*GREEDY, *QUICK),
+            why_not="greedy",
+        ),
+        "spams": Contender(
+            run=spams_codes(1),
+            requires="spams-bin>=2.6",
+            note="C++; `omp` takes the atom that leaves the smallest residual, `lasso` follows "
+            "the homotopy; patches in columns, prepared before; `eps=1e-3` besides the number of "
+            "atoms, without which single precision gives zero codes",
+        ),
+        "spams, 2 threads": Contender(
+            run=spams_codes(2), requires="spams-bin>=2.6", note="`numThreads=2`"
+        ),
+        "scikit-learn, Gram": Contender(
+            run=sklearn_gram,
+            requires="scikit-learn>=1.9",
+            note="`orthogonal_mp_gram`",
+            sizes=(*DOUBLE, *QUICK),
+            why_not="like double precision",
+        ),
+        "scikit-learn, encode": Contender(
+            run=sklearn_encode,
+            requires="scikit-learn>=1.9",
+            note="`sparse_encode` with `omp` or `lasso_lars`",
+            sizes=("4 atoms", "lasso, 5,000 patches", *QUICK),
+            why_not="slow, or no error bound",
+        ),
+        "scikit-learn, descent": Contender(
+            run=sklearn_descent,
+            requires="scikit-learn>=1.9",
+            note="`Lasso(precompute=True)`, `tol` such that the gap is nearly that of the others",
+            sizes=("lasso, 5,000 patches",),
+            why_not="slow, lasso only",
+        ),
+    },
+    quality=quality,
+    figures={
+        "atoms": "mean number of atoms in a code",
+        "rmse": "root mean squared residual, in grey levels",
+        "textbook": "share of codes with exactly the atoms of textbook pursuit",
+        "violations": "patches whose residual is above the bound",
+        "gap": "largest duality gap in proportion to the objective",
+    },
+    targets=(
+        at_least("supports of the textbook", "SparseCoder", "textbook", 0.999, sizes=DOUBLE),
+        at_most("no bound violated", "SparseCoder", "violations", 0),
+        at_most("relative gap at most 1e-6", "SparseCoder", "gap", 1e-6),
+        _beats("not slower than spams, one thread, greedy", "spams", 1.0, GREEDY),
+        _beats("30 times as fast as scikit-learn, greedy", "scikit-learn, Gram", 30.0, DOUBLE),
+        _beats("lasso: at most 1.2 times the time of spams", "spams", 1 / 1.2, LASSO),
+        _beats("lasso: 10 times as fast as scikit-learn", "scikit-learn, descent", 10.0, LASSO),
+    ),
+    repeat=3,
+)

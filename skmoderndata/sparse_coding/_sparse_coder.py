@@ -1,0 +1,591 @@
+"""Sparse codes of signals for a given dictionary."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.dictionaries import overcomplete_cosines
+from skmoderndata._solvers.hard_thresholding import METHODS as PRUNING
+from skmoderndata._solvers.hard_thresholding import hard_thresholding
+from skmoderndata._solvers.l1_coding import METHODS as LASSO
+from skmoderndata._solvers.l1_coding import lasso_codes, proximal_codes
+from skmoderndata._solvers.pursuit import (
+    group_matching_pursuit,
+    matching_pursuit,
+    nonnegative_matching_pursuit,
+    orthogonal_matching_pursuit,
+)
+from skmoderndata._solvers.signal_blocks import (
+    MAX_ITER,
+    STOP_REASONS,
+    prepare_atoms,
+    to_csr,
+    to_dense,
+)
+
+GREEDY = ("omp", "ormp", "mp")
+CONVEX = ("lasso", *LASSO, "ista", "fista")
+
+
+class Encoding(NamedTuple):
+    """Codes of signals, and what is known of each: see the attributes of `SparseCoder`."""
+
+    codes: np.ndarray
+    n_nonzero: np.ndarray
+    residual_norm2: np.ndarray
+    stop_reason: np.ndarray
+    dual_gap: np.ndarray
+    n_iter: np.ndarray
+
+
+class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Codes of signals by few atoms of a given dictionary, each with its certificate.
+
+    A signal x, a row of `X`, is written as :math:`x \approx a D` with the atoms in the rows of the
+    dictionary D. The greedy and the thresholding algorithms look for
+
+    .. math::
+        \min_a \|x - a D\|^2 \text{ with } \|a\|_0 \le s
+        \qquad\text{or}\qquad
+        \min_a \|a\|_0 \text{ with } \|x - a D\|^2 \le \varepsilon^2,
+
+    the others solve
+
+    .. math::
+        \min_a \tfrac12 \|x - a D\|^2 + \alpha \sum_j |a_j|
+        \qquad\text{or}\qquad
+        \min_a \tfrac12 \|x - a D\|^2 + \alpha \sum_g \sqrt{|g|}\, \|a_g\|
+
+    to a duality gap that is proved for every signal. Missing entries are NaN, and are in no sum.
+
+    Parameters
+    ----------
+    dictionary : array-like of shape (n_atoms, n_features), default=None
+        Atoms of any norm. Zero atoms are never used. None takes twice as many cosines as there
+        are features (`dct_dictionary`).
+    algorithm : str, default="omp"
+        - "omp": orthogonal matching pursuit [1]_; with `groups`, of whole groups; with `positive`,
+          with non-negative least squares.
+        - "ormp": the same, taking the atom that leaves the smallest residual (optimised or
+          order-recursive matching pursuit). No `groups`, no `positive`.
+        - "mp": matching pursuit, without fitting again. No `groups`.
+        - "iht", "htp", "cosamp", "subspace_pursuit": normalised iterative hard thresholding [2]_,
+          hard thresholding pursuit [3]_, and two pursuits with pruning [4]_, [5]_.
+        - "lasso": the fastest of the following; with `groups` the group lasso.
+        - "homotopy", "feature_sign" [6]_, "coordinate_descent": three exact routes to the lasso.
+        - "fista" [7]_, "ista": proximal gradient steps, with and without momentum.
+    n_nonzero_coefs : int, default=None
+        Most atoms in a code, or most groups. None takes a tenth of the features, at least one; and
+        where `tol` or `tol_relative` is given for a greedy algorithm, as many as are needed.
+    tol : float, default=None
+        Bound on the squared norm of the residual of each signal, over its known entries.
+    tol_relative : float, default=None
+        The same in proportion to the squared norm of the signal. A signal is done when it meets
+        one of the bounds.
+    alpha : float, default=1.0
+        Weight of the penalty.
+    groups : array-like of shape (n_atoms,) or list of arrays, default=None
+        A label for each atom, or the atoms of each group; every atom is in one group.
+    positive : bool, default=False
+        Codes of at least zero.
+    normalize : bool, default=True
+        Take the atoms at unit norm and scale the codes back. It matters for penalties only, where
+        with False long atoms are cheaper than short ones.
+    tol_gap : float, default=1e-6
+        Largest duality gap of a signal, in proportion to its objective.
+    max_iter : int, default=None
+        Most steps for a signal: of proximal gradient (None: 10,000), sweeps of coordinate descent
+        (1000), steps of hard thresholding and of pursuit with pruning (100), steps of matching
+        pursuit (ten times the number of atoms).
+    code_format : {"dense", "csr"}, default="dense"
+        Whether codes are an array or a sparse array.
+    n_jobs : int, default=None
+        Number of threads, through joblib. None means 1, -1 all processors. The result does not
+        depend on it.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_atoms, n_features)
+        The dictionary.
+    n_nonzero_ : ndarray of shape (n_samples,)
+        Number of atoms in the code of each training signal.
+    residual_norm2_ : ndarray of shape (n_samples,)
+        Squared norm of the residual of each training signal.
+    stop_reason_ : ndarray of shape (n_samples,)
+        Why the code of a training signal ended: "tol" (the bound, or the gap, is met), "atoms"
+        (`n_nonzero_coefs` reached), "rank" (no atom left that is independent of the chosen ones),
+        "stall" (nothing left to gain), "max_iter".
+    dual_gap_ : ndarray of shape (n_samples,)
+        Duality gap of each training signal in proportion to its objective; NaN for the algorithms
+        that solve no convex problem, for which `residual_norm2_` and `n_nonzero_` say all that can
+        be checked.
+    n_iter_ : int
+        Most steps taken for a training signal.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.decomposition.SparseCoder : Of the same name, and much slower. No certificates, no
+        error bound for each signal, no missing entries, no groups; splits codes by sign on
+        request. `transform_n_nonzero_coefs` and `transform_alpha` are `n_nonzero_coefs` and
+        `alpha` here, with the same meaning for atoms of unit norm.
+    skmoderndata.sparse_coding.dct_dictionary : One of the dictionaries that need no training.
+
+    Notes
+    -----
+    `fit` has nothing to learn but codes the training signals for the attributes; `fit_transform`
+    codes them once. `encode` returns the codes with their certificates for any signals.
+
+    Orthogonal matching pursuit takes ``n k + s k + s^2 k`` operations for a signal of n values, k
+    atoms and s atoms in the code: one matrix product for a block of signals, then a compiled loop
+    over a progressive Cholesky factorisation in which no signal allocates memory. Signals are
+    taken in blocks, so that memory is the Gram matrix of the dictionary, the codes, and a few
+    megabytes. With missing entries the greedy algorithms take ``2 n k`` a step; the others compute
+    one Gram matrix for every pattern of missing entries.
+
+    All is computed in double precision; float32 input gives float32 codes, and a bound that is
+    met, is met by the rounded code. Where atoms repeat, the first is used. Atoms of which missing
+    entries hide more than 99.9 % (squared) are not used by the algorithms without penalty. A
+    signal that is zero or has no known entry has a zero code.
+
+    References
+    ----------
+    .. [1] Rubinstein, Zibulevsky and Elad, Efficient implementation of the K-SVD algorithm using
+       batch orthogonal matching pursuit, technical report CS-2008-08, Technion, 2008.
+    .. [2] Blumensath and Davies, Normalized iterative hard thresholding: guaranteed stability and
+       performance, IEEE Journal of Selected Topics in Signal Processing 4(2), 2010.
+    .. [3] Foucart, Hard thresholding pursuit: an algorithm for compressive sensing, SIAM Journal
+       on Numerical Analysis 49(6), 2011.
+    .. [4] Needell and Tropp, CoSaMP: iterative signal recovery from incomplete and inaccurate
+       samples, Applied and Computational Harmonic Analysis 26(3), 2009.
+    .. [5] Dai and Milenkovic, Subspace pursuit for compressive sensing signal reconstruction, IEEE
+       Transactions on Information Theory 55(5), 2009.
+    .. [6] Lee, Battle, Raina and Ng, Efficient sparse coding algorithms, NIPS 2007, algorithm 1.
+    .. [7] Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm for linear inverse
+       problems, SIAM Journal on Imaging Sciences 2(1), 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.sparse_coding import SparseCoder, dct_dictionary
+    >>> D = dct_dictionary(16, n_atoms=32)
+    >>> X = 3 * D[[4, 20]] - D[[9, 11]]
+    >>> coder = SparseCoder(D, algorithm="omp", n_nonzero_coefs=2)
+    >>> codes = coder.fit_transform(X)
+    >>> np.nonzero(codes[0])[0]
+    array([4, 9])
+    >>> np.allclose(coder.inverse_transform(codes), X)
+    True
+    """
+
+    _card = MethodCard(
+        family="dictionaries and sparse codes",
+        cite=(
+            "rubinstein2008efficient",
+            "blumensath2010normalized",
+            "foucart2011hard",
+            "needell2009cosamp",
+            "dai2009subspace",
+            "lee2007efficient",
+            "beck2009fast",
+        ),
+        cost="n (p k + s^2 k)",
+        checks=(
+            {},
+            {"algorithm": "lasso", "alpha": 0.1},
+            {"algorithm": "omp", "tol_relative": 0.1, "positive": True},
+            {"algorithm": "cosamp", "n_nonzero_coefs": 2, "normalize": False},
+            {"algorithm": "fista", "alpha": 0.1, "tol_gap": 1e-3},
+        ),
+    )
+    _parameter_constraints = {
+        "dictionary": ["array-like", None],
+        "algorithm": [StrOptions({*GREEDY, *PRUNING, *CONVEX})],
+        "n_nonzero_coefs": [AT_LEAST_ONE, None],
+        "tol": [NON_NEGATIVE, None],
+        "tol_relative": [NON_NEGATIVE, None],
+        "alpha": [POSITIVE],
+        "groups": ["array-like", None],
+        "positive": ["boolean"],
+        "normalize": ["boolean"],
+        "tol_gap": [NON_NEGATIVE],
+        "max_iter": [AT_LEAST_ONE, None],
+        "code_format": [StrOptions({"dense", "csr"})],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        dictionary=None,
+        *,
+        algorithm="omp",
+        n_nonzero_coefs=None,
+        tol=None,
+        tol_relative=None,
+        alpha=1.0,
+        groups=None,
+        positive=False,
+        normalize=True,
+        tol_gap=1e-6,
+        max_iter=None,
+        code_format="dense",
+        n_jobs=None,
+    ):
+        self.dictionary = dictionary
+        self.algorithm = algorithm
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.tol = tol
+        self.tol_relative = tol_relative
+        self.alpha = alpha
+        self.groups = groups
+        self.positive = positive
+        self.normalize = normalize
+        self.tol_gap = tol_gap
+        self.max_iter = max_iter
+        self.code_format = code_format
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Prepare the dictionary, and code the training signals for the attributes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals; NaN marks missing entries.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        self : SparseCoder
+            The fitted estimator.
+        """
+        self._fit(X)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X, y=None):
+        """Prepare the dictionary and code the training signals.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals; NaN marks missing entries.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        codes : ndarray or csr_array of shape (n_samples, n_atoms)
+            The codes.
+        """
+        return self._fit(X)
+
+    def transform(self, X):
+        """Code signals.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals; NaN marks missing entries.
+
+        Returns
+        -------
+        codes : ndarray or csr_array of shape (n_samples, n_atoms)
+            The codes; the code of a row depends on that row alone.
+        """
+        check_is_fitted(self)
+        return self._encode(self._validate(X, reset=False)).codes
+
+    def encode(self, X):
+        """Code signals, and tell what is known of each code.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals; NaN marks missing entries.
+
+        Returns
+        -------
+        encoding : Encoding
+            Named tuple `(codes, n_nonzero, residual_norm2, stop_reason, dual_gap, n_iter)` with
+            one entry for each signal; see the attributes.
+        """
+        check_is_fitted(self)
+        return self._encode(self._validate(X, reset=False))
+
+    def inverse_transform(self, X):
+        """Signals with given codes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_atoms)
+            Codes.
+
+        Returns
+        -------
+        signals : ndarray of shape (n_samples, n_features)
+            ``X @ components_``.
+        """
+        check_is_fitted(self)
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if X.shape[1] != len(self.components_):
+            raise ValueError(
+                f"X has {X.shape[1]} coefficients a row, but the dictionary of "
+                f"{type(self).__name__} has {len(self.components_)} atoms."
+            )
+        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
+
+    def score(self, X, y=None):
+        """Minus the squared residuals of signals in proportion to their squares.
+
+        It rises with the number of atoms allowed and says nothing of how many are good; to choose
+        the number, score what the codes are for, or entries that were hidden as NaN.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals; NaN marks missing entries.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            0 for signals that are coded exactly, -1 for codes that are zero.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        total = float((X.data**2).sum() if sparse.issparse(X) else np.nansum(X**2))
+        rest = float(self._encode(X).residual_norm2.sum())
+        return -rest / total if total > 0 else 0.0
+
+    def _validate(self, X, reset):
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+
+    def _fit(self, X):
+        X = self._validate(X, reset=True)
+        self._check_combination()
+        self.components_ = self._dictionary(X)
+        self._labels = self._group_labels(len(self.components_))
+        self._atoms = prepare_atoms(
+            self.components_,
+            normalize=self.normalize or self.algorithm in (*GREEDY, *PRUNING),
+            # the split between equal atoms is arbitrary, unless they are in different groups
+            distinct=self._labels is None,
+        )
+        encoding = self._encode(X)
+        self.n_nonzero_ = encoding.n_nonzero
+        self.residual_norm2_ = encoding.residual_norm2
+        self.stop_reason_ = encoding.stop_reason
+        self.dual_gap_ = encoding.dual_gap
+        self.n_iter_ = max(1, int(encoding.n_iter.max(initial=1)))
+        return encoding.codes
+
+    def _check_combination(self):
+        name = type(self).__name__
+        if self.groups is not None and self.algorithm in ("ormp", "mp", *LASSO):
+            raise ValueError(
+                f"{name}(algorithm={self.algorithm!r}) takes no groups: use 'omp', "
+                "'lasso', 'fista' or one of the thresholding algorithms."
+            )
+        if self.positive and self.algorithm == "ormp":
+            raise ValueError(f"{name}(algorithm='ormp') has no positive version: use 'omp'.")
+        if self.positive and self.algorithm == "omp" and self.groups is not None:
+            raise ValueError(
+                f"{name}(algorithm='omp') takes either groups or positive=True: use 'htp' or "
+                "'subspace_pursuit' for both."
+            )
+
+    def _dictionary(self, X):
+        if self.dictionary is None:
+            n = X.shape[1]
+            return overcomplete_cosines(n, 2 * n).astype(X.dtype, copy=False)
+        dictionary = check_array(
+            self.dictionary, dtype=[np.float64, np.float32], input_name="dictionary"
+        )
+        if dictionary.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"dictionary has atoms of {dictionary.shape[1]} features, and X has "
+                f"{X.shape[1]} features: atoms are rows."
+            )
+        return dictionary
+
+    def _group_labels(self, n_atoms):
+        """Return 0, 1, ... for each atom, or None."""
+        if self.groups is None:
+            return None
+        groups = list(self.groups)
+        if all(np.ndim(group) == 0 for group in groups):
+            if len(groups) != n_atoms:
+                raise ValueError(
+                    f"groups has {len(groups)} labels, and the dictionary {n_atoms} atoms: give "
+                    "one label for each atom, or a list of the atoms of each group."
+                )
+            return np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
+        labels = np.full(n_atoms, -1)
+        for g, members in enumerate(groups):
+            members = np.asarray(members)
+            if members.ndim != 1 or members.size == 0 or members.dtype.kind not in "iu":
+                raise ValueError(f"groups[{g}] must be a list of numbers of atoms, not empty.")
+            if members.min() < 0 or members.max() >= n_atoms:
+                wrong = members.min() if members.min() < 0 else members.max()
+                raise ValueError(
+                    f"groups[{g}] names atom {wrong}, and the dictionary has atoms 0 to "
+                    f"{n_atoms - 1}."
+                )
+            if len(np.unique(members)) < len(members) or (labels[members] >= 0).any():
+                raise ValueError(
+                    f"groups overlap: an atom of groups[{g}] is listed twice. For overlapping "
+                    "groups repeat the atom in the dictionary, once for each group."
+                )
+            labels[members] = g
+        if (labels < 0).any():
+            raise ValueError(
+                f"groups leave out {np.count_nonzero(labels < 0)} of {n_atoms} atoms, the first "
+                f"is {int(np.argmax(labels < 0))}: give each a group, alone if need be."
+            )
+        return labels
+
+    def _encode(self, X):
+        """Codes of validated signals, sparse ones in stretches that fit in memory."""
+        if not sparse.issparse(X):
+            return self._encode_dense(X)
+        row_bytes = 8 * (4 * X.shape[1] + 2 * len(self.components_))
+        stretch = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
+        parts = [
+            self._encode_dense(X[first : first + stretch].toarray())
+            for first in range(0, X.shape[0], stretch)
+        ]
+        stack = sparse.vstack if self.code_format == "csr" else np.concatenate
+        codes = stack([part.codes for part in parts])
+        rest = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
+        return Encoding(codes, *rest)
+
+    def _encode_dense(self, X):
+        missing = np.isnan(X)
+        mask = ~missing if missing.any() else None
+        if mask is not None:
+            X = np.where(mask, X, X.dtype.type(0))
+        found = self._solve(X, mask)
+        unfinished = found.stop == MAX_ITER
+        if self.algorithm in CONVEX and unfinished.any():
+            warn_not_converged(
+                self,
+                reached=f"{np.count_nonzero(unfinished)} of {len(X)} signals have a duality gap "
+                f"of up to {found.gap.max():.1e} (tol_gap={self.tol_gap:g})",
+                remedy="raise max_iter or tol_gap, or use algorithm='lasso'",
+            )
+        elif self.algorithm in PRUNING and unfinished.any():
+            warn_not_converged(
+                self,
+                reached=f"the supports of {np.count_nonzero(unfinished)} of {len(X)} signals have "
+                "not settled (the best codes that were met are returned)",
+                remedy="raise max_iter, or use another algorithm where atoms are much alike",
+            )
+        k = len(self.components_)
+        codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, X.dtype)
+        return Encoding(
+            codes,
+            np.diff(found.indptr),
+            found.residual_sq,
+            np.array(STOP_REASONS)[found.stop],
+            found.gap,
+            found.n_iter,
+        )
+
+    def _solve(self, X, mask):
+        n = X.shape[1]
+        common = {"mask": mask, "n_jobs": self.n_jobs}
+        if self.algorithm in CONVEX:
+            common |= {
+                "alpha": np.full(len(X), float(self.alpha)),
+                "positive": self.positive,
+                "tol": self.tol_gap,
+            }
+            if self.algorithm in ("ista", "fista") or self._labels is not None:
+                return proximal_codes(
+                    X,
+                    self._atoms,
+                    groups=self._labels,
+                    accelerate=self.algorithm != "ista",
+                    max_iter=self.max_iter or 10_000,
+                    **common,
+                )
+            method = "homotopy" if self.algorithm == "lasso" else self.algorithm
+            return lasso_codes(
+                X, self._atoms, method=method, max_iter=self.max_iter or 1000, **common
+            )
+        bounded = self.tol is not None or self.tol_relative is not None
+        greedy = self.algorithm in GREEDY
+        most = self.n_nonzero_coefs or (len(self._atoms.rows) if bounded and greedy else None)
+        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": self._bounds(X)}
+        if self.algorithm in PRUNING:
+            return hard_thresholding(
+                X,
+                self._atoms,
+                method=self.algorithm,
+                groups=self._labels,
+                positive=self.positive,
+                max_iter=self.max_iter or 100,
+                **common,
+            )
+        if self.algorithm == "mp":
+            return matching_pursuit(
+                X, self._atoms, positive=self.positive, max_iter=self.max_iter, **common
+            )
+        if self._labels is not None:
+            return group_matching_pursuit(X, self._atoms, self._labels, **common)
+        if self.positive:
+            return nonnegative_matching_pursuit(X, self._atoms, **common)
+        return orthogonal_matching_pursuit(
+            X,
+            self._atoms,
+            optimised=self.algorithm == "ormp",
+            single=X.dtype == np.float32,
+            **common,
+        )
+
+    def _bounds(self, X):
+        """Bound on the squared residual of each signal, -1 for none."""
+        bounds = np.full(len(X), -1.0 if self.tol is None else float(self.tol))
+        if self.tol_relative is not None:
+            sizes = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+            bounds = np.maximum(bounds, self.tol_relative * sizes)
+        return bounds
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

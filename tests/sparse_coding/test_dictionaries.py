@@ -1,0 +1,214 @@
+"""Evidence that the dictionaries are what they are called, and that the bounds are true."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.fft import dct
+
+from skmoderndata.sparse_coding import (
+    SparseCoder,
+    babel_function,
+    dct_dictionary,
+    dictionaries,
+    exact_recovery_bound,
+    fourier_dictionary,
+    gabor_dictionary,
+    mutual_coherence,
+    random_dictionary,
+    restricted_isometry_constant,
+    union_dictionary,
+    wavelet_dictionary,
+)
+
+ORTHONORMAL = {
+    "cosines": dct_dictionary(16),
+    "cosines of patches": dct_dictionary((4, 6)),
+    "fourier, even": fourier_dictionary(16),
+    "fourier, odd": fourier_dictionary(15),
+    "fourier of patches": fourier_dictionary((4, 5)),
+    "haar": wavelet_dictionary(32),
+    "haar of patches": wavelet_dictionary((8, 4)),
+    "haar, two levels": wavelet_dictionary(12, level=2),
+    **{f"db{N}": wavelet_dictionary(64, f"db{N}") for N in range(1, 11)},
+    "longer than the signal": wavelet_dictionary(8, "db10"),
+}
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("name", ORTHONORMAL)
+def test_bases_are_orthonormal(name):
+    D = ORTHONORMAL[name]
+    # taps of long filters are roots of polynomials
+    assert_allclose(D @ D.T, np.eye(len(D)), atol=1e-9)
+    assert D.shape[0] == D.shape[1]
+
+
+@pytest.mark.oracle
+def test_cosines_are_those_of_scipy():
+    assert_allclose(dct_dictionary(16), dct(np.eye(16), norm="ortho").T, atol=1e-14)
+
+
+@pytest.mark.oracle
+def test_complex_fourier_is_the_transform():
+    X = np.random.default_rng(0).normal(size=(3, 12))
+    F = fourier_dictionary(12, complex_valued=True)
+    assert_allclose(X @ F.conj().T, np.fft.fft(X, norm="ortho"), atol=1e-13)
+    assert mutual_coherence(F) < 1e-13
+
+
+@pytest.mark.paper
+def test_overcomplete_cosines_of_8_by_8_patches():
+    """The dictionary of Elad and Aharon: 256 atoms whose coherence is 0.985."""
+    D = dct_dictionary((8, 8), n_atoms=16)
+    assert D.shape == (256, 64)
+    assert_allclose(np.linalg.norm(D, axis=1), 1)
+    assert_allclose(D[1:].mean(axis=1), 0, atol=1e-15)
+    assert_allclose(mutual_coherence(D), 0.985, atol=5e-4)
+    assert exact_recovery_bound(D) == 1
+
+
+@pytest.mark.paper
+def test_daubechies_filter_of_four_taps():
+    """Daubechies 1988: (1 + sqrt 3, 3 + sqrt 3, 3 - sqrt 3, 1 - sqrt 3) / (4 sqrt 2)."""
+    root = np.sqrt(3)
+    taps = np.array([1 + root, 3 + root, 3 - root, 1 - root]) / (4 * np.sqrt(2))
+    D = wavelet_dictionary(8, "db2", level=1)
+    assert_allclose(D[0, :4], taps, atol=1e-14)
+    assert_allclose(wavelet_dictionary(8, taps), wavelet_dictionary(8, "db2"), atol=1e-13)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("n_moments", range(1, 11))
+def test_wavelets_do_not_see_polynomials(n_moments):
+    D = wavelet_dictionary(64, f"db{n_moments}", level=1)
+    t = np.linspace(0, 1, 64)
+    inner = D[32:][: 32 - n_moments]  # wavelets that do not wrap around
+    for degree in range(n_moments):
+        assert np.abs(inner @ t**degree).max() < 1e-7
+    assert np.abs(inner @ t**n_moments).max() > 1e-13
+
+
+@pytest.mark.recovery
+def test_piecewise_constant_signals_are_sparse_in_haar():
+    x = np.repeat([3.0, -1, 2, 2], 16)
+    codes = SparseCoder(wavelet_dictionary(64), tol=1e-20).fit_transform(x[None])
+    assert (codes != 0).sum() <= 4
+
+
+@pytest.mark.oracle
+def test_coherence_and_babel_function_by_definition(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(9, 5))
+    U = D / np.linalg.norm(D, axis=1, keepdims=True)
+    G = np.abs(U @ U.T) - np.eye(9)
+    assert_allclose(mutual_coherence(D), G.max(), rtol=1e-12)
+    expected = [
+        max(G[i, list(J)].sum() for i in range(9) for J in combinations(set(range(9)) - {i}, s))
+        for s in range(1, 9)
+    ]
+    assert_allclose(babel_function(D), expected, rtol=1e-12)
+    assert_allclose(babel_function(D, 3), expected[:3], rtol=1e-12)
+
+
+@pytest.mark.paper
+def test_coherence_of_spikes_with_cosines_and_fourier():
+    """Mutual coherence sqrt(2 / n) and 1 / sqrt(n): Donoho and Huo 2001."""
+    n = 64
+    D = union_dictionary(np.eye(n), dct_dictionary(n))
+    assert_allclose(mutual_coherence(D), np.sqrt(2 / n) * np.cos(np.pi / (2 * n)), rtol=1e-12)
+    F = fourier_dictionary(n, complex_valued=True)
+    both = np.concatenate([np.eye(n), F])
+    assert_allclose(mutual_coherence(both), 1 / np.sqrt(n), rtol=1e-12)
+    k = 2 * n
+    assert mutual_coherence(D) >= np.sqrt((k - n) / (n * (k - 1)))
+
+
+@pytest.mark.recovery
+def test_pursuit_is_exact_up_to_the_bound(seed):
+    D = union_dictionary(np.eye(64), dct_dictionary(64))
+    s = exact_recovery_bound(D)
+    assert s == 3
+    mu = mutual_coherence(D)
+    assert s == np.ceil((1 + 1 / mu) / 2) - 1
+    rng = np.random.default_rng(seed)
+    A = np.zeros((300, 128))
+    for row in A:
+        row[rng.choice(128, s, replace=False)] = rng.normal(size=s)
+    codes = SparseCoder(D, n_nonzero_coefs=s).fit_transform(A @ D)
+    assert_allclose(codes, A, atol=1e-10)
+
+
+@pytest.mark.oracle
+def test_restricted_isometry_by_definition(seed):
+    D = random_dictionary(10, 14, random_state=seed)
+    for s in (1, 2, 3):
+        extremes = [np.linalg.svd(D[list(J)])[1] ** 2 for J in combinations(range(14), s)]
+        high, low = max(e[0] for e in extremes), min(e[-1] for e in extremes)
+        bounds = restricted_isometry_constant(D, s)
+        assert bounds.exact
+        assert_allclose(bounds.upper, max(high - 1, 1 - low), atol=1e-12)
+        scaled = restricted_isometry_constant(3 * D, s, rescale=True)
+        assert_allclose(scaled.upper, (high - low) / (high + low), atol=1e-12)
+        rough = restricted_isometry_constant(D, s, max_supports=1, random_state=seed)
+        assert rough.lower <= bounds.lower + 1e-12
+        assert rough.upper >= bounds.upper - 1e-12
+        assert rough.exact == (s == 0)
+    assert_allclose(restricted_isometry_constant(np.eye(4), 4).upper, 0, atol=1e-15)
+
+
+@pytest.mark.certificate
+def test_gabor_atoms_have_no_mean_and_differ():
+    D = gabor_dictionary((8, 8))
+    assert_allclose(np.linalg.norm(D, axis=1), 1)
+    assert_allclose(D.mean(axis=1), 0, atol=1e-15)
+    assert mutual_coherence(D) <= 0.999
+
+
+@pytest.mark.invariance
+def test_norms_and_zero_atoms_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(12, 6))
+    other = np.vstack([D * rng.uniform(0.1, 10, size=(12, 1)), np.zeros(6)])
+    assert_allclose(babel_function(other), babel_function(D))
+    assert exact_recovery_bound(other) == exact_recovery_bound(D)
+    assert_allclose(union_dictionary(other, D[:2]), union_dictionary(D, D[:2]))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: wavelet_dictionary(12), "12 is no power of two"),
+        (lambda: wavelet_dictionary(12, level=3), "12 values allow level 0 to 2"),
+        (lambda: wavelet_dictionary(8, "sym4"), "'sym4' is not known"),
+        (lambda: wavelet_dictionary(8, [1.0, 1.0]), "taps of an orthogonal"),
+        (lambda: dct_dictionary(8, n_atoms=4), "n_atoms=4"),
+        (lambda: dct_dictionary(0), "shape"),
+        (lambda: gabor_dictionary(8), "two numbers"),
+        (lambda: gabor_dictionary((8, 8), sigma=0), "sigma=0"),
+        (lambda: random_dictionary(3, 5, data=np.ones((9, 3))), "only 1 different rows"),
+        (lambda: random_dictionary(4, 5, data=np.ones((9, 3))), "3 features"),
+        (lambda: union_dictionary(np.eye(3), np.eye(4)), r"\[3, 4\]"),
+        (lambda: union_dictionary(), "at least one"),
+        (lambda: restricted_isometry_constant(np.eye(3), 4), "between 1 and"),
+    ],
+)
+def test_requests_that_make_no_sense(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.edge
+def test_borders():
+    assert mutual_coherence([[1.0, 2.0]]) == 0
+    assert mutual_coherence([[1.0, 0], [2.0, 0]]) == 1
+    assert exact_recovery_bound([[1.0, 0], [2.0, 0]]) == 0
+    assert exact_recovery_bound(np.eye(5)) == 5
+    assert dct_dictionary(1, n_atoms=3).tolist() == [[1.0]]
+    assert set(dictionaries.__all__) <= set(dir(dictionaries))
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    drawn = random_dictionary(3, 5, data=rows, random_state=0)
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    assert_allclose(np.sort((drawn @ units.T).max(axis=1)), 1)

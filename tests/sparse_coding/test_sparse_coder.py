@@ -1,0 +1,299 @@
+"""Evidence that SparseCoder solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn import config_context
+from sklearn.datasets import load_sample_image
+from sklearn.decomposition import SparseCoder as SklearnCoder
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.image import extract_patches_2d
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skmoderndata.sparse_coding import SparseCoder, dct_dictionary, random_dictionary
+from tests.oracles import sparse_coder as oracle
+
+ALGORITHMS = [
+    "omp", "ormp", "mp", "iht", "htp", "cosamp", "subspace_pursuit",
+    "lasso", "homotopy", "feature_sign", "coordinate_descent", "ista", "fista",
+]  # fmt: skip
+CONVEX = ALGORITHMS[7:]
+
+
+def signals(seed, n_signals=40, n=12, k=24):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_signals, n)), rng.normal(size=(k, n))
+
+
+def patches(n_patches, seed=0):
+    grey = load_sample_image("flower.jpg").mean(axis=2)
+    grey += 20 * np.random.default_rng(seed).normal(size=grey.shape)
+    X = extract_patches_2d(grey, (8, 8), max_patches=n_patches, random_state=seed)
+    X = X.reshape(n_patches, 64)
+    return X - X.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.oracle
+def test_pursuit_of_image_patches_is_that_of_the_textbook():
+    X, D = patches(200), dct_dictionary((8, 8), n_atoms=16)
+    bound = 64 * (1.15 * 20) ** 2
+    for settings, limit, tol in (
+        ({"n_nonzero_coefs": 4}, 4, -1),
+        ({"n_nonzero_coefs": 10}, 10, -1),
+        ({"tol": bound}, 64, bound),
+        ({"tol": bound, "n_nonzero_coefs": 2}, 2, bound),
+        ({"tol_relative": 0.2}, 64, 0.2),
+    ):
+        coder = SparseCoder(D, **settings)
+        codes = coder.fit_transform(X)
+        bounds = np.full(len(X), tol) if tol != 0.2 else 0.2 * np.sum(X**2, axis=1)
+        expected = [oracle.omp(x, D, limit, t) for x, t in zip(X, bounds, strict=True)]
+        assert_array_equal(codes != 0, np.array(expected) != 0)
+        residual = np.sum((X - codes @ D) ** 2, axis=1)
+        met = coder.stop_reason_ == "tol"
+        assert (residual[met] <= bounds[met] * (1 + 1e-12)).all()
+        assert_array_equal(coder.n_nonzero_, (codes != 0).sum(axis=1))
+        assert_allclose(coder.residual_norm2_, residual, rtol=1e-8)
+        assert met.any() or tol < 0
+
+
+@pytest.mark.oracle
+def test_codes_are_those_of_scikit_learn(seed):
+    X, D = signals(seed)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    ours = SparseCoder(D, n_nonzero_coefs=3).fit_transform(X)
+    theirs = SklearnCoder(D, transform_algorithm="omp", transform_n_nonzero_coefs=3)
+    assert_allclose(ours, theirs.fit_transform(X), rtol=1e-8, atol=1e-10)
+    theirs = SklearnCoder(D, transform_algorithm="lasso_lars", transform_alpha=0.5)
+    for algorithm in ("lasso", "homotopy", "feature_sign"):
+        ours = SparseCoder(D, algorithm=algorithm, alpha=0.5).fit_transform(X)
+        # the path of the other is followed in steps that lose digits
+        assert_allclose(ours, theirs.fit_transform(X), atol=1e-6)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("algorithm", CONVEX)
+def test_the_gap_is_reached_for_every_signal(algorithm, positive, seed):
+    X, D = signals(seed)
+    coder = SparseCoder(D, algorithm=algorithm, alpha=0.3, positive=positive, max_iter=50_000)
+    codes = coder.fit_transform(X)
+    assert (coder.stop_reason_ == "tol").all()
+    norms = np.linalg.norm(D, axis=1)
+    for x, a, gap in zip(X, codes * norms, coder.dual_gap_, strict=True):
+        true_gap = oracle.lasso_gap(x, a, D / norms[:, None], 0.3, positive=positive)
+        assert true_gap <= 1e-6 + 1e-12
+        assert_allclose(gap, true_gap, atol=1e-9)
+
+
+@pytest.mark.certificate
+def test_group_lasso_reaches_its_gap_and_takes_whole_groups(seed):
+    X, D = signals(seed)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    labels = np.random.default_rng(seed).permutation(np.repeat([7, 3, 5, 1, 0, 2], 4))
+    coder = SparseCoder(D, algorithm="lasso", groups=labels, alpha=0.5)
+    codes = coder.fit_transform(X)
+    for x, a in zip(X, codes, strict=True):
+        assert oracle.lasso_gap(x, a, D, 0.5, groups=labels) <= 1e-6 + 1e-12
+        for g in range(8):
+            members = a[labels == g]
+            assert (members == 0).all() or (members != 0).all()
+    listed = [np.flatnonzero(labels == g) for g in np.unique(labels)]
+    other = SparseCoder(D, algorithm="lasso", groups=listed, alpha=0.5).fit_transform(X)
+    assert_allclose(other, codes, rtol=1e-12)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("algorithm", ALGORITHMS[:7])
+def test_planted_codes_are_found(algorithm, seed):
+    rng = np.random.default_rng(seed)
+    D = random_dictionary(64, 128, random_state=seed) * rng.uniform(0.1, 10, size=(128, 1))
+    A = np.zeros((60, 128))
+    for row in A:
+        row[rng.choice(128, 5, replace=False)] = rng.choice([-1, 1], 5) * rng.uniform(1, 2, 5)
+    unit = A / np.linalg.norm(D, axis=1)
+    X = unit @ D
+    coder = SparseCoder(D, algorithm=algorithm, n_nonzero_coefs=5, max_iter=2000)
+    codes = coder.fit_transform(X)
+    exact = np.abs(codes - unit).max(axis=1) < 1e-5 * np.abs(unit).max()
+    # plain matching pursuit chooses atoms it need not
+    assert exact.mean() >= (0.6 if algorithm == "mp" else 0.9)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_scale_and_sign_of_atoms_order_and_threads_do_not_matter(algorithm, seed):
+    X, D = signals(seed, n_signals=300)
+    rng = np.random.default_rng(seed)
+    given = {"algorithm": algorithm, "n_nonzero_coefs": 3, "tol_gap": 1e-10, "max_iter": 100_000}
+    codes = SparseCoder(D, **given).fit_transform(X)
+    factor = rng.choice([-1, 1], len(D)) * rng.uniform(0.1, 10, len(D))
+    other = SparseCoder(D * factor[:, None], **given).fit_transform(X)
+    # the accuracy of first-order steps
+    atol = 1e-4 if algorithm in ("ista", "fista", "coordinate_descent") else 1e-8
+    assert_allclose(other * factor, codes, atol=atol)
+    order = rng.permutation(len(D))
+    assert_allclose(SparseCoder(D[order], **given).fit_transform(X), codes[:, order], atol=atol)
+    assert_array_equal(SparseCoder(D, n_jobs=2, **given).fit_transform(X), codes)
+    sparse_codes = SparseCoder(D, code_format="csr", **given).fit_transform(X)
+    assert sparse.issparse(sparse_codes)
+    assert_array_equal(sparse_codes.toarray(), codes)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_single_precision_and_sparse_input(algorithm, seed):
+    X, D = signals(seed)
+    X[np.abs(X) < 0.5] = 0
+    given = {"algorithm": algorithm, "n_nonzero_coefs": 3, "max_iter": 20_000}
+    codes = SparseCoder(D, **given).fit_transform(X)
+    with config_context(working_memory=0.005):
+        other = SparseCoder(D, **given).fit_transform(sparse.csr_array(X))
+    assert_allclose(other, codes, atol=1e-12)
+    single = SparseCoder(D.astype(np.float32), **given).fit(X.astype(np.float32))
+    rounded = single.transform(X.astype(np.float32))
+    assert rounded.dtype == np.float32
+    # a choice between two atoms can turn on the last digit
+    assert np.mean(np.abs(rounded - codes).max(axis=1) < 1e-3) >= 0.95
+
+
+@pytest.mark.invariance
+def test_the_bound_holds_for_codes_in_single_precision(seed):
+    X, D = patches(500, seed).astype(np.float32), dct_dictionary((8, 8), n_atoms=16)
+    for relative in (0.5, 0.1, 1e-3, 1e-5):
+        coder = SparseCoder(D.astype(np.float32), tol_relative=relative).fit(X)
+        codes = coder.transform(X)
+        A, E = codes.astype(np.float64), coder.components_.astype(np.float64)
+        residual = np.sum((X.astype(np.float64) - A @ E) ** 2, axis=1)
+        met = coder.stop_reason_ == "tol"
+        bound = relative * np.sum(X.astype(np.float64) ** 2, axis=1)
+        assert (residual[met] <= bound[met]).all()
+        assert met.mean() > 0.99
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_missing_entries_do_not_count(algorithm, seed):
+    X, D = signals(seed, n=16)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    hidden = np.random.default_rng(seed).uniform(size=X.shape) < 0.2
+    hidden[0] = True
+    given = {"algorithm": algorithm, "n_nonzero_coefs": 3, "max_iter": 50_000, "tol_gap": 1e-9}
+    codes = SparseCoder(D, alpha=0.3, **given).fit_transform(np.where(hidden, np.nan, X))
+    assert (codes[0] == 0).all()
+    for x, a, h in zip(X[1:10], codes[1:], hidden[1:], strict=False):
+        alone = SparseCoder(D[:, ~h], alpha=0.3, normalize=False, **given)
+        expected = alone.fit_transform(x[None, ~h])[0]
+        assert_allclose(a, expected, atol=1e-3 if algorithm in CONVEX else 1e-8)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_with_an_orthonormal_dictionary_every_coder_is_a_threshold(algorithm, seed):
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(10, 10)))[0]
+    X = rng.normal(size=(30, 10))
+    C = X @ Q.T
+    if algorithm in CONVEX:
+        expected = np.sign(C) * np.maximum(np.abs(C) - 0.7, 0)
+    else:
+        least = np.sort(np.abs(C), axis=1)[:, -3][:, None]
+        expected = np.where(np.abs(C) >= least, C, 0)
+    coder = SparseCoder(Q, algorithm=algorithm, n_nonzero_coefs=3, alpha=0.7)
+    assert_allclose(coder.fit_transform(X), expected, atol=1e-8)
+
+
+@pytest.mark.certificate
+def test_encode_tells_what_fit_stores_and_score_what_is_left(seed):
+    X, D = signals(seed)
+    coder = SparseCoder(D, n_nonzero_coefs=2).fit(X)
+    encoding = coder.encode(X)
+    assert_array_equal(encoding.codes, coder.transform(X))
+    assert_array_equal(encoding.residual_norm2, coder.residual_norm2_)
+    assert_array_equal(encoding.stop_reason, coder.stop_reason_)
+    rest = X - coder.inverse_transform(encoding.codes)
+    assert_allclose(coder.score(X), -np.sum(rest**2) / np.sum(X**2), rtol=1e-10)
+    assert np.isnan(encoding.dual_gap).all()
+
+
+@pytest.mark.recovery
+def test_in_a_pipeline_with_grid_search(seed):
+    rng = np.random.default_rng(seed)
+    D = random_dictionary(16, 32, random_state=seed)
+    A = np.zeros((120, 32))
+    y = np.arange(120) % 2
+    A[np.arange(120), rng.integers(16, size=120) + 16 * y] = rng.choice([-3, 3], 120)
+    X = A @ D + 0.1 * rng.normal(size=(120, 16))
+    pipe = make_pipeline(SparseCoder(D), LogisticRegression())
+    search = GridSearchCV(pipe, {"sparsecoder__n_nonzero_coefs": [1, 8]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.45
+    alone = GridSearchCV(SparseCoder(D), {"n_nonzero_coefs": [1, 8]}, cv=3).fit(X)
+    assert alone.best_params_ == {"n_nonzero_coefs": 8}
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dictionary": np.ones((3, 5))}, "atoms of 5 features, and X has 4 features"),
+        ({"algorithm": "ormp", "positive": True}, "'ormp'\\) has no positive version"),
+        ({"algorithm": "mp", "groups": [0] * 6}, "takes no groups: use 'omp'"),
+        ({"algorithm": "feature_sign", "groups": [0] * 6}, "takes no groups"),
+        ({"positive": True, "groups": [0] * 6}, "either groups or positive"),
+        ({"groups": [0, 1]}, "groups has 2 labels, and the dictionary 6 atoms"),
+        ({"groups": [[0, 1], [1, 2, 3, 4, 5]]}, "groups overlap"),
+        ({"groups": [[0, 1], [2, 3]]}, "groups leave out 2 of 6 atoms, the first is 4"),
+        ({"groups": [[0, 1, 2, 3, 4, 5, 6]]}, "names atom 6"),
+        ({"groups": [[0, 1, 2, 3, 4, 5], []]}, r"groups\[1\] must be a list"),
+        ({"n_nonzero_coefs": 0}, "n_nonzero_coefs"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"algorithm": "lars"}, "algorithm"),
+    ],
+)
+def test_settings_that_do_not_fit(settings, message):
+    D = np.random.default_rng(0).normal(size=(6, 4))
+    with pytest.raises(ValueError, match=message):
+        SparseCoder(**{"dictionary": D, **settings}).fit(np.ones((3, 4)))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_degenerate_input_has_an_answer(algorithm):
+    rng = np.random.default_rng(0)
+    D = np.vstack([np.zeros(4), rng.normal(size=(3, 4))])
+    D = np.vstack([D, D[1], -3 * D[2]])
+    X = np.vstack([np.zeros(4), D[1], np.full(4, np.nan), rng.normal(size=(3, 4))])
+    coder = SparseCoder(D, algorithm=algorithm, n_nonzero_coefs=6, alpha=0.01, max_iter=100_000)
+    codes = coder.fit_transform(X)
+    assert np.isfinite(codes).all()
+    assert (codes[[0, 2]] == 0).all()
+    assert (codes[:, [0, 4, 5]] == 0).all()  # zero, and repeated
+    assert (SparseCoder(np.zeros((3, 4)), algorithm=algorithm).fit_transform(X) == 0).all()
+    one = SparseCoder(np.ones((1, 1)), algorithm=algorithm, alpha=1e-3).fit_transform([[2.0]])
+    assert_allclose(one, [[2.0]], atol=2e-3)
+
+
+@pytest.mark.edge
+def test_a_coder_that_is_stopped_says_so(seed):
+    X, D = signals(seed)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol_gap"):
+        SparseCoder(D, algorithm="ista", alpha=0.01, max_iter=3).fit(X)
+    with pytest.warns(ConvergenceWarning, match="supports of .* have not settled"):
+        SparseCoder(D, algorithm="iht", n_nonzero_coefs=4, max_iter=1).fit(X)
+
+
+@pytest.mark.edge
+def test_stop_reasons():
+    D = np.eye(4)[:3]
+    X = np.array([[3.0, 2, 1, 0], [3, 0, 0, 1], [0, 0, 0, 0]])
+    coder = SparseCoder(D, n_nonzero_coefs=2).fit(X)
+    assert list(coder.stop_reason_) == ["atoms", "stall", "stall"]
+    assert list(coder.n_nonzero_) == [2, 1, 0]
+    coder = SparseCoder(D, tol=1.0).fit(X)
+    assert list(coder.stop_reason_) == ["tol", "tol", "tol"]
+    assert list(coder.n_nonzero_) == [2, 1, 0]
+    with pytest.raises(ValueError, match="X has 5 coefficients a row"):
+        coder.inverse_transform(np.ones((2, 5)))
