@@ -35,7 +35,8 @@ def incomplete_cholesky(
 ) -> CholeskyResult:
     """Factor `K ~ F F'` of rank r with greedy pivots [Shawe-Taylor 2004, Alg. 5.12].
 
-    The next pivot i is the sample with the largest residual `d_i = k(x_i, x_i) - |F_i|^2`; with
+    The next pivot i is the sample with the largest residual `d_i = k(x_i, x_i) - |F_i|^2`, the
+    first one of several; with
     `L` the rows of `F` of the pivots, `F = K[:, pivots] inv(L)'`, so that `F F'` is the Nystroem
     matrix of the pivots. The residual `K - F F'` stays positive semi-definite, its trace
     `sum(d)` bounds its spectral norm and its nuclear norm is that trace.
@@ -83,9 +84,11 @@ def incomplete_cholesky(
     stop_at = tol * trace
     remaining = trace
     while m < rank and remaining > stop_at:
-        members, bound = _largest(d, size, chosen)
+        members, bound, first = _largest(d, size, chosen)
         goal = min(block, rank - m)
-        found = _compete(gram, X, F[members, :m], d[members], members, goal, bound, slack, floor)
+        found = _compete(
+            gram, X, F[members, :m], d[members], members, goal, (1 - slack) * bound, first, floor
+        )
         t = len(found)
         if t == 0:
             break  # nothing above rounding is left
@@ -133,13 +136,17 @@ def _rounding(diagonal: Array) -> float:
     return float(4 * diagonal.size**0.5 * np.finfo(np.float64).eps * max(diagonal.max(), 0.0))
 
 
-def _largest(d: Array, size: int, chosen: Array) -> tuple[Array, float]:
-    """Find the samples with the `size` largest residuals, and the largest residual outside."""
+def _largest(d: Array, size: int, chosen: Array) -> tuple[Array, float, int]:
+    """Find the samples with the `size` largest residuals, and the largest residual outside.
+
+    Of equal residuals those of the first samples are taken. Also returned is the first sample
+    outside with the largest residual there.
+    """
     if size >= d.size:
-        return np.flatnonzero(~chosen), -np.inf
-    order = np.argpartition(d, d.size - size)
-    members, rest = order[d.size - size :], order[: d.size - size]
-    return np.sort(members[~chosen[members]]), float(d[rest].max())
+        return np.flatnonzero(~chosen), -np.inf, d.size
+    order = np.argsort(-d, kind="stable")
+    members = np.sort(order[:size])
+    return members[~chosen[members]], float(d[order[size]]), int(order[size])
 
 
 def _compete(
@@ -150,7 +157,7 @@ def _compete(
     members: Array,
     goal: int,
     bound: float,
-    slack: float,
+    first: int,
     floor: float,
 ) -> list[int]:
     """Pivots among the members of the pool, as positions in it, until it may miss the largest."""
@@ -160,7 +167,7 @@ def _compete(
     found: list[int] = []
     while len(found) < goal and d.size:
         i = int(np.argmax(d))
-        if d[i] <= floor or d[i] < (1 - slack) * bound:
+        if d[i] <= floor or d[i] < bound or (d[i] == bound and members[i] > first):
             break
         t = len(found)
         pivot = gram.subset(X, members[[i]])

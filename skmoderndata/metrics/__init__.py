@@ -10,6 +10,7 @@ from skmoderndata.metrics._boolean import (
     source_mismatch,
 )
 from skmoderndata.metrics._clustering import clustering_distance
+from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 
 __all__ = [
     "assignment_error",
@@ -18,6 +19,9 @@ __all__ = [
     "boolean_reconstruction_error",
     "clustering_distance",
     "generalization_error",
+    "kernel_alignment",
+    "kernel_distances",
+    "kernel_variance",
     "match_sources",
     "source_mismatch",
 ]

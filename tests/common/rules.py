@@ -222,7 +222,9 @@ def missing_sections(cls):
     doc = FunctionDoc(cls, doc=inspect.getdoc(cls) or "")
     wanted = set(SECTIONS)
     if isinstance(cls._card, KernelCard):
-        wanted -= {"Attributes"} | (set() if inspect.signature(cls).parameters else {"Parameters"})
+        wanted.discard("Attributes")
+    if not inspect.signature(cls).parameters:
+        wanted.discard("Parameters")
     return [f"no section {name}" for name in SECTIONS if name in wanted and not doc[name]]
 
 

@@ -31,6 +31,17 @@ def test_pivots_and_factor_of_the_plain_loop(block, pool, seed):
     assert_allclose(found.factor @ found.factor.T, oracle.nystroem(K, pivots), atol=1e-9)
 
 
+@pytest.mark.oracle
+def test_ties_go_to_the_first_sample(seed):
+    X = np.random.default_rng(seed).normal(size=(3000, 8))
+    gram = resolve_kernel("rbf", X, gamma=0.3)
+    _, pivots, trace = oracle.numpy_loop(X, 0.3, 70)
+    found = incomplete_cholesky(gram, X, rank=70)
+    assert found.pivots[0] == pivots[0] == 0
+    assert_array_equal(found.pivots, pivots)
+    assert found.residual_trace == pytest.approx(trace, rel=1e-9)
+
+
 @pytest.mark.certificate
 def test_the_residual_trace_is_exact_and_the_residual_positive(seed):
     K = matrix(seed)

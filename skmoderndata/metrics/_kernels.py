@@ -1,0 +1,159 @@
+"""What kernel matrices say about samples: alignment, distances, variance."""
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_array, column_or_1d
+
+
+def kernel_alignment(K, target, *, centered=False):
+    """Cosine between a kernel matrix and another one, or the ideal one for labels.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix.
+    target : array-like of shape (n_samples, n_samples) or (n_samples,)
+        Another kernel matrix; or labels, whose ideal matrix is ``y y'`` with -1 and 1 for two
+        classes, ``[y_i = y_j]`` for more, and ``y y'`` for a continuous target.
+    centered : bool, default=False
+        Centre both matrices first, which makes the cosine a correlation. Advisable: without it any
+        kernel with positive values is well aligned with a class that is large.
+
+    Returns
+    -------
+    alignment : float
+        In [-1, 1], and in [0, 1] for positive semi-definite matrices. 0 where one of them is zero.
+
+    References
+    ----------
+    .. [1] Cristianini, Shawe-Taylor, Elisseeff and Kandola, On kernel-target alignment, NIPS 14,
+       2001.
+    .. [2] Cortes, Mohri and Rostamizadeh, Algorithms for learning kernels based on centered
+       alignment, Journal of Machine Learning Research 13, 2012.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import kernel_alignment
+    >>> round(kernel_alignment([[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]]), 6)
+    0.894427
+    >>> round(kernel_alignment([[2.0, 1.0], [1.0, 2.0]], [1, -1]), 6)
+    0.316228
+    """
+    K = _matrix(K, "K")
+    target = np.asarray(target)
+    if target.ndim == 1:
+        H = _ideal(column_or_1d(target), len(K))
+    else:
+        H = _matrix(target, "target")
+    if len(H) != len(K):
+        raise ValueError(f"kernel_alignment: K is of {len(K)} samples and the target of {len(H)}.")
+    if centered:
+        K, H = _centred(K), _centred(H)
+    a, b = np.linalg.norm(K), np.linalg.norm(H)
+    return float(np.vdot(K, H) / (a * b)) if a > 0 and b > 0 else 0.0
+
+
+def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
+    """Distances in the feature space from kernel values.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_X, n_Y)
+        Kernel values of samples against others.
+    diag_X : array-like of shape (n_X,), default=None
+        Kernel values of the first samples with themselves; None takes the diagonal of a square
+        matrix of samples with themselves.
+    diag_Y : array-like of shape (n_Y,), default=None
+        Those of the others; None takes `diag_X`.
+    squared : bool, default=False
+        Return squared distances.
+
+    Returns
+    -------
+    D : ndarray of shape (n_X, n_Y)
+        Distances. Squares that rounding makes negative count as 0.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 5.1.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import kernel_distances
+    >>> kernel_distances([[1.0, 0.0], [0.0, 1.0]]).round(4)
+    array([[0.    , 1.4142],
+           [1.4142, 0.    ]])
+    """
+    K = check_array(K, dtype=np.float64, input_name="K")
+    own = diag_X is None
+    if own and K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"kernel_distances: diag_X is needed for a matrix of shape {K.shape}, which does not "
+            "hold the kernel values of samples with themselves."
+        )
+    a = K.diagonal() if own else _diagonal(diag_X, K.shape[0], "diag_X")
+    b = a if diag_Y is None else _diagonal(diag_Y, K.shape[1], "diag_Y")
+    if len(b) != K.shape[1]:
+        raise ValueError(f"kernel_distances: diag_Y is needed for a matrix of shape {K.shape}.")
+    D = np.maximum(a[:, None] - 2 * K + b, 0.0)
+    if own and diag_Y is None:
+        np.fill_diagonal(D, 0.0)
+    return D if squared else np.sqrt(D)
+
+
+def kernel_variance(K):
+    """Variance of samples in the feature space, the mean squared distance to their mean.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix.
+
+    Returns
+    -------
+    variance : float
+        ``trace(K) / n - mean(K)``, at least 0.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 5.1.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import kernel_variance
+    >>> kernel_variance([[1.0, 0.0], [0.0, 1.0]])
+    0.5
+    """
+    K = _matrix(K, "K")
+    return float(max(K.trace() / len(K) - K.mean(), 0.0))
+
+
+def _matrix(K, name):
+    K = check_array(K, dtype=np.float64, input_name=name)
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"{name} has to be a square kernel matrix, and has shape {K.shape}.")
+    return K
+
+
+def _diagonal(values, n, name):
+    values = column_or_1d(check_array(values, dtype=np.float64, ensure_2d=False))
+    if len(values) != n:
+        raise ValueError(f"kernel_distances: {name} has {len(values)} entries, and needs {n}.")
+    return values
+
+
+def _centred(K):
+    return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+
+
+def _ideal(y, n):
+    if len(y) != n:
+        raise ValueError(f"kernel_alignment: {len(y)} labels for {n} samples.")
+    kind = type_of_target(y)
+    if kind == "continuous":
+        return np.multiply.outer(y, y)
+    _, codes = np.unique(y, return_inverse=True)
+    if codes.max() <= 1:
+        signs = 2.0 * codes - 1
+        return np.multiply.outer(signs, signs)
+    return (codes[:, None] == codes).astype(float)
