@@ -1,0 +1,48 @@
+"""Classification of digits by kernel machines."""
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import Pipeline
+
+from benchmarks.compare.problem import STEP, Data, Problem
+
+
+def load(quick):
+    X, y = load_digits(return_X_y=True)
+    n = 600 if quick else len(X)
+    about = f"{n} digits of 8 x 8 pixels from scikit-learn, divided by 16"
+    return Data(X=X[:n] / 16, y=y[:n], about=about)
+
+
+def pipeline(step):
+    return Pipeline([(STEP, step)])
+
+
+def plot(fig, methods, data, test):
+    axes = fig.subplots(1, len(methods), squeeze=False)[0]
+    for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
+        counts = confusion_matrix(data.y[test], fitted.predict(data.X[test]))
+        wrong = counts - np.diag(counts.diagonal())
+        ax.imshow(wrong, cmap="Oranges", vmin=0, vmax=max(1, wrong.max()))
+        for row, column in zip(*np.nonzero(wrong), strict=True):
+            ax.text(column, row, wrong[row, column], ha="center", va="center", fontsize=8)
+        ax.set(
+            title=f"{name}: {wrong.sum()} of {counts.sum()} unseen rows wrong",
+            xlabel="predicted",
+            ylabel="digit",
+            xticks=range(len(counts)),
+            yticks=range(len(counts)),
+        )
+
+
+PROBLEM = Problem(
+    title="digits, kernel machines",
+    description="Images of digits are classified by a kernel machine with Gaussian kernel. The "
+    "picture counts the confusions in unseen rows.",
+    score_name="accuracy",
+    scoring="accuracy",
+    load=load,
+    pipeline=pipeline,
+    plot=plot,
+)

@@ -1,0 +1,581 @@
+"""Core sets: quadratic programs on a simplex with one variable per sample, solved on a few.
+
+All problems here have the form `min a' K' a - v' a` over the simplex, which is the dual of a
+minimum enclosing ball whose centre is constrained; `g = K' a - v / 2` is half the gradient, and
+the point furthest from the centre is the one with the smallest `g`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from skmoderndata._solvers.iterate import Iterations, Progress
+from skmoderndata._solvers.simplex_qp import (
+    CVXPY_LIMIT,
+    active_set,
+    ball_steps,
+    gram_factor,
+    simplex_by_cvxpy,
+    simplex_qp,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FIRST_BLOCK, LAST_BLOCK = 1000, 200_000  # units scored at a time, growing
+MOST_ADDED = 512  # points that join the core set at a time
+QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
+SAMPLE_SEARCHES = 30  # first points, found in small samples
+EXACT_UNITS = 1000  # problems up to this size are solved to rounding
+TIGHT = 1e-10  # relative duality gap that is taken for rounding
+
+
+class Problem(Protocol):
+    """What the search needs to know; *units* are what is sampled, *indices* what has a weight."""
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+
+    @property
+    def n_indices(self) -> int:
+        """Number of variables of the whole problem."""
+
+    @property
+    def fixed(self) -> Array:
+        """Indices that are in every core set."""
+
+    @property
+    def largest_diagonal(self) -> float:
+        """Largest `K'_ii - v_i`, an upper bound where it is not known."""
+
+    def start(self, rng: np.random.RandomState) -> Array:
+        """Two or more indices to begin with."""
+
+    def gram(self, a: Array, b: Array) -> Array:
+        """Return `K'` without its diagonal part `delta_ij slack_i`."""
+
+    def slack(self, indices: Array) -> Array:
+        """Diagonal part of `K'`."""
+
+    def linear(self, indices: Array) -> Array:
+        """Return `v` of these indices."""
+
+    def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
+        """Return `score(units, exact=)`, the values of the current function at units."""
+
+    def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
+        """Return one index per unit, that of smallest `g`, and that `g`."""
+
+    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
+        """Relative duality gap of the whole problem, from the values at all units."""
+
+    def margin_unit(self, rho: float) -> float:
+        """Violation of `g` that is one margin: what tolerances are relative to."""
+
+
+class CoreSetResult(NamedTuple):
+    """A weighted core set and how far it is from the optimum."""
+
+    core: Array  # indices, also those of weight zero
+    weights: Array
+    rho: float  # a' K' a
+    level: float  # a' g
+    gap: float  # relative duality gap
+    violation: float  # largest violation left, in units of the margin
+    values: Array  # values of the function at all units, from the last pass
+    n_iter: int
+    n_passes: int
+    converged: bool
+    full: bool  # stopped because of `max_core`
+    asked_to_stop: bool
+
+
+class IndefiniteKernel(ValueError):
+    """The kernel is not one, and the problem not convex."""
+
+
+class Core:
+    """Indices with weights, the block of `K'` that belongs to them, and half the gradient."""
+
+    def __init__(self, problem: Problem, indices: Array, solver: str = "core_set") -> None:
+        self.problem, self.solver = problem, solver
+        self.indices = np.zeros(0, np.int64)
+        self.a = np.zeros(0)
+        self.v = np.zeros(0)
+        self.g = np.zeros(0)
+        self.level = self.rho = 0.0
+        self._K = np.zeros((16, 16))
+        self.inside = np.zeros(problem.n_indices, bool)
+        self.add(indices)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def K(self) -> Array:
+        """The block of `K'`."""
+        return self._K[: len(self), : len(self)]
+
+    def add(self, new: Array) -> None:
+        """Let indices join, with weight zero (equal weights if there is none)."""
+        new = np.asarray(new, np.int64)
+        m, total = len(self), len(self) + len(new)
+        if total > len(self._K):
+            larger = np.zeros((max(total, 3 * len(self._K) // 2),) * 2)
+            larger[:m, :m] = self.K
+            self._K = larger
+        block = self.problem.gram(new, np.concatenate([self.indices, new]))
+        if not np.isfinite(block).all():
+            raise ValueError(
+                "The kernel gives values that are not finite numbers: rescale X, or change the "
+                "parameters of the kernel."
+            )
+        self._K[m:total, :total] = block
+        self._K[:m, m:total] = block[:, :m].T
+        own = self._K[m:total, m:total]
+        if np.abs(own - own.T).max() > 1e-5 * max(1e-300, float(np.abs(own).max())):
+            raise IndefiniteKernel("The kernel is not symmetric: k(x, z) differs from k(z, x).")
+        own[:] = 0.5 * (own + own.T)
+        own[np.diag_indices(len(new))] += self.problem.slack(new)
+        # |phi_i - phi_j|^2 of the new ones, which no kernel makes negative
+        diagonal = self._K.diagonal()[:total]
+        apart = diagonal[m:, None] + diagonal - 2.0 * self._K[m:total, :total]
+        if apart.min() < -1e-6 * max(1e-300, float(np.abs(diagonal).max())):
+            raise IndefiniteKernel(
+                "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
+                "negative for two samples. Use another kernel, or smaller costs, which add to "
+                "k(x, x)."
+            )
+        self.indices = np.concatenate([self.indices, new])
+        self.inside[new] = True
+        self.v = np.concatenate([self.v, self.problem.linear(new)])
+        start = 1.0 / total if m == 0 else 0.0
+        self.a = np.concatenate([self.a, np.full(len(new), start)])
+        if m == 0:
+            self._look()
+        else:
+            self.g = np.concatenate([self.g, block[:, :m] @ self.a[:m] - 0.5 * self.v[m:]])
+
+    def drop(self, margin: float) -> None:
+        """Forget indices without weight that are far from mattering."""
+        keep = (self.a > 0) | (self.g < self.level + margin)
+        keep[: len(self.problem.fixed)] = True
+        if keep.all():
+            return
+        self.inside[self.indices[~keep]] = False
+        kept = np.flatnonzero(keep)
+        # in place, row by row upwards: no second matrix
+        for row, old in enumerate(kept):
+            self._K[row, : len(kept)] = self._K[old, kept]
+        self.indices, self.a, self.v = self.indices[keep], self.a[keep], self.v[keep]
+        self.g = self.g[keep]
+
+    def solve(self, tol: float, kappa: float = 0.0) -> None:
+        """Find the weights, to a spread of `tol` of half the gradient."""
+        m = len(self)
+        if self.solver == "ball":
+            g = self.K @ self.a
+            norm = float(self.a @ g)
+            limit = kappa * (1.0 + tol) ** 2
+            for _ in range(1000):
+                steps, norm = ball_steps(self._K, self.a, g, norm, m, kappa, limit, 4000)
+                g = self.K @ self.a
+                norm = float(self.a @ g)
+                if steps < 4000:
+                    break
+            self.g = g
+        elif self.solver == "cvxpy" and m <= CVXPY_LIMIT:
+            self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
+            # an interior point method leaves every weight positive
+            self.a[self.a < 1e-9 * self.a.max()] = 0.0
+            self.a /= self.a.sum()
+            self.g = self.K @ self.a - 0.5 * self.v
+        else:
+            found = simplex_qp(self._K, self.v, self.a, tol=tol, size=m, gradient=self.g)
+            self.a, self.g = found.a, found.gradient
+        self._measure()
+
+    def weigh(self, a: Array) -> None:
+        """Take given weights."""
+        self.a = a / a.sum()
+        self._look()
+
+    def _look(self) -> None:
+        self.g = self.K @ self.a - 0.5 * self.v
+        self._measure()
+
+    def _measure(self) -> None:
+        self.level = float(self.a @ self.g)
+        self.rho = float(self.a @ (self.g + 0.5 * self.v))
+
+    def polish(self) -> None:
+        """Solve for the weights of the support to rounding, where that keeps the optimum."""
+        m = len(self)
+        spread = float(self.g[self.a > 0].max() - self.g.min())
+        a = active_set(self.K, self.v, self.a, tol=0.0, max_iter=20)
+        g = self.K @ a - 0.5 * self.v
+        if m > 1 and float(g[a > 0].max() - g.min()) <= max(spread, 1e-13 * self.rho):
+            self.weigh(a)
+
+    def scorer(self) -> Callable[..., Array]:
+        """Score units by the current weights."""
+        active = self.a > 0
+        return self.problem.scorer(self.indices[active], self.a[active])
+
+
+def core_set(
+    problem: Problem,
+    *,
+    tol: float = 0.05,
+    eps: float | None = None,
+    solver: str = "core_set",
+    sample_size: int = 59,
+    batch_size: int | None = None,
+    max_core: int | None = None,
+    max_iter: int = 10_000,
+    start: tuple[Array, Array] | None = None,
+    rng: np.random.RandomState,
+    progress: Progress | None = None,
+) -> CoreSetResult:
+    """Minimise `a' K' a - v' a` over the simplex on a growing core set [Tsang 2005].
+
+    Points that violate optimality, `g < level - tau`, are looked for in random blocks, join the
+    core set, and the problem is solved again on it; passes over all points give the certificate.
+
+    Parameters
+    ----------
+    problem : Problem
+    tol : float
+        Relative duality gap to reach. The tolerated violation tau begins at half the margin and
+        falls until the gap is reached.
+    eps : float or None
+        Published rule instead: no point further from the centre than `(1 + eps)` radii.
+    solver : {"core_set", "ball", "cvxpy"}
+        How weights are found on the core set; "ball" shifts a ball of fixed radius.
+    sample_size : int
+        Points in a sample of which the worst is taken: the worst of 59 is among the worst five
+        per cent with probability 0.95.
+    batch_size : int or None
+        Points that join at a time, each the worst of `sample_size`; None searches blocks that
+        grow, and re-scores only the points near the margin.
+    max_core : int or None
+        Largest core set.
+    max_iter : int
+        Largest number of solutions on the core set.
+    start : tuple of (indices, weights) or None
+        An earlier result.
+    rng : RandomState
+    progress : Progress or None
+    """
+    search = _Search(problem, tol, eps, solver, max_core, max_iter, start, rng, progress)
+    search.sample(sample_size, SAMPLE_SEARCHES if batch_size is None else None, batch_size or 1)
+    if batch_size is None:
+        search.blocks()
+    return search.finish()
+
+
+class _Search:
+    """State of one run."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        tol: float,
+        eps: float | None,
+        solver: str,
+        max_core: int | None,
+        max_iter: int,
+        start: tuple[Array, Array] | None,
+        rng: np.random.RandomState,
+        progress: Progress | None,
+    ) -> None:
+        self.problem, self.tol, self.eps, self.solver = problem, tol, eps, solver
+        self.asked = tol
+        self.max_core = problem.n_indices if max_core is None else max(max_core, 2)
+        self.rng, self.n_passes = rng, 0
+        self.share = 0.5  # tolerated violation in margins
+        self.kappa = problem.largest_diagonal
+        self.ball_eps = 0.5
+        self.exact = problem.n_units <= EXACT_UNITS and eps is None and solver != "ball"
+        if self.exact:
+            self.share, self.tol = 0.01, min(tol, TIGHT)
+        self.it = Iterations(max_iter, -1.0, progress)
+        self._ticks = iter(self.it)
+        self.stopped, self.full = False, False
+        fixed = problem.fixed
+        first = problem.start(rng) if start is None else start[0]
+        if solver == "cvxpy" and problem.n_units <= CVXPY_LIMIT // 2 and start is None:
+            first = np.arange(problem.n_indices)
+        first = np.concatenate([fixed, np.setdiff1d(first, fixed)])
+        if start is not None:
+            order = {int(i): float(w) for i, w in zip(*start, strict=True)}
+        self.core = Core(problem, first, solver)
+        if start is not None:
+            self.core.weigh(np.array([order.get(int(i), 0.0) for i in first]))
+        self.solve()
+
+    # tolerances
+
+    @property
+    def tau(self) -> float:
+        """Violation of `g` that is tolerated."""
+        if self.solver == "ball":
+            slack = 2.0 * self.ball_eps + self.ball_eps**2
+            # level minus threshold: near points satisfy 2 g >= norm - slack kappa
+            return self.core.level - 0.5 * (self.core.rho - slack * self.kappa)
+        if self.eps is not None:
+            radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)
+            return (self.eps + 0.5 * self.eps**2) * radius_sq
+        return self.share * self.problem.margin_unit(self.core.rho)
+
+    def solve(self) -> bool:
+        """Solve on the core set; False when the run has to end."""
+        if self.stopped:
+            return False
+        if next(self._ticks, None) is None:
+            self.stopped = True
+            return False
+        core = self.core
+        if self.solver == "ball":
+            core.solve(self.ball_eps, self.kappa)
+            return True
+        if self.exact and self.share < 0.01:
+            core.polish()
+        for _ in range(60):  # the tolerance is relative to what is being computed
+            aim = 0.5 * self.tau
+            before = core.a
+            core.solve(aim)
+            spread = float(core.g[core.a > 0].max() - core.g.min())
+            if spread <= 0.5 * self.tau or self.solver == "cvxpy":
+                break
+            if aim <= 0.5 * self.tau or np.array_equal(before, core.a):
+                break  # as good as rounding allows
+        return True
+
+    # finding violators
+
+    def sample(self, size: int, most: int | None, batch: int) -> None:
+        """Add the worst of small random samples."""
+        quiet, done = 0, 0
+        n = self.problem.n_units
+        while quiet < QUIET_SAMPLES and (most is None or done < most) and not self.stopped:
+            units = np.unique(self.rng.randint(0, n, size=min(n, size * batch)))
+            values = self.core.scorer()(units, exact=False)
+            indices, g = self._violators(units, values)
+            done += 1
+            if len(indices) == 0:
+                quiet += 1
+                if most is not None and quiet >= 3:
+                    return
+                continue
+            quiet = 0
+            if not self._join(indices, g, batch):
+                return
+
+    def blocks(self) -> None:
+        """Look at every unit once, in random blocks that grow."""
+        n = self.problem.n_units
+        order = self.rng.permutation(n).astype(np.int64 if n > 2**31 - 1 else np.int32)
+        first, size = 0, FIRST_BLOCK
+        while first < n and not self.stopped:
+            units = np.sort(order[first : first + size])
+            self.settle(units, self.core.scorer()(units, exact=False), exact=False)
+            first += size
+            size = min(LAST_BLOCK, size + size // 2)
+            self.core.drop(self.problem.margin_unit(self.core.rho))
+
+    def settle(self, units: Array, values: Array, *, exact: bool) -> None:
+        """Add violators among units until there are none, scoring only those near the margin."""
+        reach = self.problem.margin_unit(self.core.rho)
+        _, g = self.problem.candidates(units, values)
+        near = g < self.core.level + reach
+        units, values = units[near], values[near]
+        while len(units) and not self.stopped:
+            indices, g = self._violators(units, values)
+            if len(indices) == 0:
+                return
+            if not self._join(indices, g, min(MOST_ADDED, -(-len(indices) // 4))):
+                return
+            values = self.core.scorer()(units, exact=exact)
+
+    def _violators(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
+        indices, g = self.problem.candidates(units, values)
+        bad = g < self.core.level - self.tau
+        indices, g = indices[bad], g[bad]
+        new = ~self.core.inside[indices]
+        return indices[new], g[new]
+
+    def _join(self, indices: Array, g: Array, count: int) -> bool:
+        """Let the worst join and solve again; False when the run has to end."""
+        room = self.max_core - len(self.core)
+        if room <= 0:
+            self.core.drop(0.0)
+            room = self.max_core - len(self.core)
+            if room <= 0:
+                self.full = self.stopped = True
+                return False
+        count = min(count, room, len(g))
+        worst = np.argpartition(g, count - 1)[:count] if count < len(g) else slice(None)
+        self.core.add(np.unique(indices[worst]))
+        return self.solve()
+
+    # certificate
+
+    def finish(self) -> CoreSetResult:
+        """Look at all points until none violates, and prove how far the optimum is."""
+        problem = self.problem
+        everything = slice(0, problem.n_units)
+        if self.exact and not self.stopped:
+            self.core.polish()
+        while True:
+            core = self.core
+            values = core.scorer()(everything, exact=True)
+            self.n_passes += 1
+            active = core.a > 0
+            gap = problem.relative_gap(values, core.indices[active], core.a[active], core.rho)
+            indices, g = problem.candidates(everything, values)
+            lowest = float(g[~core.inside[indices]].min(initial=np.inf))
+            violation = max(0.0, core.level - lowest) / problem.margin_unit(core.rho)
+            if self.solver == "ball":
+                done = self._violators(everything, values)[0].size == 0
+                if done and self.eps is None and gap > self.tol and self.ball_eps > 1e-12:
+                    done, self.ball_eps = False, 0.25 * self.ball_eps
+                elif done and self.eps is not None and self.ball_eps > self.eps:
+                    done, self.ball_eps = False, max(self.eps, 0.25 * self.ball_eps)
+                converged = done
+            elif self.eps is not None:
+                converged = done = len(self._violators(everything, values)[0]) == 0
+            else:
+                converged = done = gap <= self.tol
+            if done or self.stopped:
+                break
+            bad = self._violators(everything, values)[0]
+            if len(bad) == 0:
+                if self.solver != "ball":
+                    if self.share < (TIGHT if self.exact else 1e-14):
+                        break
+                    self.share *= 1e-4 if self.exact else 0.25
+                if not self.solve():
+                    continue
+                if len(self._violators(everything, values)[0]) == 0:
+                    continue
+            reach = problem.margin_unit(core.rho)
+            units = np.flatnonzero(g < core.level + reach)
+            self.settle(units, values[units], exact=True)
+            core.drop(reach)
+        core = self.core
+        self._ticks.close()  # type: ignore[attr-defined]
+        return CoreSetResult(
+            core=core.indices,
+            weights=core.a,
+            rho=core.rho,
+            level=core.level,
+            gap=gap,
+            violation=violation,
+            values=values,
+            n_iter=max(1, self.it.n_iter),
+            n_passes=self.n_passes,
+            # a problem solved to rounding may not come nearer than rounding allows
+            converged=converged or (self.exact and gap <= self.asked),
+            full=self.full,
+            asked_to_stop=self.stopped and not self.full and self.it.n_iter < self.it.max_iter,
+        )
+
+
+# certificates
+
+
+def squared_hinge_gap(margins: Array, costs: Array, norm: float, rho: float) -> float:
+    """Relative duality gap of `min 1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - w z_i)^2`.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n,)
+        Values `w z_i` of a function, up to a positive factor, which is chosen here.
+    costs : ndarray of shape (n,) or float
+    norm : float
+        Its `|w|^2`.
+    rho : float
+        `a' K' a` of any weights a of the simplex, which proves that no value is below
+        `1 / (2 rho)`: the dual `sum(b) - b' K' b / 2` at the best multiple b of a.
+    """
+    primal, _ = scaled_squared_hinge(margins, costs, norm)
+    if primal <= 0:
+        return 0.0
+    return float(max(0.0, primal - 0.5 / rho) / primal) if rho > 0 else 1.0
+
+
+def scaled_squared_hinge(margins: Array, costs: Array | float, norm: float) -> tuple[float, float]:
+    """Minimise `1/2 s^2 norm + 1/2 sum costs max(0, 1 - s margins)^2` over `s >= 0`.
+
+    Convex and piecewise quadratic: Newton's method from 0, safeguarded by bisection.
+    """
+    size = float(np.abs(margins).max(initial=0.0))
+    weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), margins.shape)
+    at_zero = 0.5 * float(weights.sum())
+    if size == 0.0:
+        return at_zero, 0.0
+    f = margins / size  # so that s has a sensible size
+    norm = norm / size**2
+
+    def parts(s: float) -> tuple[float, float, float]:
+        rest = 1.0 - s * f
+        inside = rest > 0
+        rest, slope = rest[inside], f[inside]
+        cost = weights[inside]
+        weighted = cost * rest
+        value = 0.5 * (s * s * norm + float(weighted @ rest))
+        return value, s * norm - float(weighted @ slope), norm + float((cost * slope) @ slope)
+
+    low, high, s = 0.0, np.inf, 0.0
+    best, best_s = at_zero, 0.0
+    for _ in range(200):
+        value, first, second = parts(s)
+        if value < best:
+            best, best_s = value, s
+        if first <= 0:
+            low = s
+        else:
+            high = s
+        new = s - first / second if second > 0 else 2.0 * s + 1.0
+        if not low <= new <= high:
+            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * s + 1.0
+        if new == s or abs(new - s) <= 1e-15 * max(s, new) or new < 0:
+            break
+        s = new
+    return best, best_s / size
+
+
+def tube_gap(
+    residuals: Array, costs: Array, norm: float, level: float, dual: float
+) -> tuple[float, float]:
+    """Relative duality gap of support vector regression with a tube of free width.
+
+    The problem is `min 1/2 |w|^2 + 1/2 sum costs max(0, |r_i| - width)^2 + level width` over
+    `width >= 0`; `dual` is the value of any dual point. Returns the gap and the best width.
+    """
+    size = np.abs(residuals)
+    weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), size.shape)
+    # slope in the width: level - sum costs max(0, |r| - width), rising
+    low, high = 0.0, float(size.max(initial=0.0))
+    width = 0.0
+    for _ in range(200):
+        outside = size > width
+        over = float(weights[outside] @ (size[outside] - width)) - level
+        if over > 0:
+            low = width
+        else:
+            high = width
+        weight = float(weights[outside].sum())
+        new = width + over / weight if weight > 0 else 0.0
+        if not low <= new <= high:
+            new = 0.5 * (low + high)
+        if abs(new - width) <= 1e-15 * max(new, width):
+            break
+        width = new
+    rest = np.maximum(size - width, 0.0)
+    primal = 0.5 * norm + 0.5 * float((weights * rest) @ rest) + level * width
+    if primal <= 0:
+        return 0.0, width
+    return max(0.0, primal - dual) / primal, width

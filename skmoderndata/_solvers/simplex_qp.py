@@ -1,0 +1,303 @@
+"""Quadratic programs on the simplex: `min a' K a - v' a` over `a >= 0`, `sum(a) = 1`."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FRESH = 4000  # steps after which the gradient is computed anew
+CVXPY_LIMIT = 2000  # samples up to which a cone solver is asked
+
+
+class SimplexResult(NamedTuple):
+    """Point of the simplex and half the gradient there, `K a - v / 2`."""
+
+    a: Array
+    gradient: Array
+    gap: float
+    n_steps: int
+    converged: bool
+
+
+def simplex_gap(K: Array, v: Array, a: Array) -> float:
+    """Bound on `f(a) - min f` for `f(a) = a' K a - v' a`: the gap of Frank and Wolfe.
+
+    For a convex f and any b of the simplex, `f(b) >= f(a) + f'(a) (b - a)`; the smallest value of
+    the right side over the simplex is at a corner.
+    """
+    slope = 2.0 * (K @ a) - v
+    return float(a @ slope - slope.min())
+
+
+def simplex_qp(
+    K: Array,
+    v: Array,
+    a: Array,
+    *,
+    tol: float,
+    size: int | None = None,
+    gradient: Array | None = None,
+    max_steps: int = 1_000_000,
+) -> SimplexResult:
+    """Minimise `a' K a - v' a` over the simplex by pairwise steps, then by active sets.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+        Positive semidefinite, C-contiguous; only the leading `size` rows and columns are used.
+    v : ndarray of shape (size,)
+        Linear part.
+    a : ndarray of shape (size,)
+        Start, a point of the simplex.
+    tol : float
+        Largest spread of half the gradient: `max g[a > 0] - min g <= tol`.
+    size : int or None
+        Number of variables.
+    gradient : ndarray of shape (size,) or None
+        `K a - v / 2` at the start, where it is known.
+    max_steps : int
+        Pairwise steps before the active-set method takes over.
+    """
+    m = len(v) if size is None else size
+    k = K[:m, :m]
+    a = np.array(a, dtype=np.float64)
+    done, spread = 0, np.inf
+    diagonal = np.ascontiguousarray(k.diagonal())
+    tol = max(tol, 1e-15 * float(np.abs(k.diagonal()).max(initial=0.0)))
+    # steps that converge slowly are worth a factorisation: compare their costs
+    patience = min(max_steps, max(20 * m, 30_000_000 // m))
+    g = k @ a - 0.5 * v if gradient is None else np.array(gradient)
+    since = 0
+    while done < patience:
+        steps = pairwise_descent(K, diagonal, a, g, m, tol, FRESH)
+        done, since = done + steps, since + steps
+        if steps == FRESH or since > FRESH:
+            a /= a.sum()
+            g, since = k @ a - 0.5 * v, 0
+        if steps < FRESH:
+            spread = _spread(g, a)
+            if spread <= tol or steps == 0:
+                break
+    spread = _spread(g, a)
+    if spread > tol and m > 1:
+        a = active_set(k, v, a, tol=tol)
+        g = k @ a - 0.5 * v
+        spread = _spread(g, a)
+    return SimplexResult(a, g, spread, done, spread <= 2.0 * tol)
+
+
+@jit
+def pairwise_descent(K, d, a, g, m, tol, max_steps):  # type: ignore[no-untyped-def]
+    """Move weight from one index to another, the second of largest gain, in place.
+
+    `g` is half the gradient. Returns the number of steps. [Platt's sequential minimal
+    optimisation; the pairwise steps of Frank and Wolfe.]
+    """
+    i = 0
+    for q in range(1, m):
+        if g[q] < g[i]:
+            i = q
+    step_count = 0
+    while step_count < max_steps:
+        row_i = K[i]
+        diag_i, low = d[i], g[i]
+        j, best, high = -1, 0.0, low
+        for q in range(m):
+            if a[q] > 0.0:
+                rise = g[q] - low
+                if rise > high - low:
+                    high = g[q]
+                if rise > 0.0:
+                    curvature = diag_i + d[q] - 2.0 * row_i[q]
+                    gain = rise * rise / max(curvature, 1e-300)
+                    if gain > best:
+                        best, j = gain, q
+        if high - low <= tol or j < 0:
+            break
+        row_j = K[j]
+        curvature = diag_i + d[j] - 2.0 * row_i[j]
+        step = a[j]
+        if curvature > 0.0 and (g[j] - low) < step * curvature:
+            step = (g[j] - low) / curvature
+        if a[i] + step == a[i]:
+            break
+        a[i] += step
+        if step == a[j]:
+            a[j] = 0.0
+        else:
+            a[j] -= step
+        i = 0
+        lowest = np.inf
+        for q in range(m):
+            g[q] += step * (row_i[q] - row_j[q])
+            if g[q] < lowest:
+                lowest = g[q]
+                i = q
+        step_count += 1
+    return step_count
+
+
+@jit
+def ball_steps(K, a, g, norm, m, kappa, limit, max_steps):  # type: ignore[no-untyped-def]
+    """Shift a ball of radius `sqrt(kappa)` onto its furthest point until all are near, in place.
+
+    `g = K a` (the centre against the points) and `norm = a' K a`. A point is near when its
+    squared distance `norm + kappa - 2 g` is at most `limit`. Returns the steps and the new norm.
+    """
+    count = 0
+    while count < max_steps:
+        p = 0
+        for q in range(1, m):
+            if g[q] < g[p]:
+                p = q
+        distance = norm + kappa - 2.0 * g[p]
+        if distance <= limit:
+            break
+        beta = np.sqrt(kappa / distance)
+        norm = beta * beta * norm + 2.0 * beta * (1.0 - beta) * g[p] + (1.0 - beta) ** 2 * kappa
+        for q in range(m):
+            a[q] *= beta
+            g[q] = beta * g[q] + (1.0 - beta) * K[p, q]
+        a[p] += 1.0 - beta
+        count += 1
+    return count, norm
+
+
+def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None = None) -> Array:
+    """Minimise `a' K a - v' a` over the simplex: solve on the support, drop, add, repeat.
+
+    Every step solves the equality-constrained problem on the support by a Cholesky factorisation
+    and goes towards the solution until a weight is zero, so that the objective never rises.
+    """
+    a = np.array(a, dtype=np.float64)
+    a /= a.sum()
+    free = a > 0
+    added = 0
+    if max_iter is None:
+        max_iter = int(np.clip(3_000_000_000 // max(1, len(a)) ** 3, 20, 2000))
+    best, best_spread = a.copy(), np.inf
+    for _ in range(max_iter):
+        target = np.zeros_like(a)
+        target[free], level = _on_support(K, v, np.flatnonzero(free))
+        falling = free & (target <= 0)
+        if falling.any():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(falling, a / (a - target), np.inf)
+            t = float(min(1.0, np.nanmin(ratio)))
+            if t == 0.0 and added > 1:  # the last lot was too large: only its best
+                zero = free & (a == 0) & (target <= 0)
+                free &= ~zero
+                added = 1
+                if free.any():
+                    continue
+            a += t * (target - a)
+            gone = falling & (a <= 1e-14 * a.max())
+            a[gone] = 0.0
+            a = np.maximum(a, 0.0)
+            a /= a.sum()
+            free = free & ~gone
+            if gone.any() and free.any():
+                continue
+        else:
+            a = target
+        g = K @ a - 0.5 * v
+        spread = _spread(g, a)
+        if spread < best_spread:
+            best, best_spread = a.copy(), spread
+        level = float(a @ g)
+        worse = np.flatnonzero(~free & (g < level - 0.5 * tol))
+        if spread <= tol or len(worse) == 0:
+            break
+        worse = worse[np.argsort(g[worse])][: max(1, len(worse) // 2)]
+        free[worse] = True
+        added = len(worse)
+    return best
+
+
+def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
+    """Solve `K a = v / 2 + level`, `sum(a) = 1` on a support."""
+    k = K[np.ix_(support, support)]
+    right = np.stack([np.ones(len(support)), 0.5 * v[support]], axis=1)
+    ridge, top = 0.0, float(np.abs(k.diagonal()).max(initial=0.0)) or 1.0
+    for power in range(-15, 1, 2):
+        try:
+            factor = linalg.cho_factor(k + ridge * np.eye(len(k)), check_finite=False)
+        except linalg.LinAlgError:
+            ridge = top * 10.0**power
+            continue
+        unit, part = linalg.cho_solve(factor, right, check_finite=False).T
+        total = float(unit.sum())
+        if np.isfinite(total) and total > 0 and np.isfinite(part).all():
+            level = (1.0 - float(part.sum())) / total
+            return part + level * unit, level
+        ridge = top * 10.0**power
+    return np.full(len(support), 1.0 / len(support)), 0.0
+
+
+def _spread(gradient: Array, a: Array) -> float:
+    return float(gradient[a > 0].max() - gradient.min())
+
+
+def gram_factor(K: Array) -> Array:
+    """Matrix F with `F' F = K`, negative eigenvalues taken for zero."""
+    values, vectors = linalg.eigh(K)
+    keep = values > values.max(initial=0.0) * 1e-15 * len(K)
+    factor: Array = (vectors[:, keep] * np.sqrt(values[keep])).T
+    return factor
+
+
+def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
+    """Minimise `|factor a|^2 - v' a` over the simplex with cvxpy, for `len(v) * a`.
+
+    The variable is scaled to entries of size one: with weights of size 1 / m absolute tolerances
+    of a cone solver would be coarse.
+    """
+    import importlib
+
+    cp: Any = importlib.import_module("cvxpy")  # its stubs miss what it has
+    m = len(v)
+    b = cp.Variable(m, nonneg=True)
+    b.value = np.ones(m)
+    # objective m a' K a - m v' a in b = m a, both parts of size one
+    top = float((factor * factor).sum(axis=0).max(initial=0.0))
+    scale = max(top, float(np.abs(v).max(initial=0.0)), 1e-300)
+    objective = cp.sum_squares((factor / np.sqrt(m * scale)) @ b) - (v / scale) @ b
+    problem = cp.Problem(cp.Minimize(objective), [cp.sum(b) == m])
+    with warnings.catch_warnings():  # how accurate it is the gap will tell
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        problem.solve(
+            solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11, max_iter=200
+        )
+    if b.value is None:
+        raise ValueError(f"solver='cvxpy' failed: CLARABEL says {problem.status}.")
+    a = np.maximum(np.asarray(b.value), 0.0)
+    total = float(a.sum())
+    clean: Array = a / total
+    return clean
+
+
+def check_convex(gram: Any, slack: Any, indices: Array, limit: int = CVXPY_LIMIT) -> None:
+    """Raise ValueError when `gram + slack` on some indices has a negative eigenvalue.
+
+    Up to `limit` indices are looked at.
+    """
+    chosen = indices[:limit]
+    K = gram(chosen, chosen)
+    top = float(np.abs(K).max(initial=0.0))
+    ridge = slack(chosen)
+    K[np.diag_indices(len(K))] += ridge + 1e-8 * top
+    try:
+        linalg.cholesky(K, check_finite=False)
+    except linalg.LinAlgError:
+        lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
+        raise ValueError(
+            f"The kernel is not positive semi-definite: {lowest:.2g} is an eigenvalue of the "
+            f"matrix of {len(chosen)} samples, with 1 / (2 C) = {float(np.min(ridge)):.2g} on "
+            "its diagonal (in units of the largest similarity). Use another kernel, or a smaller "
+            "C, which adds to the diagonal."
+        ) from None

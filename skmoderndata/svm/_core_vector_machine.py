@@ -1,0 +1,505 @@
+"""Core vector machine: kernel classification of large samples on a core set."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.core_problems import SignedRows
+from skmoderndata._solvers.core_set import core_set
+from skmoderndata._solvers.simplex_qp import CVXPY_LIMIT, check_convex
+from skmoderndata.kernels._expansion import (
+    Expansion,
+    KernelRows,
+    largest_diagonal,
+    one_blas_thread,
+    surely_psd,
+)
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Base):
+    r"""Kernel classifier whose training looks at all samples and computes with few.
+
+    Minimises the squared hinge loss with a penalised offset, as
+    `LinearSVC(loss="squared_hinge")` does, for any kernel:
+
+    .. math::
+        \min_{w, b}\ \tfrac12 \bigl(\|w\|^2 + b^2\bigr)
+        + C \sum_i u_i \max\bigl(0,\ 1 - y_i (w^\top \phi(x_i) + a b)\bigr)^2,
+
+    with the weights :math:`u_i` of samples and classes and the constant a, `intercept_scaling`.
+    Its dual is the minimum enclosing ball of the samples in a feature space, the centre being
+    constrained. The ball is found on a core set, a few samples to which those furthest away are
+    added [1]_. Several classes are separated each from the rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of violating the margin; the larger, the fewer training errors.
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
+        matrix of two sets of samples, or "precomputed".
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
+        samples.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    tol : float, default=0.05
+        Relative duality gap to reach.
+    eps : float, default=None
+        If given, the published rule stops the search in place of `tol`: no sample is further
+        from the centre than ``1 + eps`` radii. See Notes.
+    solver : {"core_set", "ball", "cvxpy"}, default="core_set"
+        Exact weights on the core set by pairwise descent, a ball of fixed radius that is shifted
+        [2]_ (for kernels with constant ``k(x, x)``, without weights), or a cone solver, for
+        core sets up to 2000 samples.
+    fit_intercept : bool, default=True
+        Whether there is an offset.
+    intercept_scaling : float, default=1.0
+        The constant a; the larger, the less the offset is penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class.
+    sample_size : int, default=59
+        Samples in a draw of which the worst is taken: with 59, it is among the worst five per
+        cent of all with probability 0.95.
+    batch_size : int, default=None
+        How many join the core set at a time, each the worst of `sample_size`, as published with
+        1. None searches growing blocks and re-scores the samples near the margin only.
+    max_core : int, default=None
+        Largest core set; its square is the memory needed. None sets no limit.
+    max_iter : int, default=10000
+        Largest number of times the problem is solved on a core set.
+    warm_start : bool, default=False
+        Begin with the core set of the last call of `fit`, which had the same samples.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples.
+    n_jobs : int, default=None
+        Threads for kernel values. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    core_indices_ : ndarray of shape (n_core,)
+        Training samples in the core sets.
+    support_ : ndarray of shape (n_support,)
+        Training samples with weight, support vectors.
+    support_vectors_ : array, sparse matrix or list of n_support samples
+        The samples themselves; empty when the kernel is precomputed.
+    dual_coef_ : ndarray of shape (n_classifiers, n_support)
+        Coefficients of the kernels, one row for two classes, else one for each.
+    intercept_ : ndarray of shape (n_classifiers,)
+        Offsets.
+    coef_ : ndarray of shape (n_classifiers, n_features)
+        Weights of the features, for the linear kernel.
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    rho_ : ndarray of shape (n_classifiers,)
+        Margin when the weights of a core set add up to one.
+    radius_ : ndarray of shape (n_classifiers,)
+        Radius of the enclosing ball in feature space.
+    margin_tolerance_ : ndarray of shape (n_classifiers,)
+        Largest violation of the margin by a sample outside the core set, 1 is one margin.
+    dual_gap_ : float
+        Relative duality gap, the largest of all classifiers: the objective is at most this
+        fraction of itself above the minimum.
+    objective_ : ndarray of shape (n_classifiers,)
+        Lower bounds of the minimum, the values of the dual.
+    n_iter_ : int
+        Solutions on core sets, the most of all classifiers.
+    n_passes_ : int
+        Passes over all samples for the certificates.
+    n_kernel_evaluations_ : int
+        Kernel values computed.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.svm.SVC : Hinge loss, free offset; time at least quadratic in the samples.
+    sklearn.svm.LinearSVC : The same problem for the linear kernel.
+    skmoderndata.svm.MinimumEnclosingBall : The geometric problem behind it.
+
+    Notes
+    -----
+    Blocks of samples are scored in single precision, those near the margin again whenever the
+    core set has changed, and the last pass, in double precision, gives the duality gap. Up to
+    1000 samples the optimum is found to rounding whatever `tol` is. Time is about
+    ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes and three numbers per sample;
+    the training data may be a memory map and are read by blocks. Every sample inside the margin
+    is a support vector, so that on noisy data S grows with n: there a large `tol`, `eps` or
+    `max_core` keeps it small.
+
+    The published rule measures in radii, but the margin is a tiny part of a radius: ``eps=1e-6``
+    means 5 % of a margin at ten thousand samples and more than one at a million [3]_.
+    `margin_tolerance_` and `dual_gap_` tell, and a warning says when it exceeds one margin.
+
+    With weights ``u`` a sample of weight two counts as two, one of weight zero is absent. There
+    is no `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
+
+    References
+    ----------
+    .. [1] Tsang, Kwok and Cheung, Core vector machines: fast SVM training on very large data
+       sets, Journal of Machine Learning Research 6, 2005, pp. 363-392, Algorithm 1.
+    .. [2] Tsang, Kocsor and Kwok, Simpler core vector machines with enclosing balls, ICML 2007.
+    .. [3] Loosli and Canu, Comments on the core vector machines, Journal of Machine Learning
+       Research 8, 2007, pp. 291-301.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.svm import CoreVectorMachine
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 4, size=(20_000, 2))
+    >>> y = X.astype(int).sum(axis=1) % 2            # the fields of a checkerboard
+    >>> model = CoreVectorMachine(C=50, gamma=4, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.99), bool(model.dual_gap_ < 0.05)
+    (True, True)
+    >>> len(model.support_) < 1500
+    True
+    """
+
+    _card = MethodCard(
+        family="margins",
+        cite=("tsang2005core", "tsang2007simpler", "loosli2007comments"),
+        cost="n |S| + |S|^2",
+        checks=(
+            {},
+            {"kernel": "linear", "C": 0.1, "class_weight": "balanced"},
+            {"kernel": "poly", "degree": 2, "batch_size": 8},
+            {"eps": 1e-9, "fit_intercept": False, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.svm.SVC",
+            problem="digits_kernel",
+            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            params={"random_state": 0},
+        ),
+    )
+    _parameter_constraints = {
+        "C": [POSITIVE],
+        **KERNEL_CONSTRAINTS,
+        "tol": [NON_NEGATIVE],
+        "eps": [POSITIVE, None],
+        "solver": [StrOptions({"core_set", "ball", "cvxpy"})],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [POSITIVE],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "sample_size": [AT_LEAST_ONE],
+        "batch_size": [AT_LEAST_ONE, None],
+        "max_core": [Interval(Integral, 2, None, closed="left"), None],
+        "max_iter": [AT_LEAST_ONE],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        tol=0.05,
+        eps=None,
+        solver="core_set",
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        class_weight=None,
+        sample_size=59,
+        batch_size=None,
+        max_core=None,
+        max_iter=10_000,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.tol = tol
+        self.eps = eps
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.sample_size = sample_size
+        self.batch_size = batch_size
+        self.max_core = max_core
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Learn the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples (a list for kernels on other objects; all similarities when the
+            kernel is precomputed). A memory map is read by blocks.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of `C` for each sample.
+
+        Returns
+        -------
+        self : CoreVectorMachine
+            The fitted estimator.
+        """
+        X = self._samples(X, y, reset=True)
+        X, y = X if isinstance(X, tuple) else (X, column_or_1d(y, warn=True))
+        check_classification_targets(y)
+        n = count_samples(X)
+        if len(y) != n:
+            raise ValueError(f"X has {n} samples and y {len(y)} labels.")
+        weights, codes = self._weights(X, y, sample_weight)
+        active = None if weights is None or weights.min() > 0 else np.flatnonzero(weights)
+        present = np.unique(codes if active is None else codes[active])
+        if len(present) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, got 1 class"
+                f"{' with positive weight' if active is not None else ''}: "
+                f"{self.classes_[present]}."
+            )
+        gram = self._resolve(X, weights)
+        rows = KernelRows(gram, X, n_jobs=self.n_jobs)
+        rng = check_random_state(self.random_state)
+        with one_blas_thread():
+            found, problems = self._separate(rows, codes, weights, active, rng, X, y)
+        self._store(rows, found, problems, codes, active)
+        self._warn(found)
+        return self
+
+    def decision_function(self, X):
+        """Signed distances from the separating surface, in margins.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive for the second of two classes; else the largest tells the class.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        expansion = Expansion(self._gram, self._basis, self.dual_coef_.T)
+        scores = expansion.values(X, n_jobs=self.n_jobs) + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X):
+        """Labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _weights(self, X, y, sample_weight):
+        """Return weights of samples times those of their classes, None if all are one."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        codes = codes.astype(np.int32 if len(self.classes_) > 127 else np.int8)
+        weights = None
+        if sample_weight is not None:
+            reference = X if hasattr(X, "dtype") else np.zeros((len(X), 1))
+            weights = check_sample_weight(
+                sample_weight, reference, dtype=np.float64, ensure_non_negative=True
+            )
+        if self.class_weight is not None:
+            with np.errstate(divide="ignore"):  # a class without weight has infinite factor
+                factors = compute_class_weight(
+                    self.class_weight, classes=self.classes_, y=y, sample_weight=weights
+                )
+            factors = np.where(np.isfinite(factors), factors, 1.0)
+            weights = factors[codes] if weights is None else weights * factors[codes]
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, got 1 class: "
+                f"{self.classes_}."
+            )
+        return weights, codes
+
+    def _separate(self, rows, codes, weights, active, rng, X, y):
+        """Solve one problem for two classes, else one for each class."""
+        bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
+        kept = codes if active is None else codes[active]
+        costs = 2.0 * self.C
+        if weights is not None:
+            costs = costs * (weights if active is None else weights[active])
+        sure = self.eps is not None or self.solver == "ball"
+        diagonal = largest_diagonal(rows, sure=sure)
+        if not np.isfinite(diagonal):
+            raise ValueError(
+                f"kernel={self.kernel!r} gives values that are not finite: rescale X."
+            )
+        if self.solver == "ball":
+            self._check_ball(rows, weights)
+        classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        earlier = self._earlier(rows.n_rows, len(classes))
+        max_core = self.max_core
+        if self.solver == "cvxpy":
+            max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
+        found, problems = [], []
+        with FitProgress(
+            self, X, y, max_passes=self.max_iter * len(classes), task_name="core set"
+        ) as progress:
+            for number, label in enumerate(classes):
+                signs = np.where(kept == label, 1, -1).astype(np.int8)
+                if not (signs > 0).any():
+                    raise ValueError(
+                        f"{type(self).__name__}: class '{self.classes_[label]}' has no sample of "
+                        "positive weight; drop its samples."
+                    )
+                problem = SignedRows(rows, signs, costs, bias=bias, diagonal=diagonal, ids=active)
+                result = core_set(
+                    problem,
+                    tol=self.tol,
+                    eps=self.eps,
+                    solver=self.solver,
+                    sample_size=self.sample_size,
+                    batch_size=self.batch_size,
+                    max_core=max_core,
+                    max_iter=self.max_iter,
+                    start=_translate(earlier[number], active),
+                    rng=rng,
+                    progress=progress,
+                )
+                if not surely_psd(rows.gram):
+                    check_convex(problem.gram, problem.slack, result.core[result.weights > 0])
+                found.append(result._replace(values=result.values[:0]))
+                problems.append(problem)
+        return found, problems
+
+    def _check_ball(self, rows, weights):
+        if not rows.gram.constant_diagonal or weights is not None:
+            what = "weights" if rows.gram.constant_diagonal else f"kernel={self.kernel!r}"
+            raise ValueError(
+                f"{type(self).__name__}(solver='ball') needs points at one distance from the "
+                f"origin, as with kernel='rbf' and without weights; got {what}: use "
+                "solver='core_set'."
+            )
+
+    def _earlier(self, n_rows, count):
+        """Core sets of the last call, where they can be used."""
+        last = getattr(self, "_cores", None) if self.warm_start else None
+        if last is None or len(last) != count or max(core.max() for core, _ in last) >= n_rows:
+            return [None] * count
+        return last
+
+    def _store(self, rows, found, problems, codes, active):
+        def row(indices):
+            return indices if active is None else active[indices]
+
+        bias = problems[0].bias
+        support = [row(r.core[r.weights > 0]) for r in found]
+        self.support_ = np.unique(np.concatenate(support))
+        self.core_indices_ = np.unique(np.concatenate([row(r.core) for r in found]))
+        self._cores = [(row(r.core), r.weights) for r in found]
+        self._gram = rows.gram
+        self._basis = rows.gram.subset(rows.X, self.support_)
+        self.support_vectors_ = np.zeros((0, 0)) if rows.gram.precomputed else self._basis
+        self.dual_coef_ = np.zeros((len(found), len(self.support_)))
+        self.intercept_ = np.zeros(len(found))
+        for k, (result, problem, place) in enumerate(zip(found, problems, support, strict=True)):
+            used = result.weights > 0
+            # the scaled kernel is 1 / scale of it: margin 1 in the kernel itself
+            signed = result.weights[used] * problem.signs[result.core[used]]
+            coef = signed / (result.rho * problem.scale)
+            self.dual_coef_[k, np.searchsorted(self.support_, place)] = coef
+            self.intercept_[k] = bias * coef.sum()
+        scales = np.array([problem.scale for problem in problems])
+        self.rho_ = np.array([r.rho for r in found]) * scales
+        self.objective_ = 0.5 / self.rho_
+        largest = np.array([p.largest_diagonal for p in problems])
+        self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
+        self.margin_tolerance_ = np.array([r.violation for r in found])
+        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
+        self.dual_gap_ = float(max(r.gap for r in found))
+        self.n_iter_ = int(max(r.n_iter for r in found))
+        self.n_passes_ = int(sum(r.n_passes for r in found))
+        self.n_kernel_evaluations_ = int(rows.n_evaluations)
+        if rows.gram.kernel == "linear":
+            coef = self.dual_coef_ @ self._basis
+            self.coef_ = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)
+
+    def _warn(self, found):
+        worst = max(found, key=lambda r: (not r.converged, r.gap))
+        if not worst.converged:
+            warn_not_converged(
+                self,
+                reached=f"with {len(worst.core)} core samples after {self.n_iter_} solutions the "
+                f"relative duality gap is {worst.gap:.1e} and the margin is violated by up to "
+                f"{worst.violation:.1e} of itself",
+                remedy="raise max_core" if worst.full else "raise max_iter, tol or eps",
+            )
+        elif self.eps is not None and self.margin_tolerance_.max() > 1:
+            warnings.warn(
+                f"{type(self).__name__}(eps={self.eps:g}) tolerates violations of the margin of "
+                f"{self.margin_tolerance_.max():.2g} margins here, and the relative duality gap "
+                f"is {self.dual_gap_:.2g}; lower eps, or use tol instead.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _translate(earlier, active):
+    """Core set of an earlier call in the numbers of the samples that have weight now."""
+    if earlier is None or active is None:
+        return earlier
+    core, weights = earlier
+    place = np.searchsorted(active, core)
+    place[place == len(active)] = 0
+    there = active[place] == core
+    if not (weights[there] > 0).any():
+        return None
+    return place[there], weights[there]

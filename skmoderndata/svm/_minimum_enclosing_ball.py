@@ -1,0 +1,363 @@
+"""The smallest ball around a sample, in input space or under a kernel."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.enclosing_ball import InputPoints, enclosing_ball
+from skmoderndata.kernels._expansion import Expansion, KernelRows
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
+from skmoderndata.kernels._samples import KernelSamples
+
+ROUNDING = 1e-9  # relative width of the surface, so that no training sample is outside
+
+
+class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Base):
+    r"""Smallest ball that holds all samples.
+
+    Solves, in input space (`kernel="linear"`) or in the feature space of a kernel,
+
+    .. math::
+        \min_{c, r}\ r^2 \quad\text{subject to}\quad
+        \|\phi(x_i) - c\|^2 + z_i^2 \le r^2 ,
+
+    where the heights :math:`z_i` are zero, or the distances of the samples along one more axis to
+    which the centre is not allowed to move (the centre-constrained ball). The centre is a convex
+    combination of the samples on the surface, and the dual problem bounds the radius from below.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="linear"
+        "linear" is input space; else a name of `sklearn.metrics.pairwise`, a kernel object, a
+        callable that gives the Gram matrix of two sets of samples, or "precomputed".
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    solver : {"core_set", "away_steps", "badoiu_clarkson", "cvxpy"}, default="core_set"
+        Exact balls of few samples, to which the furthest are added; steps towards the furthest
+        sample and away from the nearest of the support, one pass each [2]_; ever smaller steps
+        towards the furthest, about ``1 / tol**2`` of them [1]_; a cone solver.
+    search : {"exact", "sampling"}, default="exact"
+        With "core_set", whether the furthest sample is looked for among all, or first in random
+        draws until twenty of them hold none outside.
+    sample_size : int, default=59
+        Samples in a draw: the furthest of 59 is among the furthest five per cent of all with
+        probability 0.95.
+    batch_size : int, default=None
+        Samples that join the core set after a pass; None takes half the number of features, at
+        least 10.
+    tol : float, default=1e-6
+        Largest relative gap between `radius_` and the lower bound.
+    max_iter : int, default=1000
+        Largest number of steps.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of `search="sampling"`.
+    n_jobs : int, default=None
+        Threads for kernel values.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,)
+        Centre, for the linear kernel.
+    radius_ : float
+        Radius of a ball around the centre that holds all samples.
+    radius_lower_ : float
+        No ball with a smaller radius holds them.
+    dual_gap_ : float
+        ``radius_ / radius_lower_ - 1``.
+    support_ : ndarray of shape (n_support,)
+        Training samples of which the centre is a convex combination; they lie on the surface.
+    support_vectors_ : array, sparse matrix or list of n_support samples
+        The samples themselves; empty when the kernel is precomputed.
+    dual_coef_ : ndarray of shape (n_support,)
+        Weights of the combination, which add up to one.
+    core_indices_ : ndarray of shape (n_core,)
+        Training samples that have been in the core set.
+    offset_ : float
+        ``decision_function = score_samples - offset_``; minus the radius, up to rounding.
+    n_iter_ : int
+        Steps.
+    n_passes_ : int
+        Passes over all samples.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.svm.OneClassSVM : Leaves outliers outside.
+    sklearn.covariance.EllipticEnvelope : An ellipsoid, robust to outliers.
+
+    Notes
+    -----
+    A step of "core_set" solves the problem on a few samples exactly and takes one pass over the
+    data, ``n p`` operations. Three to ten passes suffice, in hundreds of dimensions as well; a
+    cloud near a sphere takes a few more. Within ``(1 + eps)`` radii a core set of
+    ``ceil(2 / eps)`` samples is always enough, whatever the dimension [1]_.
+
+    Every sample counts: a single outlier moves the ball. The ball is the same for any kernel
+    that differs by a constant, and does not change when samples are repeated. One sample, or
+    equal samples, give a ball of radius zero. Distances are computed from the mean of the data,
+    so that an offset does no harm. With kernel "precomputed", `predict` needs the similarities
+    of new samples to themselves, which are not in the matrix, and is refused.
+
+    References
+    ----------
+    .. [1] Badoiu and Clarkson, Smaller core-sets for balls, SODA 2003, pp. 801-802.
+    .. [2] Yildirim, Two algorithms for the minimum enclosing ball problem, SIAM Journal on
+       Optimization 19(3), 2008, Algorithm 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.svm import MinimumEnclosingBall
+    >>> ball = MinimumEnclosingBall().fit([[0, 0], [0, 2], [1, 1], [0.5, 0.5]])
+    >>> ball.center_, round(ball.radius_, 6)
+    (array([0., 1.]), 1.0)
+    >>> ball.predict([[0.5, 1.0], [2.0, 1.0]])
+    array([ 1, -1])
+    """
+
+    _card = MethodCard(
+        family="margins",
+        cite=("badoiu2003smaller", "yildirim2008two"),
+        cost="T n p",
+        checks=(
+            {},
+            {"kernel": "rbf", "search": "sampling", "random_state": 0},
+            {"solver": "away_steps", "tol": 1e-3},
+        ),
+        known_failures={
+            "check_outliers_train": "the ball holds all training samples, so none is an outlier",
+            "check_outliers_fit_predict": "the ball holds all training samples: all are inside",
+        },
+    )
+    _parameter_constraints = {
+        **KERNEL_CONSTRAINTS,
+        "solver": [StrOptions({"core_set", "away_steps", "badoiu_clarkson", "cvxpy"})],
+        "search": [StrOptions({"exact", "sampling"})],
+        "sample_size": [AT_LEAST_ONE],
+        "batch_size": [AT_LEAST_ONE, None],
+        "tol": [NON_NEGATIVE],
+        "max_iter": [AT_LEAST_ONE],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        kernel="linear",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        solver="core_set",
+        search="exact",
+        sample_size=59,
+        batch_size=None,
+        tol=1e-6,
+        max_iter=1000,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.solver = solver
+        self.search = search
+        self.sample_size = sample_size
+        self.batch_size = batch_size
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, *, heights=None):
+        """Find the smallest ball.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples (a list for kernels on other objects; all similarities when the kernel is
+            precomputed).
+        y : Ignored
+            Present by convention.
+        heights : array-like of shape (n_samples,), default=None
+            Distances along an axis to which the centre may not move; None is zero.
+
+        Returns
+        -------
+        self : MinimumEnclosingBall
+            The fitted estimator.
+        """
+        X = self._samples(X, reset=True)
+        n = count_samples(X)
+        heights_sq = None if heights is None else _heights(heights, n) ** 2
+        gram = self._resolve(X)
+        linear = gram.kernel == "linear"
+        points = InputPoints(X) if linear else KernelRows(gram, X, n_jobs=self.n_jobs)
+        width = X.shape[1] if linear else 0
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            found = enclosing_ball(
+                points,
+                heights_sq=heights_sq,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                solver=self.solver,
+                search=self.search,
+                sample_size=self.sample_size,
+                batch_size=self.batch_size or max(10, width // 2),
+                rng=check_random_state(self.random_state),
+                progress=progress,
+            )
+        self._gram = gram
+        self.support_, self.dual_coef_, self.core_indices_ = (
+            found.support,
+            found.weights,
+            found.core,
+        )
+        self._basis = gram.subset(X, self.support_)
+        self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
+        self.radius_, self.radius_lower_ = found.radius, found.lower
+        self.dual_gap_ = found.gap
+        self._norm = found.norm
+        if linear:
+            self.center_ = points.expansion(found.support, found.weights) + points.mean
+            self.radius_ = max(self.radius_, float(np.sqrt(self._squares(X, heights_sq).max())))
+        self.offset_ = -self.radius_ * (1.0 + ROUNDING)
+        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
+        if not found.converged:
+            warn_not_converged(
+                self,
+                reached=f"after {found.n_iter} steps of solver={self.solver!r} the relative gap "
+                f"of the radius is {found.gap:.1e} (tol={self.tol:g})",
+                remedy="raise max_iter or tol, or use solver='core_set'",
+            )
+        return self
+
+    def score_samples(self, X, heights=None):
+        """Minus the distances from the centre.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        heights : array-like of shape (n_samples,), default=None
+            Distances along the axis to which the centre may not move.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            The larger, the nearer to the centre.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        heights_sq = None if heights is None else _heights(heights, count_samples(X)) ** 2
+        return -np.sqrt(self._squares(X, heights_sq))
+
+    def decision_function(self, X, heights=None):
+        """Distances from the surface, positive inside.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        heights : array-like of shape (n_samples,), default=None
+            Distances along the axis to which the centre may not move.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            ``score_samples(X) - offset_``.
+        """
+        return self.score_samples(X, heights) - self.offset_
+
+    def predict(self, X, heights=None):
+        """Tell which samples are inside the ball.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        heights : array-like of shape (n_samples,), default=None
+            Distances along the axis to which the centre may not move.
+
+        Returns
+        -------
+        inside : ndarray of shape (n_samples,)
+            1 inside and on the surface, -1 outside.
+        """
+        return np.where(self.decision_function(X, heights) >= 0, 1, -1)
+
+    def score(self, X, y=None):
+        """Share of samples inside the ball.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples that the ball has not been fitted to.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            Between 0 and 1. It favours large balls: to choose a kernel, use labelled outliers.
+        """
+        return float((self.predict(X) == 1).mean())
+
+    def _squares(self, X, heights_sq=None):
+        """Squared distances of validated samples from the centre."""
+        if self._gram.kernel == "linear":
+            found = _input_squares(X, self.center_)
+        else:
+            expansion = Expansion(self._gram, self._basis, self.dual_coef_)
+            diagonal = np.concatenate(
+                [
+                    np.asarray(self._gram.diag(take(X, slice(s, s + 2**15))), dtype=np.float64)
+                    for s in range(0, count_samples(X), 2**15)
+                ]
+                if not self._gram.precomputed
+                else [self._gram.diag(X)]
+            )
+            found = diagonal - 2.0 * expansion.values(X, n_jobs=self.n_jobs) + self._norm
+            np.maximum(found, 0.0, out=found)
+        return found if heights_sq is None else found + heights_sq
+
+
+def _input_squares(X, center):
+    """Squared distances of rows from a point, in blocks and without cancellation."""
+    points = InputPoints(X[:1])
+    points.X, points.n_rows, points.mean = X, X.shape[0], center
+    return points.diag(slice(0, X.shape[0]))
+
+
+def _heights(heights, n):
+    heights = column_or_1d(heights, dtype=np.float64)
+    if len(heights) != n or not np.isfinite(heights).all():
+        raise ValueError(
+            f"heights has to be one finite number for each of {n} samples, got {len(heights)}."
+        )
+    return heights

@@ -1,0 +1,76 @@
+"""Core vector problems, stated plainly: primal problems for cvxpy and scipy, loops for steps."""
+
+import numpy as np
+from scipy.optimize import minimize
+
+
+def ball_by_cone(X, heights=None):
+    """`min r : |x_i - c|^2 + z_i^2 <= r^2` as a second-order cone program: radius and centre."""
+    import cvxpy as cp
+
+    X = np.asarray(X, float)
+    heights = np.zeros(len(X)) if heights is None else heights
+    c, r = cp.Variable(X.shape[1]), cp.Variable()
+    rows = [cp.norm(cp.hstack([x - c, z])) <= r for x, z in zip(X, heights, strict=True)]
+    cp.Problem(cp.Minimize(r), rows).solve(solver=cp.CLARABEL)
+    return float(r.value), np.asarray(c.value)
+
+
+def squared_hinge_primal(Z, costs):
+    """`min 1/2 |w|^2 + 1/2 sum costs max(0, 1 - z_i w)^2` by a quasi-Newton method."""
+
+    def value(w):
+        rest = np.maximum(0.0, 1.0 - Z @ w)
+        return 0.5 * w @ w + 0.5 * costs @ rest**2, w - Z.T @ (costs * rest)
+
+    found = minimize(
+        value,
+        np.zeros(Z.shape[1]),
+        jac=True,
+        method="BFGS",
+        options={"gtol": 1e-11, "maxiter": 10_000},
+    )
+    return found.fun, found.x
+
+
+def tube_primal(X, y, cost, level):
+    """`min 1/2 |w|^2 + 1/2 cost sum (up^2 + down^2) + level width`, width >= 0, with cvxpy."""
+    import cvxpy as cp
+
+    w, width = cp.Variable(X.shape[1]), cp.Variable(nonneg=True)
+    rest = cp.pos(cp.abs(y - X @ w) - width)
+    objective = 0.5 * cp.sum_squares(w) + 0.5 * cost * cp.sum_squares(rest) + level * width
+    problem = cp.Problem(cp.Minimize(objective))
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return float(problem.value), np.asarray(w.value), float(width.value)
+
+
+def pairwise_steps(K, a, g, tol):
+    """Pairwise descent on the simplex, one step after another, with whole vectors."""
+    a, g, steps = a.copy(), g.copy(), 0
+    while True:
+        i = g.argmin()
+        used = np.flatnonzero(a > 0)
+        if g[used].max() - g[i] <= tol:
+            return a, steps
+        curvature = K[i, i] + K[used, used] - 2 * K[i, used]
+        rise = np.maximum(0.0, g[used] - g[i])
+        j = used[(rise**2 / np.maximum(curvature, 1e-300)).argmax()]
+        step = min(a[j], (g[j] - g[i]) / (K[i, i] + K[j, j] - 2 * K[i, j]))
+        a[i] += step
+        a[j] -= step
+        g += step * (K[i] - K[j])
+        steps += 1
+
+
+def shifted_ball(K, a, kappa, eps):
+    """Shift a ball of radius `sqrt(kappa)` to its furthest point until all are near."""
+    a = a.copy()
+    while True:
+        squares = a @ K @ a + kappa - 2 * (K @ a)
+        p = squares.argmax()
+        if squares[p] <= kappa * (1 + eps) ** 2:
+            return a
+        beta = np.sqrt(kappa / squares[p])
+        a *= beta
+        a[p] += 1 - beta
