@@ -7,9 +7,10 @@ from scipy import linalg
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-BLOCK = 64  # pivots found before all rows are brought up to date
+BLOCK = 128  # pivots found before all rows are brought up to date
 POOL = 16  # one in so many samples competes for the next pivots, at least
-ROW_BYTES = 2**25  # kernel values in one block of rows
+ROW_BYTES = 2**22  # kernel values in one block of rows, which stays in the cache
+AHEAD = 16  # kernel columns of the pool computed together
 
 
 class CholeskyResult(NamedTuple):
@@ -94,9 +95,12 @@ def incomplete_cholesky(
             break  # nothing above rounding is left
         new = members[found]
         before = d.copy()
-        _extend(gram, X, F, d, chosen, new, m)
+        gains = _extend(gram, X, F, d, chosen, new, m)
+        t = len(gains)
+        if t == 0:
+            break  # rounding has made the pivots dependent: the numerical rank is reached
+        new = new[:t]
         count += n * t + len(members) * t
-        gains = np.einsum("ij,ij->j", F[:, m : m + t], F[:, m : m + t])
         left = remaining - np.cumsum(gains)
         enough = np.flatnonzero(left <= stop_at)
         if enough.size and enough[0] + 1 < t:  # the last block went too far
@@ -165,17 +169,20 @@ def _compete(
     own = _take(X, members) if not _precomputed(gram) else None
     G = np.empty((goal, len(members)))  # the new columns, one per row
     found: list[int] = []
+    ready: dict[int, Array] = {}
     while len(found) < goal and d.size:
         i = int(np.argmax(d))
         if d[i] <= floor or d[i] < bound or (d[i] == bound and members[i] > first):
             break
         t = len(found)
-        pivot = gram.subset(X, members[[i]])
-        if own is None:
-            column = gram(X, pivot)[members, 0].astype(np.float64)
-        else:
-            column = np.asarray(gram(own, pivot), dtype=np.float64)[:, 0]
-        column = column - F @ F[i] - G[:t, i] @ G[:t]
+        if i not in ready:  # together with the columns of others that may be next
+            few = min(AHEAD, goal - t, d.size)
+            likely = np.union1d([i], np.argpartition(d, d.size - few)[d.size - few :])
+            pivot = gram.subset(X, members[likely])
+            values = gram(X, pivot)[members] if own is None else gram(own, pivot)
+            columns = np.ascontiguousarray(np.asarray(values, dtype=np.float64).T)
+            ready.update(zip(likely.tolist(), columns, strict=True))
+        column = ready[i] - F @ F[i] - G[:t, i] @ G[:t]
         column /= np.sqrt(d[i])
         G[t] = column
         d -= column * column
@@ -184,34 +191,53 @@ def _compete(
     return found
 
 
-def _extend(gram: Any, X: Any, F: Array, d: Array, chosen: Array, new: Array, m: int) -> None:
-    """Write the columns of the pivots `new` into `F[:, m:]` and subtract them from `d`."""
+def _extend(gram: Any, X: Any, F: Array, d: Array, chosen: Array, new: Array, m: int) -> Array:
+    """Write the columns of the pivots `new` into `F[:, m:]` and subtract them from `d`.
+
+    Returns what each takes from the trace, for the first ones that are independent up to
+    rounding; the others are left out.
+    """
     t = len(new)
     pivot = gram.subset(X, new)
     C = np.asarray(gram(_take(X, new), pivot) if not _precomputed(gram) else gram(X, pivot)[new])
     S = C - F[new, :m] @ F[new, :m].T
     L = _lower_root(np.asarray((S + S.T) / 2, dtype=np.float64))
+    if len(L) < t:
+        t = len(L)
+        if t == 0:
+            return np.zeros(0)
+        new, pivot = new[:t], gram.subset(X, new[:t])
     F_new = np.ascontiguousarray(F[new, :m])
     old = np.flatnonzero(chosen)
     n = d.shape[0]
     step = max(1, ROW_BYTES // (8 * t))
+    gains = np.zeros(t)
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         part = np.asarray(gram(X[rows], pivot), dtype=np.float64)
         if m:
             part = part - F[rows, :m] @ F_new.T
-        F[rows, m : m + t] = _right_solve(part, L)
-    F[old, m : m + t] = 0.0
-    F[new, m : m + t] = L
-    d -= np.einsum("ij,ij->i", F[:, m : m + t], F[:, m : m + t])
+        part = _right_solve(part, L)
+        # rows of pivots are known exactly
+        part[old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
+        here = (new >= rows.start) & (new < rows.stop)
+        part[new[here] - rows.start] = L[here]
+        squares = part * part
+        d[rows] -= squares.sum(axis=1)
+        gains += squares.sum(axis=0)
+        F[rows, m : m + t] = part
     chosen[new] = True
     d[chosen] = 0.0
+    return gains
 
 
 def _lower_root(S: Array) -> Array:
-    """Cholesky factor without pivots, which the pool has seen to be positive."""
-    L: Array = linalg.cholesky(S, lower=True, check_finite=False)
-    return L
+    """Cholesky factor without pivots, of the leading part that is positive definite."""
+    L, info = linalg.lapack.dpotrf(S, lower=1, clean=1)
+    if info > 0:
+        L, _ = linalg.lapack.dpotrf(S[: info - 1, : info - 1], lower=1, clean=1)
+    root: Array = L
+    return root
 
 
 def _precomputed(gram: Any) -> bool:
