@@ -19,6 +19,7 @@ Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
 SWEEPS = 10  # of coordinate descent on one factor, at most
+FAR = 1e4  # lengths of components at which they are brought back to 1
 APART = 20  # passes without penalty before the first with it
 
 
@@ -346,6 +347,11 @@ def factorize(
         best_W, best_V = Wy, V_new
         Vy = project(components_side, V_new + extra * (V_new - last_V)) if extra else V_new
         last_W, last_V = W_new, V_new
+        if not fixed and codes_side.kind == "nonnegative":
+            length = scales_of(best_V, False)
+            if length.max() > FAR or length.min() < 1 / FAR:  # long before anything overflows
+                best_W, Wy, last_W = best_W * length, Wy * length, last_W * length
+                best_V, Vy, last_V = best_V / length, Vy / length, last_V / length
         if not fresh:
             step_limit = min(1.0, 1.01 * step_limit)
             step = min(step_limit, 1.05 * step)
@@ -513,11 +519,14 @@ def revive(data: Data, W: Array, V: Array) -> bool:
     return len(first) > 0
 
 
-def nndsvd_components(data: Data, k: int, rng: np.random.RandomState) -> Array:
+def nndsvd_components(
+    data: Data, k: int, rng: np.random.RandomState, *, codes: bool = False
+) -> Array:
     """Non-negative parts of the right singular vectors [Boutsidis & Gallopoulos 2008], (p, k).
 
     Each component is the positive or the negative part of a singular vector, whichever belongs to
     the larger product with its left one, at unit length. Components beyond the rank are random.
+    With `codes` the parts are those of the left vectors, and the components fit them best.
     """
     X = data.X
     if data.weights is not None:
@@ -533,11 +542,13 @@ def nndsvd_components(data: Data, k: int, rng: np.random.RandomState) -> Array:
             top = max(top, size)
             if size > 1e-6 * top:
                 u, v = U[:, j], V[:, j]
-                if np.linalg.norm(np.minimum(u, 0)) * np.linalg.norm(np.minimum(v, 0)) > (
-                    np.linalg.norm(np.maximum(u, 0)) * np.linalg.norm(np.maximum(v, 0))
-                ):
-                    v = -v
-                out[:, j] = np.maximum(v, 0)
+                down, up = np.linalg.norm(np.minimum(u, 0)), np.linalg.norm(np.maximum(u, 0))
+                if not codes:
+                    down *= np.linalg.norm(np.minimum(v, 0))
+                    up *= np.linalg.norm(np.maximum(v, 0))
+                if down > up:
+                    u, v = -u, -v
+                out[:, j] = X.T @ np.maximum(u, 0) if codes else np.maximum(v, 0)
         if not out[:, j].any():
             out[:, j] = rng.uniform(size=len(out))
         out[:, j] /= np.linalg.norm(out[:, j])

@@ -1,6 +1,7 @@
 """Matrix decompositions: slow features, robust components, non-negative factors, topics."""
 
 from skmoderndata.decomposition._ccipca import CCIPCA
+from skmoderndata.decomposition._convex_nmf import ConvexNMF
 from skmoderndata.decomposition._hierarchical_slow_feature_analysis import (
     HierarchicalSlowFeatureAnalysis,
 )
@@ -9,15 +10,18 @@ from skmoderndata.decomposition._incremental_slow_feature_analysis import (
 )
 from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
 from skmoderndata.decomposition._robust_pca import RobustPCA
+from skmoderndata.decomposition._semi_nmf import SemiNMF
 from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
 from skmoderndata.decomposition._sparse_nmf import SparseNMF
 
 __all__ = [
     "CCIPCA",
+    "ConvexNMF",
     "HierarchicalSlowFeatureAnalysis",
     "IncrementalSlowFeatureAnalysis",
     "MinorComponentAnalysis",
     "RobustPCA",
+    "SemiNMF",
     "SlowFeatureAnalysis",
     "SparseNMF",
 ]

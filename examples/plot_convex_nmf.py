@@ -1,0 +1,51 @@
+"""
+Which measurements are the pure ones, and which are mixtures?
+=============================================================
+
+Rows are mixtures of three sources, and only a few rows are nearly pure. Centres of k-means are in
+the middle of what they stand for; the components of convex NMF are averages of few rows near the
+corners, and tell which rows those are.
+"""
+
+# %%
+# Mixtures in the plane, with a little noise.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.cluster import KMeans
+
+from skmoderndata.decomposition import ConvexNMF
+
+rng = np.random.default_rng(0)
+corners = np.array([[1.0, 0.6], [5.0, 1.0], [1.8, 4.2]])
+shares = rng.dirichlet(0.6 * np.ones(3), size=300)
+X = np.c_[shares @ corners, np.ones(300)]  # the constant makes codes sum to one
+X[:, :2] += 0.05 * rng.normal(size=(300, 2))
+
+convex = ConvexNMF(3, tol=1e-5, random_state=0, max_iter=5000).fit(X)
+means = KMeans(3, n_init=5, random_state=0).fit(X).cluster_centers_
+
+# %%
+# The rows with weight are ringed; most have none. The components stay a little inside of the true
+# sources, as averages of rows that are not quite pure must; rows beyond them are met by codes that
+# add up to more than one.
+
+fig, ax = plt.subplots(figsize=(7, 5), layout="constrained")
+ax.plot(*X[:, :2].T, ".", color="0.75", zorder=0)
+share = convex.weights_.max(axis=1)
+used = share > 0.001
+ax.scatter(*X[used, :2].T, s=600 * share[used] + 20, facecolors="none", edgecolors="C3")
+triangle = np.r_[0:3, 0]
+for name, points, color, marker in (
+    ("true sources", corners, "k", "*"),
+    ("convex NMF", convex.components_[:, :2], "C3", "o"),
+    ("k-means", means[:, :2], "C2", "^"),
+):
+    line = ":" if name == "true sources" else "-"
+    ax.plot(*points[triangle].T, line, color=color, marker=marker, markersize=9, label=name)
+ax.set(xlabel="first measurement", ylabel="second measurement")
+ax.legend()
+plt.show()
+
+for number, weights in enumerate(convex.weights_.T):
+    print(f"component {number} is an average of {np.count_nonzero(weights)} of {len(X)} rows")

@@ -1,0 +1,56 @@
+"""
+What do non-negative codes cost when the data have both signs?
+==============================================================
+
+Temperatures above and below the mean, returns, centred grey values: such data have parts of any
+sign, but should still be sums of them. How far is the best sum from the best approximation of the
+same rank, and from the centres of k-means?
+"""
+
+# %%
+# Digits, centred. Truncated singular value decomposition is the bound for every factorisation,
+# k-means the extreme in which each digit has one part.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.decomposition import TruncatedSVD
+
+from skmoderndata.decomposition import SemiNMF
+
+X = load_digits().data / 16
+X = X - X.mean(axis=0)
+size = np.linalg.norm(X)
+numbers = (2, 4, 8, 12, 16, 24)
+errors = {"k-means": [], "semi-NMF": [], "truncated SVD (bound)": []}
+for k in numbers:
+    errors["k-means"].append(np.sqrt(KMeans(k, n_init=3, random_state=0).fit(X).inertia_) / size)
+    errors["semi-NMF"].append(
+        SemiNMF(k, tol=1e-3, max_iter=3000).fit(X).reconstruction_err_ / size
+    )
+    svd = TruncatedSVD(k, algorithm="arpack").fit(X)
+    rest = X - svd.transform(X) @ svd.components_
+    errors["truncated SVD (bound)"].append(np.linalg.norm(rest) / size)
+
+# %%
+# Non-negative codes cost little: two components of opposite sign do what one signed component
+# does, and the rest is as good as the bound. One part for each digit costs far more.
+
+model = SemiNMF(12, tol=1e-3, max_iter=3000).fit(X)
+fig = plt.figure(figsize=(10, 4), layout="constrained")
+left, right = fig.subfigures(1, 2)
+ax = left.subplots()
+for (name, values), marker in zip(errors.items(), "^os", strict=True):
+    ax.plot(numbers, values, marker + "-", label=name)
+ax.set(xlabel="number of components", ylabel="relative error", ylim=(0, 1))
+ax.legend()
+right.suptitle("twelve components of semi-NMF (blue: below the mean)")
+for tile, part in zip(right.subplots(3, 4).flat, model.components_, strict=True):
+    reach = np.abs(part).max()
+    tile.imshow(part.reshape(8, 8), cmap="RdBu_r", vmin=-reach, vmax=reach)
+    tile.set(xticks=[], yticks=[])
+plt.show()
+
+codes = model.transform(X)
+print(f"{100 * (codes == 0).mean():.0f} % of the codes are zero, none is negative")

@@ -1,0 +1,420 @@
+"""Convex non-negative matrix factorisation: components are averages of rows."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.convex_factorization import Rows, convex_factorize
+from skmoderndata._solvers.factorization import power_of_two
+from skmoderndata._solvers.nnls import nnls
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
+
+
+def _is_linear(estimator):
+    """Whether components are rows of a table."""
+    if isinstance(estimator.kernel, str) and estimator.kernel == "linear":
+        return True
+    raise AttributeError(
+        f"{type(estimator).__name__}(kernel={estimator.kernel!r}) has components in the space of "
+        "the kernel only; inverse_transform needs kernel='linear'."
+    )
+
+
+class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Components that are weighted averages of rows, with non-negative codes.
+
+    Minimises
+
+    .. math::
+        \tfrac12 \|X - W B^\top X\|_F^2 \quad\text{over}\quad W \ge 0,\ B \ge 0,\
+        \textstyle\sum_i B_{ij} = 1,
+
+    so that the components :math:`B^\top X` lie in the convex hull of the rows [1]_. Rows may have
+    any sign; only their inner products matter, so that a kernel may take their place.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of components.
+    kernel : str, Kernel or callable, default="linear"
+        Inner products: "linear", which never forms a Gram matrix; another name of
+        `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that gives Gram
+        matrices. These keep the Gram matrix of the training rows in memory.
+    gamma : float or {"scale", "auto"}, default="scale"
+        Coefficient of the kernels that have one.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of the kernel.
+    solver : {"descent", "multiplicative"}, default="descent"
+        "descent": coordinate descent over the weights of each row in turn. "multiplicative": the
+        rules of [1]_, for comparison; they are slower, and form the Gram matrix.
+    init : {"kmeans", "random"}, default="kmeans"
+        First weights: clusters of k-means (of random rows for kernels), or random.
+    n_init : int, default=1
+        Number of starts, of which the best is kept; those after the first are random.
+    max_iter : int, default=1000
+        Largest number of passes of a start.
+    tol : float, default=1e-3
+        Largest `kkt_residual_`.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features) or None
+        Averages of rows, in descending order of their share in the training data; None for
+        kernels, whose components are not rows of a table.
+    weights_ : ndarray of shape (n_samples, n_components)
+        B: share of each training row in each component. Most are zero.
+    X_fit_ : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
+        Training rows, kept for kernels other than "linear" and "precomputed".
+    objective_ : float
+        What is minimised, at the solution.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective after each pass; it never rises.
+    kkt_residual_ : float
+        Norm of the projected gradient relative to that of the linear terms, the larger one of
+        codes and weights.
+    n_components_ : int
+        Number of components.
+    n_iter_ : int
+        Number of passes of the best start.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    skmoderndata.decomposition.SemiNMF : Components of any kind, with a smaller error.
+    sklearn.cluster.KMeans : Each component is the plain average of its cluster.
+
+    Notes
+    -----
+    A pass takes six products of X with a thin matrix, ``12 n p k`` operations (stored entries for
+    sparse X), or ``6 n^2 k`` with a kernel. The problem is not convex in spite of the name, which
+    is that of the convex hull. The components are what the data show, the weights are sparse
+    without asking. Missing entries are refused: an average of rows with holes has no value.
+
+    References
+    ----------
+    .. [1] Ding, Li and Jordan, Convex and semi-nonnegative matrix factorizations, IEEE
+       Transactions on Pattern Analysis and Machine Intelligence 32(1), 2010, sections 2.2 and 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.decomposition import ConvexNMF
+    >>> X = np.array([[1.0, 0], [0, 1], [0.5, 0.5], [0.3, 0.7], [0.9, 0.1]])
+    >>> model = ConvexNMF(2, random_state=0).fit(X)
+    >>> sorted(model.weights_.argmax(axis=0).tolist())  # the two corners
+    [0, 1]
+    >>> model.transform(X).sum(axis=1).round(1)
+    array([1., 1., 1., 1., 1.])
+    """
+
+    _card = MethodCard(
+        family="non-negative factors",
+        cite=("ding2010convex",),
+        cost="T n p k",
+        checks=(
+            {"random_state": 0},
+            {"kernel": "rbf", "n_components": 3, "init": "random", "random_state": 0},
+            {"solver": "multiplicative", "tol": 0.1, "max_iter": 5000, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.NMF",
+            problem="digits",
+            params={"random_state": 0},
+            grid={"n_components": (8, 16, 32)},
+            baseline_params={"random_state": 0, "max_iter": 1000},
+            baseline_grid={"n_components": (8, 16, 32)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        **KERNEL_CONSTRAINTS,
+        "solver": [StrOptions({"descent", "multiplicative"})],
+        "init": [StrOptions({"kmeans", "random"})],
+        "n_init": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        solver="descent",
+        init="kmeans",
+        n_init=1,
+        max_iter=1000,
+        tol=1e-3,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Find components among the averages of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data of any sign; the Gram matrix for ``kernel="precomputed"``.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        self : ConvexNMF
+            The fitted estimator.
+        """
+        X = self._validate(X, reset=True)
+        self._gram = None
+        if self._linear:
+            scale = power_of_two(_largest(X))
+            data = _double(X) * scale
+            rows = Rows(data)
+        else:
+            self._gram = resolve_kernel(
+                self.kernel,
+                X,
+                gamma=self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                kernel_params=self.kernel_params,
+            )
+            K = np.asarray(self._gram(X), dtype=np.float64)
+            # a power of 4, so that rows are multiplied by a power of 2
+            scale = power_of_two(np.sqrt(_largest(K)))
+            data = K * scale * scale
+            rows = Rows(K=data)
+        rng = check_random_state(self.random_state)
+        best = None
+        with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
+            watch = _StopWatch(progress)
+            for number in range(self.n_init):
+                W, B = self._start(data, rows, self.init if number == 0 else "random", rng)
+                result = convex_factorize(
+                    rows,
+                    W,
+                    B,
+                    method=self.solver,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    progress=watch,
+                )
+                if best is None or result.objective < best.objective:
+                    best = result
+                if watch.stopped:
+                    break
+        total = best.weights.sum(axis=0)
+        total[total == 0] = 1.0
+        W, B = best.codes * total, best.weights / total
+        combined = rows.against(B)
+        inner = B.T @ combined
+        order = np.argsort(-(W * W).sum(axis=0) * np.diagonal(inner), kind="stable")
+        B, inner = B[:, order], inner[np.ix_(order, order)]
+        self.weights_ = np.ascontiguousarray(B, dtype=X.dtype)
+        self.components_ = None
+        self.X_fit_ = None
+        self._inner = np.ascontiguousarray(inner / scale / scale)
+        if self._linear:
+            self.components_ = np.ascontiguousarray((X.T @ B).T, dtype=X.dtype)
+        elif not self._gram.precomputed:
+            self.X_fit_ = X.copy()  # the caller may change X
+        self.n_components_ = B.shape[1]
+        self.objective_ = float(best.objective / scale / scale)
+        self.objective_history_ = np.asarray(best.history) / scale / scale
+        self.kkt_residual_ = float(best.residual)
+        self.n_iter_ = best.n_iter
+        if not best.converged and not watch.stopped:
+            warn_not_converged(
+                self,
+                reached=f"after {best.n_iter} passes the KKT residual is {best.residual:.1e} "
+                f"(tol={self.tol:g})",
+                remedy="raise max_iter or tol",
+            )
+        return self
+
+    def transform(self, X):
+        """Codes of rows, by non-negative least squares.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; inner products with the training rows for ``kernel="precomputed"``.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_components_)
+            Code of each row, which depends on that row alone.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._codes(X)[0].astype(X.dtype, copy=False)
+
+    @available_if(_is_linear)
+    def inverse_transform(self, X):
+        """Rows with given codes, for the linear kernel.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Codes.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            ``X @ components_``.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        if X.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {X.shape[1]} codes a row, but {type(self).__name__} has "
+                f"{self.n_components_} components."
+            )
+        return (X @ self.components_).astype(X.dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Minus the relative error with which rows are reconstructed; grows with `n_components`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            ``-|X - codes @ components|_F / |X|_F``, in the space of the kernel. For
+            ``kernel="precomputed"``, where the lengths of new rows are not known, half of the mean
+            squared length of the reconstructions, which ranks models alike.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        codes, linear = self._codes(X)
+        explained = 2 * (codes * linear).sum() - (codes * (codes @ self._inner)).sum()
+        if self._linear:
+            scale = power_of_two(_largest(X))
+            scaled = _double(X) * scale
+            values = scaled.data if sparse.issparse(scaled) else scaled
+            total = float((values * values).sum()) / scale / scale
+        elif self._gram.precomputed:
+            return float(explained / 2 / X.shape[0])
+        else:
+            total = float(self._gram.diag(X).sum())
+        return -float(np.sqrt(max(total - explained, 0.0) / total)) if total > 0 else 0.0
+
+    @property
+    def _linear(self):
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _validate(self, X, *, reset):
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+        )
+
+    def _start(self, data, rows, init, rng):
+        """Return first codes and weights: clusters, made soft by a fifth."""
+        n, k = len(rows.diagonal), self.n_components
+        if init == "random":
+            B = rng.uniform(size=(n, k)) ** 4  # a few rows make most of a component
+            B /= B.sum(axis=0)
+            return nnls(B.T @ rows.against(B), rows.against(B)).Z + 0.01, B
+        if rows.K is None:
+            labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
+        else:
+            chosen = rng.permutation(n)[:k]
+            labels = np.argmin(rows.diagonal[chosen] - 2 * rows.K[:, chosen], axis=1)
+        W = np.zeros((n, k))
+        W[np.arange(n), labels] = 1.0
+        W += 0.2
+        return W, W / W.sum(axis=0)
+
+    def _codes(self, X):
+        """Codes of validated rows in float64, and their inner products with the components."""
+        if self._linear:
+            scale = power_of_two(_largest(X))
+            components = self.components_.astype(np.float64)
+            linear = np.asarray((_double(X) * scale) @ components.T) / scale
+            G = components @ components.T
+            self_scale = power_of_two(np.sqrt(_largest(G)))
+            return nnls(G * self_scale**2, linear * self_scale**2).Z, linear
+        K = self._gram(X) if self._gram.precomputed else self._gram(X, self.X_fit_)
+        linear = np.asarray(K, dtype=np.float64) @ self.weights_.astype(np.float64)
+        return nnls(self._inner, linear).Z, linear
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = precomputed
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class _StopWatch:
+    """Passes on the progress of several starts, and remembers that a callback asked to stop."""
+
+    def __init__(self, progress):
+        self.progress, self.stopped = progress, False
+
+    def begin(self):
+        self.progress.begin()
+
+    def end(self):
+        self.stopped = bool(self.progress.end())
+        return self.stopped
+
+
+def _largest(X):
+    values = X.data if sparse.issparse(X) else X
+    return float(np.max(np.abs(values), initial=0.0))
+
+
+def _double(X):
+    if sparse.issparse(X):
+        return sparse.csr_array(X, dtype=np.float64)
+    return np.ascontiguousarray(X, dtype=np.float64)

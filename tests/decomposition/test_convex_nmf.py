@@ -1,0 +1,177 @@
+"""Evidence that ConvexNMF solves the problem it states."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import nnls
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+
+from skmoderndata._solvers.convex_factorization import Rows, convex_factorize
+from skmoderndata.decomposition import ConvexNMF, SemiNMF
+from tests.oracles import semi_nmf as oracle
+
+
+def hull(n=80, p=6, seed=0, noise=0.0):
+    """Mixtures of three corners, which are among the rows."""
+    rng = np.random.default_rng(seed)
+    corners = 3 * rng.normal(size=(3, p))
+    mix = rng.dirichlet(0.8 * np.ones(3), size=n)
+    mix[:3] = np.eye(3)
+    return mix @ corners + noise * rng.normal(size=(n, p)), corners
+
+
+@pytest.mark.oracle
+def test_objective_and_residual_from_the_definition(seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    model = ConvexNMF(3, random_state=seed).fit(X)
+    K = X @ X.T
+    rows = Rows(X)
+    rng = np.random.default_rng(seed)
+    W, B = rng.uniform(size=(80, 3)), rng.dirichlet(np.ones(80), size=3).T
+    result = convex_factorize(rows, W, B, tol=1e-4, max_iter=3000)
+    assert_allclose(
+        result.objective, oracle.convex_objective(K, result.codes, result.weights), rtol=1e-9
+    )
+    slopes = oracle.convex_gradients(K, result.codes, result.weights)
+    sizes = (K @ result.weights, K @ result.codes)
+    for factor, slope, size in zip((result.codes, result.weights), slopes, sizes, strict=True):
+        projected = np.where(factor > 0, slope, np.minimum(slope, 0))
+        assert np.linalg.norm(projected) <= 1.01 * result.residual * np.linalg.norm(size) + 1e-9
+    error = np.linalg.norm(X - model.inverse_transform(model.transform(X)))
+    assert_allclose(model.objective_, error**2 / 2, rtol=0.01)  # codes are exact afterwards
+
+
+@pytest.mark.oracle
+def test_codes_are_non_negative_least_squares(seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    model = ConvexNMF(3, random_state=0).fit(X[:60])
+    expected = [nnls(model.components_.T, x)[0] for x in X[60:]]
+    assert_allclose(model.transform(X[60:]), expected, atol=1e-9)
+
+
+@pytest.mark.oracle
+def test_multiplicative_rules_entry_by_entry(seed):
+    X, _ = hull(20, seed=seed, noise=0.3)
+    rng = np.random.default_rng(seed)
+    W, B = rng.uniform(0.1, 1, size=(20, 3)), rng.dirichlet(np.ones(20), size=3).T
+    K = X @ X.T
+    ours = convex_factorize(Rows(X), W, B, method="multiplicative", max_iter=4, tol=0)
+    values = []
+    for _ in range(4):
+        values.append(oracle.convex_objective(K, W, B))
+        W, B = oracle.convex_round(K, W, B)
+    assert_allclose(ours.history, values, rtol=1e-8)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("solver", ["descent", "multiplicative"])
+def test_feasible_and_never_rising(solver, seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ConvexNMF(3, solver=solver, random_state=seed, max_iter=300).fit(X)
+    assert_allclose(model.weights_.sum(axis=0), 1, rtol=1e-12)
+    assert (model.weights_ >= 0).all()
+    assert_allclose(model.components_, model.weights_.T @ X, atol=1e-12)
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-10 * history[0]).all()
+    assert model.objective_ >= SemiNMF(3, n_init=5, random_state=0).fit(X).objective_ * (1 - 1e-6)
+    if solver == "descent":
+        assert model.kkt_residual_ <= 1e-3
+
+
+@pytest.mark.certificate
+def test_descent_ends_below_the_multiplicative_rules(seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        slow = ConvexNMF(3, solver="multiplicative", random_state=seed, max_iter=300).fit(X)
+    fast = ConvexNMF(3, random_state=seed, n_init=3).fit(X)
+    assert fast.objective_ <= slow.objective_ * (1 + 1e-3)
+
+
+@pytest.mark.recovery
+def test_corners_of_the_hull(seed):
+    X, corners = hull(seed=seed)
+    model = ConvexNMF(3, n_init=3, random_state=0, tol=2e-4, max_iter=20_000).fit(X)
+    assert model.score(X) > -0.05
+    distance = np.linalg.norm(model.components_[:, None] - corners, axis=2)
+    assert (distance.min(axis=0) < 0.25 * np.linalg.norm(corners, axis=1)).all()
+
+
+@pytest.mark.paper
+def test_weights_are_sparse_by_themselves():
+    """Ding 2010, section 4: factors of convex NMF are naturally sparse."""
+    X, _ = hull(200, noise=0.2)
+    model = ConvexNMF(3, random_state=0).fit(X)
+    assert (model.weights_ > 0).mean() < 0.2
+
+
+@pytest.mark.invariance
+def test_linear_kernel_is_no_kernel(seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    plain = ConvexNMF(3, init="random", random_state=0).fit(X)
+    gram = ConvexNMF(3, kernel="precomputed", init="random", random_state=0).fit(X @ X.T)
+    function = ConvexNMF(3, kernel=lambda A, B: A @ B.T, init="random", random_state=0).fit(X)
+    assert_allclose(gram.weights_, plain.weights_, atol=1e-6)
+    assert_allclose(function.weights_, plain.weights_, atol=1e-6)
+    assert_allclose(gram.transform(X[:5] @ X.T), plain.transform(X[:5]), atol=1e-5)
+    assert_allclose(function.score(X), plain.score(X), atol=1e-6)
+    rbf = ConvexNMF(3, kernel="rbf", gamma=0.1, random_state=0).fit(X)
+    same = ConvexNMF(3, kernel="precomputed", random_state=0).fit(rbf_kernel(X, gamma=0.1))
+    assert_allclose(same.weights_, rbf.weights_, atol=1e-8)
+
+
+@pytest.mark.invariance
+def test_sparse_input_and_units(seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    X[np.abs(X) < 0.5] = 0
+    dense = ConvexNMF(3, init="random", random_state=0).fit(X)
+    thin = ConvexNMF(3, init="random", random_state=0).fit(sparse.csr_array(X))
+    assert_allclose(thin.weights_, dense.weights_, atol=1e-8)
+    assert_allclose(thin.transform(sparse.csr_array(X)), dense.transform(X), atol=1e-8)
+    assert_allclose(thin.score(sparse.csr_array(X)), dense.score(X), atol=1e-8)
+    large = ConvexNMF(3, init="random", random_state=0).fit(1000 * X)
+    assert_allclose(large.weights_, dense.weights_, atol=1e-6)
+
+
+@pytest.mark.invariance
+def test_rotation_does_not_matter(seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0]
+    one = ConvexNMF(3, init="random", random_state=0).fit(X)
+    two = ConvexNMF(3, init="random", random_state=0).fit(X @ Q)
+    assert_allclose(two.weights_, one.weights_, atol=1e-6)
+
+
+@pytest.mark.edge
+def test_messages_and_borders(seed):
+    X, _ = hull(seed=seed)
+    model = ConvexNMF(2, kernel="rbf", random_state=0).fit(X)
+    assert not hasattr(model, "inverse_transform")
+    assert model.components_ is None
+    with pytest.raises(ValueError, match="X has 5 codes a row"):
+        ConvexNMF(2, random_state=0).fit(X).inverse_transform(np.ones((2, 5)))
+    with pytest.raises(ValueError, match="NaN"):
+        ConvexNMF().fit(np.where(X > 1, np.nan, X))
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        ConvexNMF(3, max_iter=2, tol=1e-12, random_state=0).fit(X + 1)
+    zeros = ConvexNMF(2, random_state=0, init="random").fit(np.zeros((5, 3)))
+    assert_array_equal(zeros.transform(np.zeros((2, 3))), 0)
+    assert zeros.score(np.zeros((2, 3))) == 0
+    one = ConvexNMF(1, random_state=0).fit(X[:1])
+    assert_allclose(one.components_, X[:1])
+
+
+@pytest.mark.edge
+def test_search_over_kernels(seed):
+    X, _ = hull(seed=seed, noise=0.1)
+    search = GridSearchCV(
+        ConvexNMF(random_state=0, max_iter=3000, tol=1e-2), {"n_components": [1, 3]}, cv=3
+    )
+    assert search.fit(X).best_params_ == {"n_components": 3}

@@ -1,0 +1,196 @@
+"""Evidence that SemiNMF solves the problem it states."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import nnls
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from skmoderndata._solvers.convex_factorization import semi_multiplicative
+from skmoderndata._solvers.factorization import Data, Side, factorize
+from skmoderndata.decomposition import SemiNMF
+from tests.oracles import semi_nmf as oracle
+
+
+def mixed(n=60, p=12, k=4, seed=0, noise=0.3):
+    rng = np.random.default_rng(seed)
+    W = rng.gamma(0.5, size=(n, k))
+    return W @ rng.normal(size=(k, p)) + noise * rng.normal(size=(n, p))
+
+
+@pytest.mark.oracle
+def test_codes_are_non_negative_least_squares(seed):
+    X = mixed(seed=seed)
+    model = SemiNMF(4).fit(X[:50])
+    expected = [nnls(model.components_.T, x)[0] for x in X[50:]]
+    assert_allclose(model.transform(X[50:]), expected, atol=1e-10)
+
+
+@pytest.mark.oracle
+def test_components_are_least_squares(seed):
+    X = mixed(seed=seed)
+    rng = np.random.default_rng(seed)
+    W, V = rng.uniform(size=(60, 3)), rng.normal(size=(12, 3))
+    found = factorize(Data(X), W, V, codes_side=Side(), components_side=Side("free"), max_iter=20)
+    H = np.linalg.lstsq(found.codes, X, rcond=None)[0]
+    assert_allclose(found.codes @ found.components.T, found.codes @ H, atol=1e-8)
+    error = np.linalg.norm(X - found.codes @ H)
+    assert_allclose(found.objective, error**2 / 2, rtol=1e-9)
+
+
+@pytest.mark.oracle
+def test_multiplicative_rule_entry_by_entry(seed):
+    X = mixed(10, 6, 3, seed)
+    W = np.random.default_rng(seed).uniform(0.1, 1, size=(10, 3))
+    ours = semi_multiplicative(Data(X), W, max_iter=3, tol=0)
+    for _ in range(3):
+        W, H = oracle.semi_round(X, W)
+    assert_allclose(ours.codes @ ours.components.T, W @ H, atol=1e-8)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("passes", [3, 300])
+def test_kkt_residual_is_what_the_gradients_say(missing, passes, seed):
+    X = mixed(seed=seed)
+    rng = np.random.default_rng(seed)
+    known = rng.uniform(size=X.shape) >= missing
+    W, V = rng.uniform(size=(60, 3)), rng.normal(size=(12, 3))
+    data = Data(X * known, None if known.all() else known)
+    found = factorize(data, W, V, codes_side=Side(), components_side=Side("free"), max_iter=passes)
+    length = np.linalg.norm(found.components, axis=0)
+    length[length == 0] = 1  # a component may be lost
+    W, H = found.codes * length, (found.components / length).T
+    R = known * (W @ H - X)
+    grad = R @ H.T
+    projected = np.where(W > 0, grad, np.minimum(grad, 0))
+    codes = np.linalg.norm(projected) / np.linalg.norm((X * known) @ H.T)
+    components = np.linalg.norm(W.T @ R) / np.linalg.norm(W.T @ (X * known))
+    assert_allclose(found.residual, max(codes, components), rtol=1e-6)
+    assert (found.residual <= 1e-2) == (passes == 300)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("solver", ["als", "multiplicative"])
+def test_objective_never_rises_and_respects_the_bound(solver, seed):
+    X = mixed(seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SemiNMF(3, solver=solver, max_iter=200).fit(X)
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-12 * history[0]).all()
+    assert history[-1] >= oracle.singular_bound(X, 3)
+    assert len(history) == model.n_iter_
+
+
+@pytest.mark.certificate
+def test_bound_is_met_where_the_leading_codes_can_be_made_positive(seed):
+    rng = np.random.default_rng(seed)
+    X = np.c_[np.full(40, 5.0), rng.normal(size=(40, 6))]  # all rows in a half space
+    model = SemiNMF(3, n_init=5, random_state=0, tol=1e-5, max_iter=5000).fit(X)
+    assert_allclose(model.objective_, oracle.singular_bound(X, 3), rtol=1e-3)
+
+
+@pytest.mark.recovery
+def test_clusters(seed):
+    """Ding 2010: the largest code is a cluster, as in k-means."""
+    rng = np.random.default_rng(seed)
+    centers = 8 * np.linalg.qr(rng.normal(size=(10, 3)))[0].T
+    labels = rng.integers(0, 3, size=90)
+    X = centers[labels] + rng.normal(size=(90, 10))
+    model = SemiNMF(3, init="kmeans", n_init=5, random_state=0).fit(X)
+    found = model.transform(X).argmax(axis=1)
+    k_means = KMeans(3, n_init=5, random_state=0).fit(X).labels_
+    pairs = np.equal.outer(found, found) == np.equal.outer(k_means, k_means)
+    assert pairs.mean() > 0.9
+
+
+@pytest.mark.recovery
+def test_hidden_entries_are_found(seed):
+    X = mixed(80, 20, 3, seed, noise=0)
+    hidden = np.random.default_rng(seed).uniform(size=X.shape) < 0.2
+    shown = np.where(hidden, np.nan, X)
+    model = SemiNMF(3, n_init=3, random_state=0, tol=1e-5, max_iter=5000).fit(shown)
+    guess = model.inverse_transform(model.transform(shown))
+    assert np.linalg.norm((guess - X)[hidden]) < 0.02 * np.linalg.norm(X[hidden])
+
+
+@pytest.mark.paper
+def test_source_sign_of_the_negative_part():
+    """The lecture prints min(0, a) for the negative part: roots of negative numbers, at once."""
+    A = np.array([[1.0, -2.0]])
+    assert_array_equal(oracle.negative(A), [[0, 2]])
+    printed = np.minimum(0, A)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(np.sqrt(printed / oracle.positive(A[:, :1]))).any()
+
+
+@pytest.mark.invariance
+def test_sparse_input_weights_signs_units(seed):
+    X = mixed(seed=seed)
+    X[np.abs(X) < 0.5] = 0
+    model = SemiNMF(4)
+    value = model.fit(X).objective_
+    codes, score = model.transform(X), model.score(X)
+    thin = sparse.csr_array(X)
+    # components may be far from determined, the objective is not
+    near = {"rtol": 2e-3}
+    assert_allclose(model.transform(thin), codes, atol=1e-9 * codes.max())
+    assert_allclose(model.score(sparse.csc_array(X)), score, rtol=1e-9)
+    assert_allclose(model.fit(thin).objective_, value, **near)
+    assert_allclose(model.fit(-X).objective_, value, **near)
+    assert_allclose(model.fit(1000 * X).objective_, 1e6 * value, **near)
+    weights = np.random.default_rng(seed).integers(0, 3, size=len(X))
+    weighted = model.fit(X, sample_weight=weights).objective_
+    assert_allclose(model.fit(np.repeat(X, weights, axis=0)).objective_, weighted, **near)
+
+
+@pytest.mark.edge
+def test_partial_fit(seed):
+    X = mixed(120, 12, 3, seed, noise=0.05)
+    model = SemiNMF(3)
+    for first in range(0, 120, 40):
+        model.partial_fit(X[first : first + 40])
+    whole = SemiNMF(3).fit(X)
+    assert model.score(X) > 1.5 * whole.score(X) - 0.02
+    assert model.objective_ >= whole.objective_ * 0.99
+    holes = X.copy()
+    holes[0, 0] = np.nan
+    with pytest.raises(ValueError, match="takes no missing entries"):
+        model.partial_fit(holes)
+
+
+@pytest.mark.edge
+def test_starts_and_messages(seed):
+    X = mixed(seed=seed)
+    first = SemiNMF(3, tol=1e-3).fit(X)
+    again = SemiNMF(3, tol=1e-3, init=first.components_).fit(X)
+    assert again.n_iter_ <= first.n_iter_
+    assert again.objective_ <= first.objective_ * (1 + 1e-6)
+    assert SemiNMF(3, n_init=4, random_state=0).fit(X).objective_ <= first.objective_ * 1.01
+    with pytest.raises(ValueError, match=r"init must be .* \(n_components=3, n_features=12\)"):
+        SemiNMF(3, init=np.ones((2, 12))).fit(X)
+    with pytest.raises(ValueError, match="contains NaN"):
+        SemiNMF(3, solver="multiplicative").fit(np.where(X > 2, np.nan, X))
+    with pytest.raises(ValueError, match="does not take NaN in sparse input"):
+        SemiNMF().fit(sparse.csr_array(np.where(X > 1, np.nan, 0)))
+    with pytest.raises(ValueError, match="X has 5 codes a row"):
+        first.inverse_transform(np.ones((2, 5)))
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        SemiNMF(3, max_iter=2, tol=1e-9).fit(X)
+
+
+@pytest.mark.edge
+def test_nothing_to_find(seed):
+    model = SemiNMF(2).fit(np.zeros((5, 3)))
+    assert_array_equal(model.transform(np.ones((2, 3)) * 0), 0)
+    assert model.score(np.zeros((2, 3))) == 0
+    X = mixed(seed=seed)
+    X[2] = np.nan
+    assert_array_equal(SemiNMF(2).fit(X).transform(X)[2], 0)
+    more = SemiNMF(8).fit(mixed(5, 4, 3, seed))
+    assert np.isfinite(more.components_).all()
