@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from skmoderndata._compat import check_sample_weight
 from skmoderndata._solvers.incomplete_cholesky import (
     CholeskyResult,
     cholesky_rows,
     incomplete_cholesky,
 )
-from skmoderndata.kernels._resolve import Array, Gram, count_samples, row_blocks, take
+from skmoderndata.kernels._resolve import Array, Columns, Gram, count_samples, row_blocks, take
 
 
 class LowRankFeatures:
@@ -43,6 +46,9 @@ class LowRankFeatures:
     def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Yield `rows, z(X[rows])` with each block below scikit-learn's working memory."""
         for rows in row_blocks(count_samples(X), 16 * max(1, len(self.root))):
+            if len(self.root) == 0:  # a kernel that is zero on the training samples
+                yield rows, np.zeros((rows.stop - rows.start, 0))
+                continue
             block = as_double(take(X, rows))
             yield rows, cholesky_rows(self.gram, block, self.landmarks, self.root)
 
@@ -57,6 +63,11 @@ def low_rank_features(
     """
     X = as_double(X)
     result = incomplete_cholesky(gram, X, rank=rank, tol=tol)
+    if len(result.pivots) == 0 and result.residual_trace > 0:
+        raise ValueError(
+            f"kernel={gram.kernel!r} gives samples another similarity to themselves than its "
+            "diagonal says, as happens when squares of numbers round off: rescale the samples."
+        )
     root = np.ascontiguousarray(result.factor[result.pivots])
     return LowRankFeatures(gram, gram.subset(X, result.pivots), np.tril(root)), result
 
@@ -83,7 +94,8 @@ def kernel_matrix(gram: Gram, X: Any) -> Array:
     ValueError
         If a value is not finite, or if the matrix is not symmetric up to rounding.
     """
-    K = np.asarray(gram(as_double(X)), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        K = np.asarray(gram(as_double(X)), dtype=np.float64)
     check_symmetric(gram, K)
     return K
 
@@ -111,3 +123,106 @@ def check_symmetric(gram: Gram, K: Array) -> None:
             f"(j, i) differ by up to {worst:.3g}. A kernel is symmetric; to make this one so, "
             "pass (K + K.T) / 2."
         )
+
+
+class Projection:
+    """Linear functions in feature space, `(x) -> phi(x)'W`, with `W` a matrix of few columns.
+
+    Attributes
+    ----------
+    source : Gram or LowRankFeatures
+        How `W` is given: by dual coefficients of `samples`, or by coordinates.
+    coef : ndarray of shape (n_samples or rank, n_columns)
+        The coefficients or coordinates.
+    samples : array, list or Columns
+        What the dual coefficients belong to; None with coordinates.
+    """
+
+    def __init__(self, source: Gram | LowRankFeatures, coef: Array, samples: Any = None) -> None:
+        self.source, self.coef, self.samples = source, coef, samples
+
+    def __call__(self, X: Any) -> Array:
+        """Values of the functions, one row per sample."""
+        values = np.empty((count_samples(X), self.coef.shape[1]))
+        if isinstance(self.source, LowRankFeatures):
+            for rows, Z in self.source.blocks(X):
+                values[rows] = Z @ self.coef
+            return values
+        for rows in row_blocks(len(values), 8 * max(1, len(self.coef))):
+            values[rows] = self.source(as_double(take(X, rows)), self.samples) @ self.coef
+        return values
+
+
+def is_low_rank(solver: str, gram: Gram, n: int) -> bool:
+    """Settle `solver="auto"`: low rank where the kernel matrix is above the working memory."""
+    if solver == "auto":
+        return not gram.precomputed and not fits_in_memory(n, n)
+    return solver == "low_rank"
+
+
+def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:
+    """Check samples and class labels; returns samples, classes, and class numbers."""
+    checked = estimator._samples(X, y, reset=True)
+    if isinstance(checked, tuple):
+        X, y = checked
+    else:
+        if y is None:
+            raise ValueError(
+                f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+            )
+        X, y = checked, column_or_1d(y)
+        check_consistent_length(X, y)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return X, classes, codes
+
+
+def positive_weights(X: Any, sample_weight: Any) -> tuple[Array, Array]:
+    """Return the positions of the samples of positive weight, and their weights."""
+    n = count_samples(X)
+    if sample_weight is None:
+        return np.arange(n), np.ones(n)
+    w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = np.flatnonzero(w > 0)
+    return kept, w[kept]
+
+
+class TrainingSet:
+    """Samples that a model is fitted to: those of positive weight among all that were given.
+
+    Attributes
+    ----------
+    gram : Gram
+        The kernel.
+    kept : ndarray of int
+        Positions of the samples that are used.
+    X : array, sparse matrix or list
+        These samples in double precision; for a precomputed kernel their square matrix.
+    """
+
+    def __init__(self, estimator: Any, X: Any, kept: Array, weights: Array | None = None) -> None:
+        everything = len(kept) == count_samples(X)
+        self.kept = kept
+        part = X if everything else take(X, kept)
+        given = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+        self.gram: Gram = estimator._resolve(X if given else part, weights)
+        self.X = as_double(part[:, kept] if given and not everything else part)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def matrix(self) -> Array:
+        """Kernel matrix, checked."""
+        return kernel_matrix(self.gram, self.X)
+
+    def second(self, indices: Any = slice(None)) -> Any:
+        """Give samples as second argument of the kernel, for new samples as first one."""
+        if self.gram.precomputed:
+            return Columns(self.kept[indices])
+        return self.gram.subset(self.X, indices)
+
+    def low_rank(self, rank: int) -> tuple[LowRankFeatures, CholeskyResult]:
+        """Coordinates in the span of a few samples."""
+        features, result = low_rank_features(self.gram, self.X, rank=min(rank, len(self)))
+        features.landmarks = self.second(result.pivots)
+        return features, result

@@ -1,0 +1,117 @@
+"""Directions that separate classes in feature space, by kernel values or by coordinates."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Classes(NamedTuple):
+    """Which samples belong to which class, and how much they count."""
+
+    codes: Array  # (n,), class numbers
+    weights: Array  # (n,), positive
+    shares: Array  # (C,), weight of the scatter of each class in the sum
+    mass: Array  # (C,), sums of the weights
+
+
+class Directions(NamedTuple):
+    """Solution of `max between / (within + ridge |W|^2)`."""
+
+    coef: Array  # (n, q) dual coefficients, or (r, q) coordinates
+    values: Array  # (q,), ratios reached, descending
+    ridge: float
+    scores: Array  # (n, q), values of the directions at the samples
+
+
+def classes_of(codes: Array, weights: Array, shares: Array | None) -> Classes:
+    """Sum the weights; `shares=None` weighs the scatter of a class by its share of them."""
+    mass = np.bincount(codes, weights=weights)
+    return Classes(codes, weights, mass / mass.sum() if shares is None else shares, mass)
+
+
+def mean_differences(classes: Classes, priors: Array) -> Array:
+    """Coefficients `(n, C)` of `sqrt(prior_c) (mean_c - mean)`, over the samples."""
+    n, C = len(classes.codes), len(classes.mass)
+    G = np.zeros((n, C))
+    G[np.arange(n), classes.codes] = classes.weights / classes.mass[classes.codes]
+    G -= (G @ priors)[:, None]
+    scaled: Array = G * np.sqrt(priors)
+    return scaled
+
+
+def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Directions:
+    """Directions as combinations of the samples [Shawe-Taylor 2004, Computation 5.15].
+
+    With `Phi` the samples in feature space, the scatter within classes is `Phi' M Phi`,
+    `M = N N'`, and `B = Phi' G` holds differences of means. The directions lie in the span of
+
+    `(Phi' M Phi + lam I)^-1 Phi' G = Phi' V,   V = (G - N (N'KN + lam I)^-1 N'K G) / lam`
+
+    by the identity of Woodbury, with a matrix that is symmetric and positive definite; within the
+    span the problem is one of as many dimensions as there are classes. `lam` is `alpha` times
+    the trace of the scatter.
+    """
+    A = _centre_columns(_centre_columns(K, classes).T, classes)  # N' K N
+    ridge = _ridge(A.trace(), np.einsum("ij,ij->j", G, K @ G).sum(), alpha)
+    KG = K @ G
+    A[np.diag_indices_from(A)] += ridge
+    right = _centre_columns(KG.T, classes).T
+    solved = linalg.cho_solve(linalg.cho_factor(A, overwrite_a=True, check_finite=False), right)
+    V = (G - _spread(solved, classes)) / ridge
+    return _best(V, KG, K, ridge)
+
+
+def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> Directions:
+    """Directions in coordinates `Z`, one sample per row."""
+    centred = _centre_columns(Z.T, classes).T  # N' Z
+    S = centred.T @ centred
+    B = Z.T @ G
+    ridge = _ridge(S.trace(), (B * B).sum(), alpha)
+    S[np.diag_indices_from(S)] += ridge
+    V = linalg.cho_solve(linalg.cho_factor(S, overwrite_a=True, check_finite=False), B)
+    return _best(V, B, Z, ridge)
+
+
+def _centre_columns(K: Array, classes: Classes) -> Array:
+    """Multiply `K @ N` for `N = sqrt(share / mass) (diag(sqrt w) - w sqrt(w)' / mass)`."""
+    codes, w, shares, mass = classes
+    n, C = len(codes), len(mass)
+    indicator = np.zeros((n, C))
+    indicator[np.arange(n), codes] = w / mass[codes]
+    centred: Array = K - (K @ indicator)[:, codes]
+    centred *= np.sqrt(w * (shares / mass)[codes])
+    return centred
+
+
+def _spread(B: Array, classes: Classes) -> Array:
+    """Multiply `N @ B`."""
+    codes, w, shares, mass = classes
+    root = np.sqrt(w)
+    sums = np.zeros((len(mass), B.shape[1]))
+    np.add.at(sums, codes, root[:, None] * B)
+    spread: Array = root[:, None] * B - w[:, None] * (sums / mass[:, None])[codes]
+    return spread * np.sqrt(shares / mass)[codes][:, None]
+
+
+def _ridge(within: float, between: float, alpha: float) -> float:
+    """Give `alpha` times the scatter within the classes, else between them, else 1."""
+    rounding = 1e-14 * max(between, 0.0)
+    scale = within if within > rounding else between
+    return alpha * (scale if scale > 0 else 1.0)
+
+
+def _best(V: Array, B: Array, K: Array, ridge: float) -> Directions:
+    """Solve within the span of `V`, where `B'V` is the problem; directions have unit scatter."""
+    T = B.T @ V
+    values, Y = linalg.eigh((T + T.T) / 2)
+    q = len(values) - 1
+    values, Y = values[::-1][:q], Y[:, ::-1][:, :q]
+    known = values > 1e-12 * max(values[0], np.finfo(float).tiny)
+    coef = V @ (Y / np.sqrt(np.where(known, values, np.inf)))
+    scores = K @ coef
+    peaks = np.argmax(np.abs(scores), axis=0)
+    signs = np.where(scores[peaks, np.arange(q)] < 0, -1.0, 1.0)
+    return Directions(coef * signs, np.where(known, values, 0.0), ridge, scores * signs)

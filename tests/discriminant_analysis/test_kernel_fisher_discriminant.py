@@ -1,0 +1,198 @@
+"""Evidence that KernelFisherDiscriminant solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+from skmoderndata.discriminant_analysis import KernelFisherDiscriminant
+from skmoderndata.kernels import Intersection
+from tests.oracles.kernel_discriminant import fisher_ratio, scatters
+
+
+def classes(seed, n=(12, 25), p=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(sum(n), p)) + 2
+    X[: n[0]] += rng.normal(size=p)
+    return X, np.repeat(["a", "b"], n)
+
+
+def quadratic_features(X):
+    """Coordinates whose inner product is `(x'z)^2`."""
+    return np.array([np.outer(x, x).ravel() for x in X])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_linear_kernel_is_the_primal_problem(seed, solver):
+    X, y = classes(seed)
+    model = KernelFisherDiscriminant("linear", alpha=0.01, solver=solver).fit(X, y)
+    A, B = X[y == "a"], X[y == "b"]
+    S = np.cov(A.T, bias=True) + np.cov(B.T, bias=True)
+    assert_allclose(model.ridge_, 0.01 * np.trace(S), rtol=1e-10)
+    d = B.mean(axis=0) - A.mean(axis=0)
+    w = np.linalg.solve(S + model.ridge_ * np.eye(3), d)
+    w /= np.sqrt(d @ w)
+    new = classes(seed + 1)[0]
+    assert_allclose(model.transform(new)[:, 0], new @ w, atol=1e-8)
+    middle = (A.mean(axis=0) + B.mean(axis=0)) @ w / 2
+    assert_allclose(model.decision_function(new), new @ w - middle, atol=1e-8)
+
+
+@pytest.mark.oracle
+def test_balanced_classes_agree_with_other_methods(seed):
+    X, y = classes(seed, n=(20, 20))
+    fisher = KernelFisherDiscriminant("linear", alpha=1e-9, solver="low_rank").fit(X, y)
+    linear = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    new = classes(seed + 1)[0]
+    ratio = fisher.decision_function(new) / linear.decision_function(new)
+    assert_allclose(ratio, ratio[0], rtol=1e-6)
+    K = rbf_kernel(X, gamma=0.3)
+    K -= K.mean(axis=0)
+    K -= K.mean(axis=1, keepdims=True)
+    fisher = KernelFisherDiscriminant("precomputed", alpha=0.05).fit(K, y)
+    target = np.where(y == "b", 1.0, -1.0)
+    # n times the average scatter of the classes, which is half of the sum
+    ridge = KernelRidge(alpha=20 * fisher.ridge_, kernel="precomputed").fit(K, target)
+    ratio = fisher.decision_function(K) / ridge.predict(K)
+    assert_allclose(ratio, ratio[0], rtol=1e-7)
+
+
+@pytest.mark.certificate
+def test_no_optimiser_finds_a_better_direction(seed):
+    X, y = classes(seed)
+    Z = quadratic_features(X)
+    model = KernelFisherDiscriminant("poly", degree=2, coef0=0, gamma=1, alpha=0.02).fit(X, y)
+    w = Z.T @ model.dual_coef_
+    assert_allclose(fisher_ratio(w, Z, y, model.ridge_), model.criterion_, rtol=1e-8)
+    rng = np.random.default_rng(seed)
+    for start in (w + 0.1 * rng.normal(size=9) * np.abs(w).max(), rng.normal(size=9)):
+        found = minimize(lambda v: -fisher_ratio(v, Z, y, model.ridge_), start)
+        assert -found.fun <= model.criterion_ * (1 + 1e-9)
+    scores = model.transform(X)[:, 0]
+    spread = scores[y == "a"].var() + scores[y == "b"].var() + model.ridge_ * w @ w
+    assert_allclose(spread, 1, rtol=1e-8)
+
+
+@pytest.mark.paper
+def test_printed_right_hand_side_is_worse_for_unequal_classes():
+    """With y in place of D y the ratio is lower, if the classes differ in size."""
+    X, y = classes(3)
+    model = KernelFisherDiscriminant("linear", alpha=0.01).fit(X, y)
+    sign, n = np.where(y == "b", 1.0, -1.0), len(y)
+    a, b = (y == "a").sum(), (y == "b").sum()
+    D = np.diag(np.where(y == "b", 2 * a / n, 2 * b / n))
+    plus, minus = (y == "b").astype(float), (y == "a").astype(float)
+    B = D - 2 * a / (n * b) * np.outer(plus, plus) - 2 * b / (n * a) * np.outer(minus, minus)
+    lam = model.ridge_ * 2 * a * b / n
+    printed = np.linalg.solve(B @ (X @ X.T) + lam * np.eye(n), sign)
+    right = np.linalg.solve(B @ (X @ X.T) + lam * np.eye(n), D @ sign)
+    assert_allclose(fisher_ratio(X.T @ right, X, y, model.ridge_), model.criterion_, rtol=1e-9)
+    assert fisher_ratio(X.T @ printed, X, y, model.ridge_) < 0.95 * model.criterion_
+
+
+@pytest.mark.recovery
+def test_ring_around_a_core(seed):
+    rng = np.random.default_rng(seed)
+    angle, y = rng.uniform(0, 2 * np.pi, size=400), np.repeat([0, 1], 200)
+    radius = np.where(y, 3.0, 1.0) + 0.2 * rng.normal(size=400)
+    X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
+    model = KernelFisherDiscriminant(gamma=0.2).fit(X[::2], y[::2])
+    assert model.score(X[1::2], y[1::2]) > 0.99
+    assert LinearDiscriminantAnalysis().fit(X[::2], y[::2]).score(X[1::2], y[1::2]) < 0.75
+
+
+@pytest.mark.invariance
+def test_kernel_given_in_five_ways(seed):
+    X, y = classes(seed)
+    new = classes(seed + 1)[0]
+    want = KernelFisherDiscriminant(gamma=0.125).fit(X, y).decision_function(new)
+    K, K_new = rbf_kernel(X, gamma=0.125), rbf_kernel(new, X, gamma=0.125)
+    found = [
+        KernelFisherDiscriminant(RBF(2.0)).fit(X, y).decision_function(new),
+        KernelFisherDiscriminant(rbf_kernel, kernel_params={"gamma": 0.125})
+        .fit(X, y)
+        .decision_function(new),
+        KernelFisherDiscriminant(gamma=0.125)
+        .fit(sparse.csr_array(X), y)
+        .decision_function(sparse.csr_array(new)),
+        KernelFisherDiscriminant("precomputed").fit(K, y).decision_function(K_new),
+        KernelFisherDiscriminant(gamma=0.125, solver="low_rank").fit(X, y).decision_function(new),
+    ]
+    for values in found:
+        assert_allclose(values, want, atol=1e-6)  # divided by a ridge of 0.001
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_weights_scale_labels_and_order(seed, solver):
+    X, y = classes(seed)
+    w = np.random.default_rng(seed).integers(0, 3, size=len(X))
+    copies = np.repeat(np.arange(len(X)), w)
+    new = classes(seed + 1)[0]
+    model = KernelFisherDiscriminant("poly", degree=2, alpha=0.01, solver=solver)
+    weighted = model.fit(X, y, sample_weight=w).decision_function(new)
+    assert_allclose(model.fit(X[copies], y[copies]).decision_function(new), weighted, rtol=1e-6)
+    K, K_new = polynomial_kernel(X, degree=2), polynomial_kernel(new, X, degree=2)
+    given = KernelFisherDiscriminant("precomputed", alpha=0.01, solver=solver)
+    values = given.fit(K, y, sample_weight=w).decision_function(K_new)
+    assert_allclose(values, weighted, rtol=1e-6)
+    scaled = given.fit(1e6 * K, y, sample_weight=w).decision_function(1e6 * K_new)
+    assert_allclose(scaled, weighted, rtol=1e-6)
+    turned = model.fit(X, np.where(y == "a", "z", y), sample_weight=w).decision_function(new)
+    assert_allclose(turned, -weighted, rtol=1e-6)
+
+
+@pytest.mark.edge
+def test_one_sample_in_a_class_and_no_scatter():
+    X, y = classes(0, n=(1, 20))
+    model = KernelFisherDiscriminant("linear").fit(X, y)
+    assert model.predict(X[:1])[0] == "a"
+    X = np.repeat([[0.0, 1.0], [2.0, 1.0]], 5, axis=0)
+    model = KernelFisherDiscriminant("linear").fit(X, np.repeat([0, 1], 5))
+    assert_array_equal(model.predict(X), np.repeat([0, 1], 5))
+    model = KernelFisherDiscriminant("linear").fit(np.ones((6, 2)), [0, 1, 0, 1, 0, 1])
+    assert np.isfinite(model.decision_function(np.ones((2, 2)))).all()
+    assert model.criterion_ < 1e-12
+
+
+@pytest.mark.edge
+def test_prior_threshold_favours_the_larger_class(seed):
+    X, y = classes(seed)
+    middle = KernelFisherDiscriminant("linear").fit(X, y)
+    prior = KernelFisherDiscriminant("linear", threshold="prior").fit(X, y)
+    shift = prior.intercept_ - middle.intercept_
+    gap = np.sqrt(middle.criterion_)
+    assert_allclose(shift, 0.5 * np.log(25 / 12) / gap, rtol=1e-8)
+
+
+@pytest.mark.edge
+def test_lists_of_sets_float32_and_messages():
+    X = [{1, 2}, {1, 2, 3}, {2, 3}, {7, 8}, {7, 8, 9}, {8, 9}]
+    y = [0, 0, 0, 1, 1, 1]
+    model = KernelFisherDiscriminant(Intersection(), alpha=0.1).fit(X, y)
+    assert_array_equal(model.predict([{1, 3}, {7, 9}]), [0, 1])
+    X, y = classes(0)
+    single = KernelFisherDiscriminant(gamma=0.2).fit(X.astype(np.float32), y)
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    with pytest.raises(ValueError, match="with 3 classes: use KernelDiscriminantAnalysis"):
+        KernelFisherDiscriminant().fit(X, np.arange(37) % 3)
+    with pytest.raises(ValueError, match="found one class"):
+        KernelFisherDiscriminant().fit(X, y, sample_weight=(y == "a"))
+    with pytest.raises(ValueError, match="not symmetric"):
+        KernelFisherDiscriminant("precomputed").fit(np.triu(np.ones((37, 37))), y)
+    with pytest.raises(ValueError, match="values that are not finite"):
+        KernelFisherDiscriminant("poly").fit(1e120 * X, y)
+
+
+@pytest.mark.oracle
+def test_scatter_of_the_classes(seed):
+    X, y = classes(seed)
+    model = KernelFisherDiscriminant("linear", alpha=0.1).fit(X, y)
+    _, within, _ = scatters(X, y, priors=[1, 1])
+    assert_allclose(model.ridge_, 0.1 * np.trace(within), rtol=1e-10)

@@ -1,0 +1,38 @@
+"""Slow references of discriminant analysis, in the coordinates of the samples."""
+
+import numpy as np
+from scipy.linalg import eigh
+
+
+def fisher_ratio(w, X, y, ridge):
+    """Ratio of Fisher with classes that count the same, class by class."""
+    first, second = (X[y == label] @ w for label in np.unique(y))
+    spread = np.mean((first - first.mean()) ** 2) + np.mean((second - second.mean()) ** 2)
+    return (first.mean() - second.mean()) ** 2 / (spread + ridge * w @ w)
+
+
+def scatters(X, y, weights=None, priors=None):
+    """Covariances between and within the classes, sample by sample."""
+    w = np.ones(len(X)) if weights is None else weights
+    labels = np.unique(y)
+    shares = [w[y == c].sum() / w.sum() for c in labels] if priors is None else priors
+    means = [np.average(X[y == c], axis=0, weights=w[y == c]) for c in labels]
+    centre = sum(share * mean for share, mean in zip(shares, means, strict=True))
+    between = sum(
+        share * np.outer(mean - centre, mean - centre)
+        for share, mean in zip(shares, means, strict=True)
+    )
+    within = np.zeros_like(between)
+    for c, share, mean in zip(labels, shares, means, strict=True):
+        for x, weight in zip(X[y == c], w[y == c], strict=True):
+            within += share * weight / w[y == c].sum() * np.outer(x - mean, x - mean)
+    return between, within, centre
+
+
+def discriminants(X, y, alpha, weights=None, priors=None):
+    """Generalised eigenproblem of the scatters: values and directions, descending."""
+    between, within, centre = scatters(X, y, weights, priors)
+    within += alpha * np.trace(within) * np.eye(len(within))
+    values, W = eigh(between, within)
+    q = len(np.unique(y)) - 1
+    return values[::-1][:q], W[:, ::-1][:, :q], centre
