@@ -12,6 +12,7 @@ __version__ = "0.1.0.dev0"
 # name -> module: the flagship methods and the registry, loaded on first use
 _LAZY = {
     "CoreVectorMachine": "skmoderndata.svm",
+    "KSVD": "skmoderndata.decomposition",
     "KernelCCA": "skmoderndata.cross_decomposition",
     "RobustPCA": "skmoderndata.decomposition",
     "SlowFeatureAnalysis": "skmoderndata.decomposition",

@@ -8,6 +8,7 @@ from skmoderndata.decomposition._hierarchical_slow_feature_analysis import (
 from skmoderndata.decomposition._incremental_slow_feature_analysis import (
     IncrementalSlowFeatureAnalysis,
 )
+from skmoderndata.decomposition._ksvd import KSVD
 from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
 from skmoderndata.decomposition._robust_pca import RobustPCA
 from skmoderndata.decomposition._semi_nmf import SemiNMF
@@ -19,6 +20,7 @@ __all__ = [
     "ConvexNMF",
     "HierarchicalSlowFeatureAnalysis",
     "IncrementalSlowFeatureAnalysis",
+    "KSVD",
     "MinorComponentAnalysis",
     "RobustPCA",
     "SemiNMF",

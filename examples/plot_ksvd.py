@@ -1,0 +1,76 @@
+"""
+What are pictures made of?
+==========================
+
+Small patches of a photograph are coded with four atoms each: cosines, principal components, or
+atoms that K-SVD learns from the patches themselves. Principal components are the best four
+patterns for *all* patches; a dictionary lets each patch choose its own four, and a learned one
+holds what the picture is made of: edges and textures.
+"""
+
+# %%
+# Patches of 8 x 8 pixels, without their mean; half of them to learn from, half to test.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_sample_image
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.image import extract_patches_2d
+
+from skmoderndata.decomposition import KSVD
+from skmoderndata.sparse_coding import SparseCoder, dct_dictionary
+
+grey = load_sample_image("china.jpg").mean(axis=2)
+patches = extract_patches_2d(grey, (8, 8), max_patches=20000, random_state=0).reshape(-1, 64)
+patches = patches - patches.mean(axis=1, keepdims=True)
+train, test = patches[:10000], patches[10000:]
+
+# %%
+# The error on new patches, with as many numbers for a patch in each case.
+
+model = KSVD(144, n_nonzero_coefs=4, max_iter=20, random_state=0).fit(train)
+pca = PCA(n_components=4).fit(train)
+cosines = SparseCoder(dct_dictionary((8, 8), n_atoms=12), algorithm="ormp", n_nonzero_coefs=4)
+cosines.fit(train[:100])
+
+
+def rmse(estimator):
+    """Root mean squared error of new patches, in grey levels."""
+    back = estimator.inverse_transform(estimator.transform(test))
+    return np.sqrt(np.mean((test - back) ** 2))
+
+
+errors = {"PCA": rmse(pca), "cosines": rmse(cosines), "K-SVD": rmse(model)}
+for name, error in errors.items():
+    print(f"{name}: {error:.2f} grey levels")
+
+# %%
+# The atoms, most used first, and how the error falls with the passes.
+
+fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
+for ax, atoms, title in (
+    (left, cosines.components_, "144 cosines"),
+    (middle, model.components_[np.argsort(-model.usage_)], "144 atoms learned"),
+):
+    sheet = np.full((12 * 9 + 1, 12 * 9 + 1), np.nan)
+    for j, atom in enumerate(atoms):
+        row, column = divmod(j, 12)
+        picture = atom.reshape(8, 8) / np.abs(atom).max()
+        sheet[9 * row + 1 : 9 * row + 9, 9 * column + 1 : 9 * column + 9] = picture
+    ax.imshow(sheet, cmap="gray", vmin=-1, vmax=1)
+    ax.set_title(title)
+    ax.set_axis_off()
+passes = np.arange(1, model.n_iter_ + 1)
+right.plot(
+    passes, np.sqrt(model.objective_ / train.size), "o-", color="C3", label="K-SVD, training"
+)
+for color, (name, error) in zip(("C0", "C1", "C3"), errors.items(), strict=True):
+    right.axhline(error, color=color, ls="--", label=f"{name}, new patches")
+right.set(
+    xlabel="pass",
+    ylabel="error in grey levels",
+    title="Four numbers for each patch",
+    ylim=(0, None),
+)
+right.legend()
+plt.show()

@@ -1,0 +1,446 @@
+"""Dictionary learning by singular value decompositions of residuals, one atom after the other.
+
+Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A, kept as the three
+arrays of a CSR matrix whose values the sweeps change in place.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.iterate import Iterations, Progress
+from skmoderndata._solvers.signal_blocks import Atoms, SparseCodes, prepare_atoms
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Coder = Callable[[Atoms], SparseCodes]
+
+ALIKE = 0.9  # cosine above which two atoms are taken for the same; 0.99 recovers fewer atoms
+UPDATES = ("approximate", "exact")
+
+
+class LearningResult(NamedTuple):
+    """A dictionary, the last codes, and how it was reached.
+
+    `objective` holds ``|X - A D|^2`` after each pass, `replaced` how many atoms were replaced at
+    its end; between replacements the objective never rises.
+    """
+
+    atoms: Array
+    codes: SparseCodes
+    objective: Array
+    replaced: Array
+    n_iter: int
+    converged: bool
+
+
+def learn_dictionary(
+    X: Array,
+    atoms: Array,
+    code: Coder,
+    *,
+    known: Array | None = None,
+    update: str = "approximate",
+    n_power: int = 1,
+    positive: bool = False,
+    monotone: bool = False,
+    min_usage: int = 3,
+    replace_until: float = 1.0,
+    max_iter: int = 30,
+    tol: float = 0.0,
+    rng: np.random.RandomState,
+    progress: Progress | None = None,
+) -> LearningResult:
+    """K-SVD from the given unit atoms: code all signals, then update atom after atom.
+
+    The update of an atom takes what the others leave of the signals that use it and replaces atom
+    and coefficients by the best matrix of rank one ("exact"), or by `n_power` steps of the power
+    method from the present ones ("approximate" [Rubinstein et al. 2008]). With `known`, a Boolean
+    mask, hidden entries do not count; with `positive`, neither atoms nor codes are negative.
+
+    With `monotone` a signal keeps its old code where the new one fits it less well. After each
+    pass but the last, and in the first share `replace_until` of them, atoms with fewer than
+    `min_usage` users, and of two atoms that are alike the one less used, are replaced by the
+    signals that are represented worst.
+    """
+    D = np.ascontiguousarray(atoms, dtype=np.float64)
+    former: SparseCodes | None = None
+    objective: list[float] = []
+    replaced: list[int] = []
+    it = Iterations(max_iter, tol, progress)
+    for _ in it:
+        codes = code(prepare_atoms(D))
+        if former is not None and monotone:
+            codes = _better(former, codes)
+        values = codes.values.copy()
+        sparse = codes.indptr, codes.indices, values
+        users = _users(codes, len(D))
+        order = rng.permutation(len(D))
+        if known is not None:
+            _masked_sweep(
+                X, known, D, codes.indptr, codes.indices, values, *users, order, positive
+            )
+        elif update == "exact" and not positive:
+            _exact_sweep(X, D, codes.indptr, codes.indices, values, *users, order)
+        else:
+            _sweep(X, D, *sparse, *users, order, n_power, positive)
+        residual_sq = np.empty(len(X))
+        _residuals(X, known, D, *sparse, residual_sq)
+        objective.append(float(residual_sq.sum()))
+        former = codes._replace(values=values, residual_sq=residual_sq)
+        count = 0
+        if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
+            count = _replace(X, known, D, former, users, min_usage, positive)
+        replaced.append(count)
+        if len(objective) > 1 and count == 0 and replaced[-2] == 0:
+            it.residual = (objective[-2] - objective[-1]) / max(objective[-2], 1e-300)
+            if tol == 0.0:
+                it.residual = max(it.residual, 1e-300)
+    assert former is not None
+    return LearningResult(
+        D, former, np.array(objective), np.array(replaced), it.n_iter, it.converged
+    )
+
+
+def merge_statistics(
+    S: Array, T: Array, codes: Array, X: Array, *, forget: float
+) -> tuple[Array, Array]:
+    """``S <- forget S + A^T A`` and ``T <- forget T + A^T X``, in new arrays."""
+    return forget * S + codes.T @ codes, forget * T + codes.T @ X
+
+
+def update_from_statistics(
+    D: Array, S: Array, T: Array, *, n_sweeps: int, positive: bool
+) -> Array:
+    """Move each atom to the least squares optimum given the others, at unit norm."""
+    D = D.copy()
+    for _ in range(n_sweeps):
+        for j in range(len(D)):
+            if S[j, j] <= 0:
+                continue
+            d = T[j] - S[j] @ D + S[j, j] * D[j]
+            if positive:
+                d = np.maximum(d, 0.0)
+            norm = np.linalg.norm(d)
+            if norm > 1e-12 * S[j, j]:
+                D[j] = d / norm
+    return D
+
+
+def _users(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
+    """Where the users of each atom begin, their rows, and the places of their coefficients."""
+    place = np.argsort(codes.indices, kind="stable")
+    start = np.searchsorted(codes.indices[place], np.arange(k + 1))
+    rows = np.repeat(np.arange(len(codes.residual_sq)), np.diff(codes.indptr))
+    return start, rows[place], place
+
+
+def _better(former: SparseCodes, new: SparseCodes) -> SparseCodes:
+    """Keep, signal by signal, the code that leaves the smaller residual."""
+    old = former.residual_sq < new.residual_sq
+    if not old.any():
+        return new
+    counts = np.where(old, np.diff(former.indptr), np.diff(new.indptr))
+    indptr = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
+    _merge(
+        old, former.indptr, former.indices, former.values, new.indptr, new.indices, new.values,
+        indptr, indices, values,
+    )  # fmt: skip
+    residual_sq = np.where(old, former.residual_sq, new.residual_sq)
+    return new._replace(indptr=indptr, indices=indices, values=values, residual_sq=residual_sq)
+
+
+def _replace(
+    X: Array,
+    known: Array | None,
+    D: Array,
+    codes: SparseCodes,
+    users: tuple[Array, Array, Array],
+    min_usage: int,
+    positive: bool,
+) -> int:
+    """Replace atoms hardly used or alike by the worst represented signals, in place."""
+    start, _, place = users
+    usage = np.array(
+        [np.count_nonzero(codes.values[place[start[j] : start[j + 1]]]) for j in range(len(D))]
+    )
+    gram = np.abs(D @ D.T)
+    bad = usage < min_usage
+    for j in np.argsort(usage, kind="stable"):
+        twins = (gram[j] > ALIKE) & ~bad
+        twins[j] = False
+        if not bad[j] and twins.any():
+            bad[j] = True
+    if not bad.any():
+        return 0
+    scale = np.einsum("ij,ij->i", X, X) if known is None else np.sum((X * known) ** 2, axis=1)
+    worst = np.argsort(-codes.residual_sq, kind="stable")
+    worst = worst[codes.residual_sq[worst] > 1e-12 * scale[worst]]
+    count, candidate = 0, 0
+    for j in np.flatnonzero(bad):
+        good = np.flatnonzero(~bad)
+        while candidate < len(worst):
+            i = worst[candidate]
+            candidate += 1
+            x = X[i] if known is None else np.where(known[i], X[i], 0.0)
+            d = np.maximum(x, 0.0) if positive else np.asarray(x)
+            norm = np.linalg.norm(d.astype(np.float64))
+            if norm == 0:
+                continue
+            d = d / norm
+            if good.size and np.abs(D[good] @ d).max() > ALIKE:
+                continue
+            own = place[start[j] : start[j + 1]]
+            rows = users[1][start[j] : start[j + 1]]
+            codes.values[own] = 0.0
+            # without it those signals are worse: their old codes are not kept
+            codes.residual_sq[rows] = np.inf
+            D[j] = d
+            bad[j] = False
+            count += 1
+            break
+    return count
+
+
+def _exact_sweep(
+    X: Array,
+    D: Array,
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    start: Array,
+    rows: Array,
+    place: Array,
+    order: Array,
+) -> None:
+    """Best approximation of rank one to what the other atoms leave, for each atom."""
+    n = X.shape[1]
+    for j in order:
+        users = rows[start[j] : start[j + 1]]
+        if users.size == 0:
+            continue
+        own = place[start[j] : start[j + 1]]
+        E = np.empty((users.size, n))
+        _left_by_others(X, D, indptr, indices, values, users, own, j, E)
+        if users.size > n:
+            d = np.linalg.eigh(E.T @ E)[1][:, -1]
+        else:
+            d = np.linalg.svd(E, full_matrices=False)[2][0]
+        if d @ D[j] < 0:
+            d = -d
+        if not np.any(E):
+            continue
+        D[j] = d
+        values[own] = E @ d
+
+
+@jit
+def _left_by_others(  # type: ignore[no-untyped-def]
+    X, D, indptr, indices, values, users, own, j, E
+):
+    """Rows of the signals that use atom j, less all their other atoms."""
+    n = X.shape[1]
+    for u in range(users.shape[0]):
+        i = users[u]
+        for p in range(n):
+            E[u, p] = X[i, p]
+        for q in range(indptr[i], indptr[i + 1]):
+            if q != own[u]:
+                v = values[q]
+                d = D[indices[q]]
+                for p in range(n):
+                    E[u, p] -= v * d[p]
+
+
+@jit
+def _sweep(  # type: ignore[no-untyped-def]
+    X, D, indptr, indices, values, start, rows, place, order, n_power, positive
+):
+    """Power steps for each atom, without forming what the other atoms leave.
+
+    With g the coefficients of the users and E what is left, ``g E = g X - (g A) D + |g|^2 d`` and
+    ``E d = X d - A (D d) + g``: two products with the users' signals and some lookups.
+    """
+    k, n = D.shape
+    weight = np.zeros(k)
+    d = np.empty(n)
+    products = np.empty(k)
+    for o in range(order.shape[0]):
+        j = order[o]
+        first, last = start[j], start[j + 1]
+        if first == last:
+            continue
+        for _ in range(n_power):
+            for p in range(n):
+                d[p] = 0.0
+            for c in range(k):
+                weight[c] = 0.0
+            size = 0.0
+            for u in range(first, last):
+                i = rows[u]
+                g = values[place[u]]
+                if g == 0.0:
+                    continue
+                size += g * g
+                x = X[i]
+                for p in range(n):
+                    d[p] += g * x[p]
+                for q in range(indptr[i], indptr[i + 1]):
+                    weight[indices[q]] += g * values[q]
+            if size == 0.0:
+                break
+            weight[j] -= size
+            for c in range(k):
+                w = weight[c]
+                if w != 0.0:
+                    atom = D[c]
+                    for p in range(n):
+                        d[p] -= w * atom[p]
+            norm = 0.0
+            for p in range(n):
+                if positive:
+                    d[p] = max(d[p], 0.0)
+                norm += d[p] * d[p]
+            norm = np.sqrt(norm)
+            if norm <= 1e-14 * size:
+                break
+            # products with the atoms as they were: the code of this atom still counts the old one
+            for c in range(k):
+                products[c] = 0.0
+            for p in range(n):
+                d[p] /= norm
+            for c in range(k):
+                total = 0.0
+                atom = D[c]
+                for p in range(n):
+                    total += atom[p] * d[p]
+                products[c] = total
+            for u in range(first, last):
+                i = rows[u]
+                own = place[u]
+                total = 0.0
+                x = X[i]
+                for p in range(n):
+                    total += x[p] * d[p]
+                for q in range(indptr[i], indptr[i + 1]):
+                    if q != own:
+                        total -= values[q] * products[indices[q]]
+                if positive:
+                    total = max(total, 0.0)
+                values[own] = total
+            for p in range(n):
+                D[j, p] = d[p]
+
+
+@jit
+def _masked_sweep(  # type: ignore[no-untyped-def]
+    X, known, D, indptr, indices, values, start, rows, place, order, positive
+):
+    """Weighted approximations of rank one by alternating least squares on the known entries."""
+    n = D.shape[1]
+    above = np.empty(n)
+    below = np.empty(n)
+    e = np.empty(n)
+    d = np.empty(n)
+    for o in range(order.shape[0]):
+        j = order[o]
+        first, last = start[j], start[j + 1]
+        if first == last:
+            continue
+        for _ in range(2):
+            for p in range(n):
+                above[p] = 0.0
+                below[p] = 0.0
+            for u in range(first, last):
+                i = rows[u]
+                own = place[u]
+                g = values[own]
+                if g == 0.0:
+                    continue
+                for p in range(n):
+                    e[p] = X[i, p] if known[i, p] else 0.0
+                for q in range(indptr[i], indptr[i + 1]):
+                    if q != own:
+                        v = values[q]
+                        atom = D[indices[q]]
+                        for p in range(n):
+                            e[p] -= v * atom[p]
+                for p in range(n):
+                    if known[i, p]:
+                        above[p] += g * e[p]
+                        below[p] += g * g
+            norm = 0.0
+            for p in range(n):
+                d[p] = above[p] / below[p] if below[p] > 0.0 else D[j, p]
+                if positive:
+                    d[p] = max(d[p], 0.0)
+                norm += d[p] * d[p]
+            norm = np.sqrt(norm)
+            if norm <= 1e-14:
+                break
+            for p in range(n):
+                D[j, p] = d[p] / norm
+            for u in range(first, last):
+                i = rows[u]
+                own = place[u]
+                for p in range(n):
+                    e[p] = X[i, p] if known[i, p] else 0.0
+                for q in range(indptr[i], indptr[i + 1]):
+                    if q != own:
+                        v = values[q]
+                        atom = D[indices[q]]
+                        for p in range(n):
+                            e[p] -= v * atom[p]
+                top, bottom = 0.0, 0.0
+                for p in range(n):
+                    if known[i, p]:
+                        top += D[j, p] * e[p]
+                        bottom += D[j, p] * D[j, p]
+                value = top / bottom if bottom > 1e-6 else values[own] * norm
+                values[own] = max(value, 0.0) if positive else value
+
+
+@jit
+def _residuals(X, known, D, indptr, indices, values, out):  # type: ignore[no-untyped-def]
+    """Squared norms of the residuals of the rows, over the known entries."""
+    n = D.shape[1]
+    r = np.empty(n)
+    for i in range(X.shape[0]):
+        for p in range(n):
+            r[p] = X[i, p]
+        for q in range(indptr[i], indptr[i + 1]):
+            v = values[q]
+            d = D[indices[q]]
+            for p in range(n):
+                r[p] -= v * d[p]
+        total = 0.0
+        if known is None:
+            for p in range(n):
+                total += r[p] * r[p]
+        else:
+            for p in range(n):
+                if known[i, p]:
+                    total += r[p] * r[p]
+        out[i] = total
+
+
+@jit
+def _merge(  # type: ignore[no-untyped-def]
+    old, indptr_a, indices_a, values_a, indptr_b, indices_b, values_b, indptr, indices, values
+):
+    """Rows of the first matrix where `old`, else of the second."""
+    for i in range(old.shape[0]):
+        place = indptr[i]
+        if old[i]:
+            for q in range(indptr_a[i], indptr_a[i + 1]):
+                indices[place] = indices_a[q]
+                values[place] = values_a[q]
+                place += 1
+        else:
+            for q in range(indptr_b[i], indptr_b[i + 1]):
+                indices[place] = indices_b[q]
+                values[place] = values_b[q]
+                place += 1

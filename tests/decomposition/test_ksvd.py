@@ -1,0 +1,228 @@
+"""Evidence that KSVD solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from skmoderndata import KSVD
+from skmoderndata._solvers.ksvd import _exact_sweep, _masked_sweep, _residuals, _sweep, _users
+from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
+from tests.oracles import ksvd as oracle
+
+
+def planted(seed, n_signals=1500, n=20, k=50, s=3, snr=np.inf, positive=False):
+    """Signals of the recovery experiment of Aharon, Elad and Bruckstein (2006), section V.A."""
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(k, n))
+    D = np.abs(D) ** 3 if positive else D
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    A = np.zeros((n_signals, k))
+    for row in A:
+        row[rng.choice(k, s, replace=False)] = rng.uniform(0.1 if positive else -1, 1, s)
+    X = A @ D
+    if np.isfinite(snr):
+        noise = rng.normal(size=X.shape)
+        X = X + noise * (np.linalg.norm(X) / np.linalg.norm(noise) * 10 ** (-snr / 20))
+    return X, D, A
+
+
+def recovered(D, found):
+    return np.mean(1 - np.abs(found @ D.T).max(axis=0) < 0.01)
+
+
+def coded(seed, **kwargs):
+    X, D, _ = planted(seed, 300, 12, 20, **kwargs)
+    start = prepare_atoms(np.abs(D + 0.2) if kwargs.get("positive") else D + 0.2)
+    codes = orthogonal_matching_pursuit(X, start, n_nonzero=3, tol_sq=np.full(300, -1.0))
+    return X, start.rows, codes
+
+
+@pytest.mark.oracle
+def test_sweeps_are_those_of_full_residuals(seed):
+    X, D, codes = coded(seed)
+    order = np.random.default_rng(seed).permutation(len(D))
+    sparse = codes.indptr, codes.indices
+    for exact in (False, True):
+        atoms, values = D.copy(), codes.values.copy()
+        users = _users(codes, len(D))
+        if exact:
+            _exact_sweep(X, atoms, *sparse, values, *users, order)
+        else:
+            _sweep(X, atoms, *sparse, values, *users, order, 1, False)
+        expected, A = oracle.sweep(X, D, to_dense(codes, len(D)), order, exact)
+        assert_allclose(atoms, expected, atol=1e-9)
+        assert_allclose(to_dense(codes._replace(values=values), len(D)), A, atol=1e-9)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("kind", ["approximate", "exact", "masked", "positive"])
+def test_every_update_of_an_atom_lowers_the_objective(kind, seed):
+    X, D, codes = coded(seed, positive=kind == "positive")
+    known = np.random.default_rng(seed).uniform(size=X.shape) < 0.7
+    mask = known if kind == "masked" else None
+    values = np.abs(codes.values) if kind == "positive" else codes.values.copy()
+    users = _users(codes, len(D))
+    sparse = codes.indptr, codes.indices, values
+
+    def objective():
+        out = np.empty(len(X))
+        _residuals(X, mask, D, *sparse, out)
+        A = to_dense(codes._replace(values=values), len(D))
+        R = X - A @ D
+        assert_allclose(out, np.sum((R if mask is None else R * mask) ** 2, axis=1), rtol=1e-9)
+        return out.sum()
+
+    last = objective()
+    for j in range(len(D)):
+        order = np.array([j])
+        if kind == "exact":
+            _exact_sweep(X, D, *sparse, *users, order)
+        elif kind == "masked":
+            _masked_sweep(X, known, D, *sparse, *users, order, False)
+        else:
+            _sweep(X, D, *sparse, *users, order, 1, kind == "positive")
+        new = objective()
+        assert new <= last * (1 + 1e-12)
+        last = new
+    assert_allclose(np.linalg.norm(D, axis=1), 1, rtol=1e-12)
+    if kind == "positive":
+        assert (D >= 0).all()
+        assert (values >= 0).all()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("update", ["approximate", "exact"])
+def test_monotone_means_monotone(update, seed):
+    X = planted(seed, 400, snr=15)[0]
+    model = KSVD(
+        30, n_nonzero_coefs=3, update=update, monotone=True, max_iter=15, replace_until=0,
+        random_state=seed,
+    ).fit(X)  # fmt: skip
+    assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
+    assert not model.n_replaced_.any()
+    assert model.objective_.shape == (15,) == (model.n_iter_,)
+
+
+@pytest.mark.paper
+def test_recovery_experiment_of_the_original_paper(seed):
+    """Aharon et al. 2006, figure 3: at 20 dB some 45 to 48 of 50 atoms are found."""
+    found = []
+    for trial in range(4):
+        X, D, _ = planted(100 * seed + trial, snr=20)
+        model = KSVD(50, n_nonzero_coefs=3, max_iter=80, random_state=trial).fit(X)
+        found.append(recovered(D, model.components_))
+    assert np.mean(found) >= 0.9
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("update", ["approximate", "exact"])
+def test_lines_are_found_with_one_atom_a_signal(update, seed):
+    X, D, _ = planted(seed, 400, n=8, k=10, s=1)
+    model = KSVD(10, n_nonzero_coefs=1, update=update, random_state=seed).fit(X)
+    assert recovered(D, model.components_) == 1
+    assert model.objective_[-1] < 1e-20 * np.sum(X**2)
+
+
+@pytest.mark.recovery
+def test_nonnegative_parts_are_found(seed):
+    X, D, _ = planted(seed, 800, n=20, k=8, s=2, positive=True)
+    given = {"n_components": 8, "n_nonzero_coefs": 2, "positive": True, "max_iter": 60}
+    models = [KSVD(**given, random_state=start).fit(X) for start in range(3)]
+    model = min(models, key=lambda model: model.objective_[-1])
+    assert (model.components_ >= 0).all()
+    assert (model.transform(X) >= 0).all()
+    assert recovered(D, model.components_) >= 0.75
+
+
+@pytest.mark.recovery
+def test_atoms_are_found_in_spite_of_missing_entries(seed):
+    X, D, _ = planted(seed, 1500, n=20, k=24, s=2)
+    hidden = np.random.default_rng(seed).uniform(size=X.shape) < 0.25
+    model = KSVD(24, n_nonzero_coefs=2, max_iter=50, random_state=seed)
+    model.fit(np.where(hidden, np.nan, X))
+    assert recovered(D, model.components_) >= 0.75
+    filled = model.inverse_transform(model.transform(np.where(hidden, np.nan, X)))
+    assert np.sum((filled - X)[hidden] ** 2) < 0.3 * np.sum(X[hidden] ** 2)
+
+
+@pytest.mark.recovery
+def test_mini_batches_come_near_to_all_at_once(seed):
+    X = planted(seed, 3000, n=12, k=16, s=2)[0]
+    model = KSVD(16, n_nonzero_coefs=2, forget=0.9, random_state=seed)
+    for _ in range(8):
+        for first in range(0, 3000, 300):
+            model.partial_fit(X[first : first + 300])
+    start = KSVD(16, n_nonzero_coefs=2, max_iter=1, random_state=seed).fit(X[:300])
+    assert model.score(X) > start.score(X) / 3
+    assert model.n_iter_ == 80
+
+
+@pytest.mark.invariance
+def test_threads_scale_and_dtype(seed):
+    X = planted(seed, 600, snr=20)[0]
+    given = {"n_components": 30, "n_nonzero_coefs": 3, "max_iter": 5, "random_state": seed}
+    model = KSVD(**given).fit(X)
+    parallel = KSVD(**given, n_jobs=2).fit(X)
+    assert_array_equal(parallel.components_, model.components_)
+    scaled = KSVD(**given).fit(1024 * X)
+    assert_allclose(scaled.components_, model.components_, atol=1e-12)
+    single = KSVD(**given).fit(X.astype(np.float32))
+    assert single.components_.dtype == np.float32
+    assert_allclose(single.objective_, model.objective_, rtol=0.02)  # choices near a tie differ
+    peaks = np.abs(model.components_).argmax(axis=1)
+    assert (model.components_[np.arange(30), peaks] > 0).all()
+
+
+@pytest.mark.invariance
+def test_warm_start_goes_on_and_codes_are_kept(seed):
+    X = planted(seed, 500, snr=20)[0]
+    model = KSVD(
+        30, n_nonzero_coefs=3, max_iter=5, warm_start=True, store_codes=True, random_state=seed
+    )
+    first = model.fit(X).objective_
+    second = model.fit(X).objective_
+    assert second[0] < first[-1] * 1.05
+    assert second[-1] < first[-1]
+    rest = X - model.codes_ @ model.components_
+    assert_allclose(np.sum(rest**2), second[-1], rtol=1e-10)
+    assert_array_equal(model.usage_, (model.codes_.toarray() != 0).sum(axis=0))
+
+
+@pytest.mark.certificate
+def test_the_error_bound_holds_for_new_signals(seed):
+    X = planted(seed, 800, snr=20)[0]
+    bound = 1.2 * np.mean(np.sum(X**2, axis=1)) / 100
+    model = KSVD(40, residual_tol=bound, max_iter=10, random_state=seed).fit(X[:600])
+    rest = X[600:] - model.inverse_transform(model.transform(X[600:]))
+    assert (np.sum(rest**2, axis=1) <= bound * (1 + 1e-9)).all()
+
+
+@pytest.mark.edge
+def test_borders(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(10, 4))
+    assert np.isfinite(KSVD(30, random_state=seed).fit(X).components_).all()  # more than signals
+    zeros = KSVD(3, random_state=seed, max_iter=3).fit(np.zeros((5, 4)))
+    assert_allclose(np.linalg.norm(zeros.components_, axis=1), 1)
+    assert (zeros.transform(np.zeros((5, 4))) == 0).all()
+    same = KSVD(2, random_state=seed, max_iter=3).fit(np.ones((6, 3)))
+    assert_allclose(same.inverse_transform(same.transform(np.ones((6, 3)))), 1)
+    hidden = np.where(rng.uniform(size=X.shape) < 0.5, np.nan, X)
+    hidden[0] = np.nan
+    hidden[:, 1] = np.nan
+    assert np.isfinite(KSVD(4, random_state=seed).fit(hidden).components_).all()
+    for init, message in (
+        (np.zeros((2, 4)), "init has a zero atom"),
+        (np.ones((2, 3)), r"init has shape \(2, 3\)"),
+        (-np.ones((2, 4)), "init has negative entries"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            KSVD(2, init=init, positive=True).fit(X)
+    with pytest.raises(ValueError, match="partial_fit takes no missing entries"):
+        KSVD(2).partial_fit(hidden)
+    with pytest.raises(ValueError, match="5 coefficients a row"):
+        zeros.inverse_transform(np.ones((1, 5)))
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        KSVD(3, tol=1e-12, max_iter=2, random_state=seed).fit(rng.normal(size=(50, 4)))
