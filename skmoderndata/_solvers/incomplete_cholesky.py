@@ -234,6 +234,8 @@ def _extend(gram: Any, X: Any, F: Array, d: Array, chosen: Array, new: Array, m:
 def _lower_root(S: Array) -> Array:
     """Cholesky factor without pivots, of the leading part that is positive definite."""
     L, info = linalg.lapack.dpotrf(S, lower=1, clean=1)
+    if info == 1:
+        return np.zeros((0, 0))
     if info > 0:
         L, _ = linalg.lapack.dpotrf(S[: info - 1, : info - 1], lower=1, clean=1)
     root: Array = L
