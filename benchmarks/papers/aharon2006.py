@@ -1,0 +1,73 @@
+"""Recovery of a planted dictionary from noisy sparse combinations of its atoms."""
+
+import numpy as np
+
+from benchmarks.papers import SPECIFICATION, Entry, value
+
+N_FEATURES, N_ATOMS, N_SIGNALS, N_NONZERO, N_PASSES = 20, 50, 1500, 3, 80
+WANTED = {10.0: 0.88, 20.0: 0.94, 30.0: 0.94, np.inf: 0.94}
+
+
+def planted(snr, rng):
+    """Draw atoms on the sphere, codes of three uniform coefficients, and white noise."""
+    D = rng.normal(size=(N_ATOMS, N_FEATURES))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    A = np.zeros((N_SIGNALS, N_ATOMS))
+    for row in A:
+        row[rng.choice(N_ATOMS, N_NONZERO, replace=False)] = rng.uniform(-1, 1, N_NONZERO)
+    X = A @ D
+    noise = rng.normal(size=X.shape)
+    scale = np.linalg.norm(X) / np.linalg.norm(noise) * 10 ** (-snr / 20)
+    return X + scale * noise, D
+
+
+def share_recovered(snr, trial):
+    """Share of the planted atoms within 0.01 of one that was learned, ``1 - |cosine|``."""
+    from skmoderndata.decomposition import KSVD
+
+    X, D = planted(snr, np.random.default_rng(trial))
+    model = KSVD(N_ATOMS, n_nonzero_coefs=N_NONZERO, max_iter=N_PASSES, random_state=trial).fit(X)
+    return float(np.mean(1 - np.abs(model.components_ @ D.T).max(axis=0) < 0.01))
+
+
+def values(quick):
+    trials = 5 if quick else 50
+    rows = []
+    for snr, wanted in WANTED.items():
+        shares = [share_recovered(snr, trial) for trial in range(trials)]
+        setting = f"signal-to-noise ratio {snr:.0f} dB" if np.isfinite(snr) else "no noise"
+        mean = float(np.mean(shares))
+        rows += [
+            value(
+                f"{setting}, {trials} trials",
+                "mean share of atoms recovered",
+                f"at least {wanted:.2f}",
+                SPECIFICATION,
+                mean,
+                holds=mean >= wanted,
+            ),
+            value(
+                f"{setting}, {trials} trials",
+                "worst ten trials" if not quick else "worst trial",
+                "reported",
+                SPECIFICATION,
+                float(np.mean(np.sort(shares)[: max(1, trials // 5)])),
+                holds=True,
+            ),
+        ]
+    return rows
+
+
+ENTRY = Entry(
+    title="Recovery of a planted dictionary by K-SVD",
+    cites="Aharon, Elad, Bruckstein: K-SVD: an algorithm for designing overcomplete dictionaries "
+    "for sparse representation. IEEE Transactions on Signal Processing 54(11), 2006, section V.A.",
+    source="the experiment is that of section V.A (20 x 50 dictionary, 1500 signals of 3 atoms, "
+    "noise of 10, 20, 30 dB and none, 80 passes, 50 trials, an atom counts as found within 0.01); "
+    "the published numbers are bars of a figure, so the shares to reach are this project's "
+    "specification.",
+    remarks="The defaults of `KSVD`; the pursuit of the paper is plain orthogonal matching "
+    "pursuit, ours takes the atom that leaves the smallest residual, and calls atoms alike from "
+    "a cosine of 0.9.",
+    values=values,
+)
