@@ -1,0 +1,11 @@
+"""Features whose inner products are nearly a kernel."""
+
+from skmoderndata.kernel_approximation._incomplete_cholesky import IncompleteCholesky
+from skmoderndata.kernel_approximation._nonlinear_projection_trick import (
+    NonlinearProjectionTrick,
+)
+
+__all__ = [
+    "IncompleteCholesky",
+    "NonlinearProjectionTrick",
+]

@@ -1,0 +1,285 @@
+"""Features from an incomplete Cholesky factorisation of the kernel matrix."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.incomplete_cholesky import cholesky_rows, incomplete_cholesky
+from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Few features whose inner products are nearly the kernel, from samples chosen greedily.
+
+    The kernel matrix is factored as ``K ~ F F'`` with ``F`` of `n_components` columns. The next
+    pivot is always the sample whose image is farthest from the span of those chosen,
+
+    .. math:: i = \arg\max_j\ d_j, \qquad d_j = k(x_j, x_j) - \|F_j\|^2,
+
+    and ``sum(d)`` is the trace of the residual ``K - F F'``, which bounds its norm. Only the
+    columns of the pivots and the diagonal of the kernel matrix are computed.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Largest number of features; fewer where the numerical rank, or `tol`, is reached.
+    kernel : str, Kernel or callable, default="rbf"
+        Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
+        collections of samples that returns the matrix.
+    gamma : float, "scale", "auto" or None, default=None
+        Parameter of named kernels; None and "auto" take one over the number of features.
+    degree : float, default=3
+        Parameter of the polynomial kernel.
+    coef0 : float, default=1
+        Parameter of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a function.
+    tol : float, default=0.0
+        Stop at the first rank at which the trace of the residual is at most `tol` times the trace
+        of the kernel matrix.
+    slack : float, default=0.0
+        Accept pivots whose distance, squared, is at least ``1 - slack`` of the largest: more of
+        them are found between two passes over all samples. Below 1.
+
+    Attributes
+    ----------
+    component_indices_ : ndarray of shape (n_components_,)
+        Pivots, in the order chosen.
+    components_ : ndarray or list of n_components_ samples
+        The pivots themselves; columns of the kernel matrix are meant where it is precomputed.
+    cholesky_ : ndarray of shape (n_components_, n_components_)
+        Lower triangular factor of the kernel matrix of the pivots, their features.
+    residual_trace_ : float
+        Trace of the kernel matrix minus that of the approximation, exact.
+    explained_ratio_ : float
+        Share of the trace of the kernel matrix that the features explain.
+    n_components_ : int
+        Number of features.
+    n_features_in_ : int
+        Number of columns seen by `fit`, where samples are rows of a table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.kernel_approximation.Nystroem : Landmarks drawn at random, without a bound.
+    NonlinearProjectionTrick : Principal coordinates.
+
+    Notes
+    -----
+    The features are those of `Nystroem` with the pivots as landmarks, rotated so that feature j is
+    0 for the first j - 1 pivots. Pivots are the same as of the algorithm that goes column by
+    column; they are found in a pool of samples, and the other rows follow in blocks by products of
+    matrices. Cost ``n k^2`` operations and ``n k`` kernel values; memory ``n k``; the pivots are
+    kept.
+
+    Greedy pivots are farthest points, and so look at outliers first; with heavy tails the random
+    landmarks of `Nystroem` may approximate the bulk better.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
+       Algorithm 5.12.
+    .. [2] Fine and Scheinberg, Efficient SVM training using low-rank kernel representations,
+       Journal of Machine Learning Research 2, 2001.
+    .. [3] Harbrecht, Peters and Schneider, On the low-rank approximation by the pivoted Cholesky
+       decomposition, Applied Numerical Mathematics 62(4), 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import rbf_kernel
+    >>> from skmoderndata.kernel_approximation import IncompleteCholesky
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> model = IncompleteCholesky(n_components=60)
+    >>> Z = model.fit_transform(X)
+    >>> bool(np.abs(Z @ Z.T - rbf_kernel(X)).max() <= model.residual_trace_)
+    True
+    >>> bool(model.explained_ratio_ > 0.999)
+    True
+    """
+
+    _card = MethodCard(
+        family="kernel approximation",
+        cite=("shawetaylor2004kernel", "fine2001efficient", "harbrecht2012low"),
+        cost="n k^2",
+        checks=({"n_components": 20}, {"kernel": "poly", "tol": 0.05}, {"slack": 0.5}),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        **KERNEL_CONSTRAINTS,
+        "tol": [NON_NEGATIVE],
+        "slack": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components=100,
+        *,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        tol=0.0,
+        slack=0.0,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.tol = tol
+        self.slack = slack
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Choose the pivots.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples, or their kernel matrix where it is precomputed.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : IncompleteCholesky
+            The fitted transformer.
+        """
+        self._factor(X)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Choose the pivots and return the features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples, or their kernel matrix where it is precomputed.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components_)
+            Features.
+        """
+        return self._fit_and_transform(X)
+
+    @fit_context()
+    def _fit_and_transform(self, X):
+        return self._factor(X)
+
+    def _factor(self, X):
+        X = self._checked(X, reset=True)
+        gram = self._resolve(X)
+        if gram.precomputed and not np.allclose(X, X.T, atol=1e-6 * np.abs(X).max()):
+            raise ValueError(
+                'IncompleteCholesky(kernel="precomputed") needs a symmetric matrix; (K + K.T) / 2 '
+                "is symmetric."
+            )
+        diagonal = np.asarray(gram.diag(X), dtype=np.float64)
+        if not np.isfinite(diagonal).all() or (diagonal < 0).any():
+            raise ValueError(
+                "IncompleteCholesky needs kernel values of samples with themselves that are "
+                "finite and at least 0; the kernel is not positive semi-definite, or the samples "
+                "are out of its range."
+            )
+        found = incomplete_cholesky(
+            gram, X, rank=self.n_components, tol=self.tol, slack=self.slack
+        )
+        lowest = found.residual.min(initial=0.0)
+        if lowest < -1e-6 * diagonal.max():
+            raise ValueError(
+                f"IncompleteCholesky: a residual on the diagonal is {lowest:.3g}, negative beyond "
+                "rounding: the kernel is not positive semi-definite on these samples. "
+                "Correct the matrix with SpectrumCorrector."
+            )
+        self._gram = gram
+        self.component_indices_ = found.pivots
+        self.components_ = gram.subset(X, found.pivots)
+        self.cholesky_ = found.factor[found.pivots]
+        self.residual_trace_ = found.residual_trace
+        trace = float(diagonal.sum())
+        self.explained_ratio_ = 1 - found.residual_trace / trace if trace > 0 else 1.0
+        self.n_components_ = len(found.pivots)
+        return found.factor.astype(_dtype(X), copy=False)
+
+    def transform(self, X):
+        """Features of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples, or their kernel values against all training samples.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components_)
+            Features, whose inner products with those of the training samples are nearly the
+            kernel.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        return self._map(X).astype(_dtype(X), copy=False)
+
+    def _map(self, X):
+        n = count_samples(X)
+        Z = np.empty((n, self.n_components_))
+        if self.n_components_:
+            step = max(1, 2**23 // (8 * self.n_components_))
+            for start in range(0, n, step):
+                rows = slice(start, min(start + step, n))
+                Z[rows] = cholesky_rows(
+                    self._gram, take(X, rows), self.components_, self.cholesky_
+                )
+        return Z
+
+    def score(self, X, y=None):
+        """Share of the samples' similarity to themselves that the features explain.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples. For a precomputed kernel only the training matrix has what is needed.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            At most 1: ``sum |z|^2 / sum k(x, x)``.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        Z = self._map(X)
+        total = float(np.sum(self._gram.diag(X), dtype=np.float64))
+        return float(np.vdot(Z, Z) / total) if total > 0 else 1.0
+
+    def _checked(self, X, *, reset):
+        X = self._samples(X, reset=reset)
+        return X if hasattr(X, "shape") else as_samples(X, type(self).__name__)
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _dtype(X):
+    dtype = getattr(X, "dtype", None)
+    return np.float32 if dtype == np.float32 else np.float64

@@ -1,0 +1,342 @@
+"""Nonlinear projection trick: explicit coordinates in the feature space of a kernel."""
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.incomplete_cholesky import cholesky_rows, incomplete_cholesky
+from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class NonlinearProjectionTrick(
+    KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Coordinates of samples in the feature space, whose inner products are the kernel.
+
+    With the eigenvectors U and eigenvalues of the centred kernel matrix, the coordinates of the
+    training samples and of a new one are
+
+    .. math:: Z = U \Lambda^{1/2}, \qquad z(x) = k_c(x) U \Lambda^{-1/2}.
+
+    Any method for vectors, run on the coordinates, becomes the kernel method: no kernel trick has
+    to be worked out for it. All of them together lose nothing.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of coordinates, those of largest variance; None keeps all above rounding.
+    kernel : str, Kernel or callable, default="rbf"
+        Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
+        collections of samples that returns the matrix.
+    gamma : float, "scale", "auto" or None, default=None
+        Parameter of named kernels; None and "auto" take one over the number of features.
+    degree : float, default=3
+        Parameter of the polynomial kernel.
+    coef0 : float, default=1
+        Parameter of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a function.
+    method : {"exact", "nystroem"}, default="exact"
+        Use the whole kernel matrix, or its columns of `n_landmarks` samples.
+    n_landmarks : int, default=300
+        Number of samples whose images span the space, for "nystroem".
+    landmarks : {"greedy", "random"}, default="greedy"
+        How they are chosen: as the pivots of an incomplete Cholesky factorisation, or at random.
+    center : bool, default=True
+        Coordinates relative to the mean of the training samples. Without, inner products are the
+        kernel itself.
+    tol : float, default=1e-12
+        Directions with eigenvalues up to `tol` times the largest are left out.
+    random_state : int, RandomState instance or None, default=None
+        Draws random landmarks.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components_,)
+        Sums of squares of the coordinates over the training samples, largest first.
+    n_components_ : int
+        Number of coordinates.
+    landmark_indices_ : ndarray of shape (n_landmarks_,)
+        Samples that span the space; all of them for "exact".
+    residual_trace_ : float
+        Trace of the (centred) kernel matrix minus that of the coordinates' inner products.
+    n_features_in_ : int
+        Number of columns seen by `fit`, where samples are rows of a table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.decomposition.KernelPCA : The same coordinates, exact only.
+    sklearn.kernel_approximation.Nystroem : Random landmarks, not centred, not ordered.
+    IncompleteCholesky : Coordinates without eigenvectors.
+
+    Notes
+    -----
+    "exact" costs ``n^3`` and memory ``n^2``; "nystroem" with m landmarks ``n m^2`` and memory
+    ``n m``. With as many landmarks as the rank both are equal up to rounding. Signs are fixed: the
+    largest coordinate of a training sample is positive.
+
+    References
+    ----------
+    .. [1] Kwak, Nonlinear projection trick in kernel methods: an alternative to the kernel trick,
+       IEEE Transactions on Neural Networks and Learning Systems 24(12), 2013.
+    .. [2] Williams and Seeger, Using the Nystroem method to speed up kernel machines, NIPS 13,
+       2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics.pairwise import rbf_kernel
+    >>> from skmoderndata.kernel_approximation import NonlinearProjectionTrick
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> Z = NonlinearProjectionTrick(center=False).fit_transform(X)
+    >>> np.allclose(Z @ Z.T, rbf_kernel(X))
+    True
+    """
+
+    _card = MethodCard(
+        family="kernel approximation",
+        cite=("kwak2013nonlinear", "williams2001using"),
+        cost="n^3, or n m^2 with m landmarks",
+        checks=(
+            {"n_components": 3},
+            {"method": "nystroem", "n_landmarks": 10, "n_components": 4},
+            {
+                "method": "nystroem",
+                "n_landmarks": 8,
+                "landmarks": "random",
+                "center": False,
+                "random_state": 0,
+            },
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE, None],
+        **KERNEL_CONSTRAINTS,
+        "method": [StrOptions({"exact", "nystroem"})],
+        "n_landmarks": [AT_LEAST_ONE],
+        "landmarks": [StrOptions({"greedy", "random"})],
+        "center": ["boolean"],
+        "tol": [NON_NEGATIVE],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        method="exact",
+        n_landmarks=300,
+        landmarks="greedy",
+        center=True,
+        tol=1e-12,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.method = method
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.center = center
+        self.tol = tol
+        self.random_state = random_state
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Find the directions of the coordinates.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples, or their kernel matrix where it is precomputed.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : NonlinearProjectionTrick
+            The fitted transformer.
+        """
+        X = self._checked(X, reset=True)
+        gram = self._gram = self._resolve(X)
+        n = count_samples(X)
+        diagonal = np.asarray(gram.diag(X), dtype=np.float64)
+        if not np.isfinite(diagonal).all() or (diagonal < 0).any():
+            raise ValueError(
+                "NonlinearProjectionTrick needs kernel values of samples with themselves that are "
+                "finite and at least 0; the kernel is not positive semi-definite, or the samples "
+                "are out of its range."
+            )
+        if self.method == "exact":
+            self._fit_exact(gram, X, n)
+        else:
+            self._fit_landmarks(gram, X, n, diagonal)
+        self.n_components_ = len(self.eigenvalues_)
+        total = float(diagonal.sum() - self._mean_square * n)
+        self.residual_trace_ = float(total - self.eigenvalues_.sum())
+        return self
+
+    def _fit_exact(self, gram, X, n):
+        K = np.asarray(gram(X), dtype=np.float64)
+        K = (K + K.T) / 2
+        self._means = K.mean(axis=0)
+        self._mean_square = float(K.mean()) if self.center else 0.0
+        spread = np.abs(K).max()
+        if self.center:
+            K = K - self._means - self._means[:, None] + self._mean_square
+        w, U = self._decompose(K, spread)
+        self.landmark_indices_ = np.arange(n)
+        self._spanning = gram.subset(X, self.landmark_indices_)
+        self.eigenvalues_ = w
+        self._coef = U / np.sqrt(w)
+
+    def _fit_landmarks(self, gram, X, n, diagonal):
+        m = min(self.n_landmarks, n)
+        if self.landmarks == "greedy":
+            found = incomplete_cholesky(gram, X, rank=m)
+            F, pivots = found.factor, found.pivots
+        else:
+            rng = check_random_state(self.random_state)
+            drawn = np.sort(rng.permutation(n)[:m])
+            block = gram(X, gram.subset(X, drawn))
+            # pivots among the landmarks drop those that add nothing
+            inner = incomplete_cholesky(_OfMatrix(), np.asarray(block[drawn], float), rank=m)
+            pivots = drawn[inner.pivots]
+            L = inner.factor[inner.pivots]
+            F = linalg.solve_triangular(L, block[:, inner.pivots].T, lower=True).T
+        self.landmark_indices_ = pivots
+        self._spanning, self._lower = gram.subset(X, pivots), F[pivots]
+        self._means = F.mean(axis=0) if self.center else np.zeros(F.shape[1])
+        self._mean_square = float(self._means @ self._means)
+        Z = F - self._means
+        w, V = self._decompose(Z.T @ Z, np.abs(diagonal).max() * n)
+        peak = Z @ V
+        signs = np.sign(np.take_along_axis(peak, np.abs(peak).argmax(axis=0)[None], axis=0)[0])
+        self.eigenvalues_, self._coef = w, V * np.where(signs < 0, -1.0, 1.0)
+
+    def _decompose(self, K, spread):
+        n = len(K)
+        if n == 0:
+            return np.zeros(0), np.zeros((0, 0))
+        few = self.n_components is not None and self.n_components < n
+        subset = [n - self.n_components, n - 1] if few else None
+        w, U = linalg.eigh(K, subset_by_index=subset, check_finite=False)
+        w, U = w[::-1], U[:, ::-1]
+        floor = max(self.tol * max(w[0], 0.0), 1e-15 * n * spread)
+        keep = w > floor
+        return w[keep], fix_signs(U[:, keep].T).T
+
+    def transform(self, X):
+        """Coordinates of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples, or their kernel values against all training samples.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components_)
+            Coordinates.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return self._map(X).astype(dtype, copy=False)
+
+    def _map(self, X):
+        n = count_samples(X)
+        Z = np.empty((n, self.n_components_))
+        if not self.n_components_:
+            return Z
+        step = max(1, 2**24 // (8 * len(self.landmark_indices_)))
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            part = take(X, rows)
+            if self.method == "exact":
+                K = np.asarray(self._gram(part, self._spanning), dtype=np.float64)
+                if self.center:
+                    K = K - K.mean(axis=1)[:, None] - self._means + self._mean_square
+            else:
+                K = cholesky_rows(self._gram, part, self._spanning, self._lower) - self._means
+            Z[rows] = K @ self._coef
+        return Z
+
+    def score(self, X, y=None):
+        """Share of the spread of samples in the feature space that the coordinates explain.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples. For a precomputed kernel only the training matrix has what is needed.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            At most 1: squared lengths of the coordinates over squared distances from the mean of
+            the training samples, or from the origin without centring.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        Z = self._map(X)
+        total = float(np.sum(self._gram.diag(X), dtype=np.float64))
+        if self.center:
+            total -= 2 * float(self._mean_products(X).sum())
+            total += count_samples(X) * self._mean_square
+        return float(np.vdot(Z, Z) / total) if total > 0 else 1.0
+
+    def _mean_products(self, X):
+        """Inner products of samples with the mean of the training samples."""
+        if self.method == "exact":
+            return np.asarray(self._gram(X, self._spanning)).mean(axis=1)
+        if not len(self.landmark_indices_):
+            return np.zeros(count_samples(X))
+        return cholesky_rows(self._gram, X, self._spanning, self._lower) @ self._means
+
+    def _checked(self, X, *, reset):
+        X = self._samples(X, reset=reset)
+        return X if hasattr(X, "shape") else as_samples(X, type(self).__name__)
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class _OfMatrix:
+    """The kernel matrix of the landmarks, as the factorisation wants it."""
+
+    precomputed = True
+
+    def __call__(self, X, Y):
+        return X[:, Y]
+
+    def diag(self, X):
+        return X.diagonal()
+
+    def subset(self, X, indices):
+        return indices

@@ -1,0 +1,156 @@
+"""Evidence that IncompleteCholesky gives features whose inner products are nearly the kernel."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skmoderndata.kernel_approximation import IncompleteCholesky
+from skmoderndata.kernels import Intersection
+from tests.oracles import incomplete_cholesky as oracle
+
+
+def table(seed, n=60, p=4):
+    return np.random.default_rng(seed).normal(size=(n, p))
+
+
+@pytest.mark.oracle
+def test_pivots_and_features_of_the_plain_loop(seed):
+    X = table(seed)
+    K = polynomial_kernel(X, degree=3)
+    F, pivots = oracle.column_by_column(K, 15)
+    model = IncompleteCholesky(15, kernel="poly")
+    Z = model.fit_transform(X)
+    assert_array_equal(model.component_indices_, pivots)
+    assert_allclose(Z, F, atol=1e-8 * np.abs(F).max())
+    assert_allclose(model.cholesky_, F[pivots], atol=1e-8 * np.abs(F).max())
+
+
+@pytest.mark.oracle
+def test_gram_matrix_of_nystroem_with_the_same_landmarks(seed):
+    X = table(seed)
+    model = IncompleteCholesky(20).fit(X)
+    nystroem = Nystroem(n_components=20, gamma=0.25)
+    nystroem.fit(model.components_)
+    A, B = model.transform(X), nystroem.transform(X)
+    assert_allclose(A @ A.T, B @ B.T, atol=1e-9)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("slack", [0.0, 0.5])
+def test_residual_bounds_the_error(slack, seed):
+    X = table(seed)
+    model = IncompleteCholesky(25, slack=slack).fit(X)
+    Z, K = model.transform(X), rbf_kernel(X)
+    E = K - Z @ Z.T
+    assert model.residual_trace_ == pytest.approx(np.trace(E), abs=1e-10)
+    assert np.linalg.norm(E, "nuc") == pytest.approx(model.residual_trace_, abs=1e-8)
+    assert np.linalg.eigvalsh(E)[0] > -1e-10
+    assert model.explained_ratio_ == pytest.approx(1 - np.trace(E) / 60)
+    assert model.score(X) == pytest.approx(model.explained_ratio_)
+    new = table(seed + 1, 30)
+    kept = model.transform(new)
+    assert (np.einsum("ij,ij->i", kept, kept) <= 1 + 1e-9).all()  # projections are no longer
+
+
+@pytest.mark.recovery
+def test_full_rank_gives_the_kernel_back(seed):
+    X = table(seed, 30)
+    model = IncompleteCholesky(30)
+    Z = model.fit_transform(X)
+    assert_allclose(Z @ Z.T, rbf_kernel(X), atol=1e-10)
+    assert_allclose(model.transform(X), Z, atol=1e-6)
+    new = table(seed + 1, 7)
+    assert_allclose(model.transform(new) @ Z.T, rbf_kernel(new, X), atol=1e-6)
+
+
+@pytest.mark.recovery
+def test_numerical_rank_and_tolerance():
+    X = table(0, 200, 3)
+    model = IncompleteCholesky(50, kernel="linear").fit(X)
+    assert model.n_components_ == 3
+    assert model.residual_trace_ < 1e-10
+    assert IncompleteCholesky(200, tol=0.1).fit(X).explained_ratio_ >= 0.9
+    few = IncompleteCholesky(200, tol=0.1).fit(X).n_components_
+    assert IncompleteCholesky(few - 1).fit(X).explained_ratio_ < 0.9
+
+
+@pytest.mark.invariance
+def test_forms_of_the_same_samples(seed):
+    X = np.maximum(table(seed), 0)
+    model = IncompleteCholesky(12, gamma=0.3)
+    Z = model.fit_transform(X)
+    assert_allclose(model.fit(X).transform(X), Z, atol=1e-9)
+    assert_allclose(model.fit_transform(sparse.csr_array(X)), Z, atol=1e-8)
+    assert model.fit_transform(X.astype(np.float32)).dtype == np.float32
+    by_object = IncompleteCholesky(12, kernel=RBF(np.sqrt(1 / 0.6)))
+    assert_allclose(by_object.fit_transform(X), Z, atol=1e-8)
+    K = rbf_kernel(X, gamma=0.3)
+    given = IncompleteCholesky(12, kernel="precomputed").fit(K)
+    assert_allclose(given.transform(K[5:9]), Z[5:9], atol=1e-8)
+
+
+@pytest.mark.invariance
+def test_sets_and_pipelines():
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    sets = [
+        frozenset(np.flatnonzero(rng.random(12) < np.where(np.arange(12) < 6, 0.2 + 0.4 * c, 0.4)))
+        for c in y
+    ]
+    model = make_pipeline(IncompleteCholesky(8, kernel=Intersection()), LogisticRegression())
+    search = GridSearchCV(model, {"incompletecholesky__n_components": [4, 8]}).fit(sets, y)
+    assert search.best_score_ > 0.7
+    assert len(search.best_estimator_[0].components_) <= 8
+
+
+@pytest.mark.edge
+def test_borders():
+    one = IncompleteCholesky().fit_transform([[1.0, 2.0]])
+    assert_allclose(one, [[1.0]])
+    same = IncompleteCholesky(5).fit(np.ones((6, 2)))
+    assert same.n_components_ == 1
+    zero = IncompleteCholesky(kernel="linear").fit(np.zeros((4, 2)))
+    assert zero.transform(np.ones((3, 2))).shape == (3, 0)
+    assert zero.explained_ratio_ == 1
+    names = IncompleteCholesky(3).fit(table(0)).get_feature_names_out()
+    assert list(names) == [f"incompletecholesky{j}" for j in range(3)]
+
+
+@pytest.mark.edge
+def test_kernels_that_are_not_positive_are_refused():
+    S = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.9], [0.2, 0.9, 1.0]])
+    with pytest.raises(ValueError, match=r"not positive semi-definite.*SpectrumCorrector"):
+        IncompleteCholesky(3, kernel="precomputed").fit(S)
+    with pytest.raises(ValueError, match="finite and at least 0"):
+        IncompleteCholesky(3, kernel="precomputed").fit(-np.eye(2))
+    with pytest.raises(ValueError, match="symmetric"):
+        IncompleteCholesky(3, kernel="precomputed").fit([[1.0, 1.0], [0.0, 1.0]])
+    with pytest.raises(ValueError, match="square matrix"):
+        IncompleteCholesky(3, kernel="precomputed").fit(np.ones((2, 3)))
+    model = IncompleteCholesky(1, kernel="precomputed").fit(np.eye(3))
+    with pytest.raises(ValueError, match="similarity of new samples"):
+        model.score(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="slack"):
+        IncompleteCholesky(slack=1.0).fit(table(0))
+
+
+@pytest.mark.slow
+def test_work_grows_linearly():
+    evaluations = {}
+    for n in (2000, 8000):
+        calls = []
+
+        def counted(A, B, calls=calls):
+            calls.append(len(A) * len(B))
+            return rbf_kernel(A, B, gamma=0.1)
+
+        IncompleteCholesky(60, kernel=counted).fit(table(0, n, 5))
+        evaluations[n] = sum(calls)
+    assert evaluations[8000] < 5 * evaluations[2000]
