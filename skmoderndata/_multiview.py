@@ -690,3 +690,99 @@ def _check_kernel_matrix(K, v, allow_missing):
             f'kernel="precomputed": the matrix of view {v + 1} is not symmetric; the largest '
             f"difference between an entry and its mirror image is {np.abs(D - D.T).max():.3g}."
         )
+
+
+class LinearViews(MultiviewTransformer):
+    """Several views by linear functions: scores are ``(x - mean) / scale @ weights``.
+
+    A subclass has the parameter `scale` and calls `_fit_linear`.
+    """
+
+    def _view_scores(self, v, X):
+        X = X.astype(np.float64, copy=False)
+        return ((X - self.means_[v]) / self.scales_[v]) @ self.weights_[v]
+
+    def _fit_linear(self, views, present, *, alpha, k, criterion, max_iter=1, tol=0.0):
+        """Solve the problem of `_solvers.canonical`; set the attributes; return the pairs."""
+        n_views, n = len(views), _length(views[0])
+        alphas = list(alpha) if isinstance(alpha, list | tuple) else [alpha] * n_views
+        name = type(self).__name__
+        if len(alphas) != n_views:
+            raise ValueError(
+                f"{name}: alpha has {len(alphas)} entries for {n_views} views; give one for each "
+                "view, or a single value."
+            )
+        if not all(0 <= value <= 1 for value in alphas):
+            raise ValueError(f"{name}: alpha={alpha!r} should be between 0 and 1.")
+        self.means_, self.scales_, whitened, pens = [], [], [], []
+        for v, (X, rows, value) in enumerate(zip(views, present, alphas, strict=True)):
+            G = X[rows].astype(np.float64)
+            top = np.abs(G).max(initial=0.0)
+            mean = G.mean(axis=0)
+            G -= mean
+            # what is left of a column of equal numbers is rounding
+            G[:, np.abs(G).max(axis=0) <= 8 * np.finfo(X.dtype).eps * np.abs(mean)] = 0.0
+            spread = np.abs(G).max(initial=0.0)
+            if not spread > 1e-14 * top:
+                raise ValueError(f"View {v + 1} is constant, so nothing can correlate with it.")
+            if self.scale:
+                peak = np.abs(G).max(axis=0)
+                peak[peak == 0] = 1.0
+                deviation = peak * np.sqrt(((G / peak) ** 2).sum(axis=0) / (len(G) - 1))
+                deviation[deviation == 0] = 1.0
+            else:
+                deviation = np.ones(G.shape[1])
+            G /= deviation
+            # powers of two: squares of numbers of any size stay finite
+            size = 2.0 ** np.round(np.log2(np.abs(G).max()))
+            G /= size
+            with np.errstate(over="ignore"):
+                pens.append(penalty(value, "shrinkage", 1.0)._replace(t=value / size / size))
+            whitened.append(whiten_features(G, pens[-1]))
+            self.means_.append(mean)
+            self.scales_.append(deviation * size)
+        room = min(rows.size for rows in present) - 1
+        free = [view.rank for view, value in zip(whitened, alphas, strict=True) if value == 0]
+        if any(rank >= room for rank in free) or sum(sorted(free)[-2:]) > room:
+            raise ValueError(
+                f"{name}: without regularisation (alpha=0) views of rank {free} are enough to fit "
+                f"{room + 1} samples, and the correlation would be 1 for any data. Raise alpha."
+            )
+        if n_views == 2 and criterion != "gcca":
+            pairs = two_views(*whitened, k)
+        else:
+            rows = None if all(index.size == n for index in present) else present
+            pairs = several_views(
+                whitened, k, criterion=criterion, max_iter=max_iter, tol=tol, rows=rows, n=n
+            )
+        weights = [
+            coefficients(view, c) for view, c in zip(whitened, pairs.directions, strict=True)
+        ]
+        signs = signs_of_peaks(weights[0])
+        self.weights_ = [w * signs for w in weights]
+        self.n_components_ = int(pairs.values.size)
+        if self.n_components_ == 0:
+            raise ValueError(f"{name}: the views have nothing in common.")
+        self.n_iter_ = int(pairs.n_iter)
+        self.residual_ = float(pairs.residual)
+        self.ranks_ = np.array([view.rank for view in whitened])
+        self.correlations_ = pairs.values
+        scores = [
+            training_scores(view, c * signs, len(view.basis), pen)
+            for view, c, pen in zip(whitened, pairs.directions, pens, strict=True)
+        ]
+        self.empirical_correlations_ = mean_correlations(
+            [spread_rows(values, rows, n) for values, rows in zip(scores, present, strict=True)]
+        )
+        return pairs._replace(
+            consensus=None if pairs.consensus is None else pairs.consensus * signs
+        )
+
+
+def spread_rows(values, rows, n):
+    """Scores of all samples, NaN where the view is missing."""
+    if rows.size == n:
+        return values
+    full = np.full((n, values.shape[1]), np.nan)
+    full[rows] = values
+    return full

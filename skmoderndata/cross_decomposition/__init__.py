@@ -1,7 +1,13 @@
 """Directions that two or more views of the same samples have in common, and kernel regression."""
 
 from skmoderndata.cross_decomposition._kernel_cca import KernelCCA
+from skmoderndata.cross_decomposition._kernel_plssvd import KernelPLSSVD
+from skmoderndata.cross_decomposition._multiset_cca import MultisetCCA
+from skmoderndata.cross_decomposition._regularized_cca import RegularizedCCA
 
 __all__ = [
     "KernelCCA",
+    "KernelPLSSVD",
+    "MultisetCCA",
+    "RegularizedCCA",
 ]

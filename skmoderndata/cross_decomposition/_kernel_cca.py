@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
-from skmoderndata._multiview import KernelViews, mean_correlations
+from skmoderndata._multiview import KernelViews, mean_correlations, spread_rows
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.canonical import RULES
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
@@ -258,19 +258,10 @@ class KernelCCA(KernelViews):
         self.dual_gap_ = pairs.gap
         n = max(int(rows.max()) for rows in present) + 1
         self.empirical_correlations_ = mean_correlations(
-            [spread(values, rows, n) for values, rows in zip(scores, present, strict=True)]
+            [spread_rows(values, rows, n) for values, rows in zip(scores, present, strict=True)]
         )
         if pairs.consensus is not None:
             self.consensus_ = pairs.consensus * np.sqrt(n)
 
     def _allows_missing(self):
         return self.criterion == "gcca"
-
-
-def spread(values, rows, n):
-    """Scores of all samples, NaN where the view is missing."""
-    if rows.size == n:
-        return values
-    full = np.full((n, values.shape[1]), np.nan)
-    full[rows] = values
-    return full

@@ -1,0 +1,164 @@
+"""Directions of maximum covariance of two views, by kernels."""
+
+from numbers import Real
+
+from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions
+from skmoderndata._multiview import KernelViews
+from skmoderndata._registry import MethodCard
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
+
+
+class KernelPLSSVD(KernelViews):
+    r"""Functions of two views that have the largest covariance at unit norm.
+
+    For centred kernel matrices of n samples `fit` solves, one pair after the other [1]_,
+
+    .. math::
+        \max_{\alpha_a, \alpha_b}\ \frac{\alpha_a^\top K_a K_b\, \alpha_b}{n - 1}
+        \quad\text{subject to}\quad \alpha_v^\top K_v\, \alpha_v = 1,\quad v = a, b,
+
+    the singular vectors of the covariance between the two feature spaces. It is the extreme case
+    of regularised canonical correlation analysis, and needs no regularisation.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of functions of each view, at most the smaller rank.
+    kernel : str, Kernel, callable, or pair of them, default=("rbf", "linear")
+        One kernel for both views or a pair: a name of `sklearn.metrics.pairwise`, "precomputed", a
+        kernel object of scikit-learn's protocol, or a function that returns a Gram matrix.
+    gamma : {"scale", "auto"}, float, None, or pair of them, default="scale"
+        Parameter of the kernels that have it; "scale" is ``1 / (n_features * X.var())`` of each
+        view.
+    degree : float or pair of float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float or pair of float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, None, or pair of them, default=None
+        Further parameters of a named kernel or a callable.
+    method : {"auto", "exact", "cholesky", "nystroem"}, default="auto"
+        Kernel matrices, or approximations of low rank, as in `KernelCCA`.
+    max_rank : int, default=300
+        Largest rank of the approximations.
+    rank_tol : float, default=1e-3
+        The incomplete factorisation stops when it leaves out no more than this share of the trace.
+    view_slices : list of slice or of pairs of int, default=None
+        Columns of each view, where both stand side by side in one array. None: the views are
+        separate arrays.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of ``method="nystroem"``.
+
+    Attributes
+    ----------
+    singular_values_ : ndarray of shape (n_components_,)
+        Covariances of the pairs of scores (with ``n - 1``), in descending order.
+    dual_coef_ : list of two ndarray of shape (n_fit, n_components_)
+        Coefficients of the kernel values with `X_fit_`; in the first view the entry of largest
+        magnitude of each component is positive.
+    intercept_ : list of two ndarray of shape (n_components_,)
+        What is added, so that training scores have mean zero.
+    X_fit_ : list
+        Samples of each view that `dual_coef_` belongs to: all, or the pivots of a low rank.
+    kernels_ : list
+        Kernel of each view with settled parameters.
+    kernel_residual_ : ndarray of shape (2,)
+        Share of the trace of each kernel matrix that a low rank leaves out.
+    method_ : str
+        "exact", "cholesky" or "nystroem".
+    residual_ : float
+        Certificate: the largest violation of the stationarity conditions, relative to the largest
+        singular value.
+    n_components_ : int
+        Number of components found.
+    n_iter_ : int
+        Number of passes.
+    n_views_ : int
+        2.
+    n_features_in_ : int
+        Number of columns of the first view, or of both with `view_slices`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of these columns, where they had some.
+
+    See Also
+    --------
+    sklearn.cross_decomposition.PLSSVD : Linear functions.
+    skmoderndata.cross_decomposition.KernelCCA : Correlations in place of covariances.
+    skmoderndata.cross_decomposition.KernelPLSRegression : Prediction of the second view.
+
+    Notes
+    -----
+    Cost as for `KernelCCA`. Pairs whose singular values are equal are determined up to a rotation.
+    `score` is the correlation of held-out scores: covariances of different kernels cannot be
+    compared, so that a search over kernel parameters needs it.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, Cambridge University
+       Press, 2004, computation 6.18.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cross_decomposition import KernelPLSSVD
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = (X ** 2).sum(axis=1)
+    >>> pls = KernelPLSSVD(1).fit(X[:100], y[:100])
+    >>> pls.score(X[100:], y[100:]) > 0.7
+    True
+    """
+
+    _card = MethodCard(
+        family="two and more views",
+        cite=("shawetaylor2004kernel",),
+        cost="n^3, or n r^2 with rank r",
+        checks=({}, {"kernel": "linear"}, {"method": "cholesky", "n_components": 1}),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        **{name: [*allowed, list, tuple] for name, allowed in KERNEL_CONSTRAINTS.items()},
+        "method": [StrOptions({"auto", "exact", "cholesky", "nystroem"})],
+        "max_rank": [AT_LEAST_ONE],
+        "rank_tol": [Interval(Real, 0, 1, closed="left")],
+        "view_slices": [list, tuple, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        kernel=("rbf", "linear"),
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        method="auto",
+        max_rank=300,
+        rank_tol=1e-3,
+        view_slices=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.method = method
+        self.max_rank = max_rank
+        self.rank_tol = rank_tol
+        self.view_slices = view_slices
+        self.random_state = random_state
+
+    def _fit_views(self, views, present):
+        if len(views) != 2:
+            raise ValueError(f"KernelPLSSVD takes two views, and received {len(views)}.")
+        pairs, _ = self._fit_kernels(
+            views,
+            present,
+            alphas=[1.0, 1.0],
+            rule="shrinkage",
+            k=self.n_components,
+            criterion="maxvar",
+        )
+        self.singular_values_ = pairs.values

@@ -1,0 +1,180 @@
+"""Canonical correlation analysis of more than two views."""
+
+import numpy as np
+
+from skmoderndata._base import warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._multiview import LinearViews
+from skmoderndata._registry import MethodCard
+
+
+class MultisetCCA(LinearViews):
+    r"""Linear functions of any number of views that correlate most with each other.
+
+    With regularised variances :math:`s_v(w) = (1 - \tau)\, w^\top C_{vv} w + \tau \|w\|^2` of V
+    views, ``criterion="maxvar"`` and ``"sumcor"`` solve [1]_
+
+    .. math::
+        \max\ \frac{1}{V (V - 1)} \sum_{u \neq v} w_u^\top C_{uv}\, w_v
+        \quad\text{subject to}\quad \tfrac{1}{V} \textstyle\sum_v s_v(w_v) = 1
+        \quad\text{or}\quad s_v(w_v) = 1 \text{ for all } v,
+
+    and ``"gcca"`` the fit of a consensus [2]_
+
+    .. math::
+        \min_{Z, w_1, \dots, w_V}\ \sum_v \sum_{i\ \mathrm{has}\ v} (z_i - w_v^\top x_i^v)^2
+        + \text{regularisation}.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of components, at most the rank.
+    criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
+        What is maximised, see above. "maxvar" and "gcca" are eigenproblems, and the same one
+        without regularisation; "sumcor" is solved by ascent over one view after the other.
+        "gcca" allows views that are missing for some samples (rows of NaN).
+    alpha : float or list of float, default=0.1
+        The share :math:`\tau` of the norm in [0, 1], one value or one for each view.
+    scale : bool, default=False
+        Whether columns are divided by their standard deviation. It matters for ``alpha > 0``.
+    max_iter : int, default=1000
+        Largest number of passes over the views for one component, for "sumcor".
+    tol : float, default=1e-9
+        Largest change of a direction of unit length in the last pass, for "sumcor".
+    view_slices : list of slice or of pairs of int, default=None
+        Columns of each view, where all stand side by side in one array, so that Pipeline and
+        GridSearchCV can split the samples. None: the views are separate arrays.
+
+    Attributes
+    ----------
+    correlations_ : ndarray of shape (n_components_,)
+        Maxima of the problem: regularised correlations, averaged over pairs of views. For "gcca"
+        the eigenvalue on the same scale, equal to it without regularisation.
+    empirical_correlations_ : ndarray of shape (n_components_,)
+        Correlations of the training scores, averaged over pairs of views.
+    weights_ : list of ndarray of shape (n_features_of_view, n_components_)
+        Directions of each view in units of `scales_`; the largest entry of each direction of the
+        first view is positive.
+    means_ : list of ndarray
+        Means of the columns.
+    scales_ : list of ndarray
+        What centred columns are divided by.
+    ranks_ : ndarray of shape (n_views_,)
+        Ranks of the centred views.
+    residual_ : float
+        Certificate: the largest violation of the stationarity conditions.
+    dual_gap_ : float
+        For "sumcor" a bound on how far the sum of correlations is below the maximum, relative to
+        the sum: the eigenproblem of "maxvar" bounds it. 0 for the eigenproblems.
+    consensus_ : ndarray of shape (n_samples, n_components_)
+        For "gcca": what the views have in common.
+    n_components_ : int
+        Number of components found.
+    n_iter_ : int
+        Number of passes.
+    n_views_ : int
+        Number of views.
+    n_features_in_ : int
+        Number of columns of the first view, or of all with `view_slices`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of these columns, where they had some.
+
+    See Also
+    --------
+    skmoderndata.cross_decomposition.RegularizedCCA : Two views.
+    skmoderndata.cross_decomposition.KernelCCA : Functions that are not linear, of any number of
+        views.
+    sklearn.cross_decomposition.CCA : Two views, without regularisation.
+
+    Notes
+    -----
+    Each view is whitened first, at ``n p^2`` operations; then an eigenproblem of the size of the
+    sum of the ranks is solved for a few eigenvalues (for "gcca" of n if that is smaller).
+    Components of "maxvar" have uncorrelated stacked scores, those of "sumcor" are uncorrelated in
+    every view. Two views give `RegularizedCCA` with "maxvar" and "sumcor".
+
+    float32 input is computed in float64 and returned as float32.
+
+    References
+    ----------
+    .. [1] Kettenring, Canonical analysis of several sets of variables, Biometrika 58(3), 1971.
+    .. [2] Carroll, Generalization of canonical correlation analysis to three or more sets of
+       variables, Proceedings of the American Psychological Association, 1968.
+    .. [3] van de Velden and Bijmolt, Generalized canonical correlation analysis of matrices with
+       missing rows, Psychometrika 71(2), 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cross_decomposition import MultisetCCA
+    >>> rng = np.random.default_rng(0)
+    >>> common = rng.normal(size=(200, 1))
+    >>> views = [common + rng.normal(size=(200, p)) for p in (4, 5, 6)]
+    >>> views[2][:40] = np.nan                       # not measured
+    >>> cca = MultisetCCA(1, criterion="gcca").fit(views)
+    >>> bool(abs(np.corrcoef(cca.consensus_[:, 0], common[:, 0])[0, 1]) > 0.9)
+    True
+    """
+
+    _card = MethodCard(
+        family="two and more views",
+        cite=(
+            "kettenring1971canonical",
+            "carroll1968generalization",
+            "vandevelden2006generalized",
+        ),
+        cost="n p min(n, p)",
+        checks=({}, {"criterion": "sumcor", "alpha": 0.5}, {"criterion": "gcca", "scale": True}),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "criterion": [StrOptions({"maxvar", "sumcor", "gcca"})],
+        "alpha": [NON_NEGATIVE, list, tuple],
+        "scale": ["boolean"],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "view_slices": [list, tuple, None],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        criterion="maxvar",
+        alpha=0.1,
+        scale=False,
+        max_iter=1000,
+        tol=1e-9,
+        view_slices=None,
+    ):
+        self.n_components = n_components
+        self.criterion = criterion
+        self.alpha = alpha
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.view_slices = view_slices
+
+    def _fit_views(self, views, present):
+        pairs = self._fit_linear(
+            views,
+            present,
+            alpha=self.alpha,
+            k=self.n_components,
+            criterion=self.criterion,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.dual_gap_ = float(pairs.gap)
+        if pairs.consensus is not None:
+            self.consensus_ = pairs.consensus * np.sqrt(len(pairs.consensus))
+        if self.criterion == "sumcor" and len(views) > 2 and self.residual_ > self.tol:
+            warn_not_converged(
+                self,
+                reached=f"directions moved by {self.residual_:.1e} in the last pass "
+                f"(tol={self.tol:g})",
+                remedy="raise max_iter or tol",
+            )
+
+    def _allows_missing(self):
+        return self.criterion == "gcca"

@@ -1,0 +1,85 @@
+"""Evidence that KernelPLSSVD solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import linalg
+from sklearn.cross_decomposition import PLSSVD
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skmoderndata.cross_decomposition import KernelCCA, KernelPLSSVD
+from tests.oracles.kernel_cca import centred
+
+
+def data(seed, n=60):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.c_[X[:, 0] ** 2, X[:, 1]] + 0.1 * rng.normal(size=(n, 2))
+
+
+@pytest.mark.oracle
+def test_linear_kernels_are_plssvd(seed):
+    X, Y = data(seed)
+    model = KernelPLSSVD(2, kernel="linear").fit(X, Y)
+    U, V = PLSSVD(2, scale=False).fit(X, Y).transform(X, Y)
+    Z, W = model.transform(X, Y)
+    assert_allclose(np.abs(Z), np.abs(U), atol=1e-8)
+    assert_allclose(np.abs(W), np.abs(V), atol=1e-8)
+    C = np.cov(X.T, Y.T)[:3, 3:]
+    assert_allclose(model.singular_values_, np.linalg.svd(C, compute_uv=False), rtol=1e-8)
+
+
+@pytest.mark.oracle
+def test_one_kernel_by_the_small_eigenproblem(seed):
+    """Eigenvectors of ``Y' K Y`` [Shawe-Taylor and Cristianini 2004, computation 6.18]."""
+    X, Y = data(seed)
+    model = KernelPLSSVD(2, gamma=0.4).fit(X, Y)
+    Yc, K = Y - Y.mean(axis=0), centred(rbf_kernel(X, gamma=0.4))
+    values, V = linalg.eigh(Yc.T @ K @ Yc)
+    sigma = np.sqrt(values[::-1]) / 59
+    assert_allclose(model.singular_values_, sigma, rtol=1e-8)
+    scores = K @ (Yc @ V[:, ::-1]) / (59 * sigma)
+    assert_allclose(np.abs(model.transform(X)), np.abs(scores), atol=1e-8)
+
+
+@pytest.mark.certificate
+def test_functions_have_unit_norm_and_given_covariance(seed):
+    X, Y = data(seed)
+    model = KernelPLSSVD(2, kernel="rbf", gamma=0.4).fit(X, Y)
+    for A, dual in zip((X, Y), model.dual_coef_, strict=True):
+        K = centred(rbf_kernel(A, gamma=0.4))
+        assert_allclose(dual.T @ K @ dual, np.eye(2), atol=1e-8)
+    Z, W = model.transform(X, Y)
+    assert_allclose(Z.T @ W / 59, np.diag(model.singular_values_), atol=1e-10)
+    assert model.residual_ < 1e-10
+
+
+@pytest.mark.recovery
+def test_square_is_found(seed):
+    X, Y = data(seed, n=300)
+    model = KernelPLSSVD(1).fit(X[:150], Y[:150, 0])
+    assert model.score(X[150:], Y[150:, 0]) > 0.7
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", ["exact", "cholesky", "nystroem"])
+def test_equals_kernel_cca_at_the_limit(seed, method):
+    X, Y = data(seed)
+    setting = {"gamma": 0.4, "method": method, "rank_tol": 0.0, "random_state": 0}
+    one = KernelPLSSVD(2, kernel="rbf", **setting).fit(X, Y)
+    two = KernelCCA(2, alpha=1.0, **setting).fit(X, Y)
+    assert_allclose(one.singular_values_, two.correlations_, rtol=1e-8)
+    exact = KernelPLSSVD(2, kernel="rbf", gamma=0.4).fit(X, Y)
+    assert_allclose(one.singular_values_, exact.singular_values_, rtol=1e-8)
+
+
+@pytest.mark.edge
+def test_borders():
+    X, Y = data(0)
+    assert KernelPLSSVD(5, kernel="linear").fit(X, Y).n_components_ == 2
+    with pytest.raises(ValueError, match="two views"):
+        KernelPLSSVD(kernel="rbf").fit([X, Y, X])
+    with pytest.raises(ValueError, match="View 2 is constant"):
+        KernelPLSSVD().fit(X, np.ones(60))
+    with pytest.raises(ValueError, match="square"):
+        KernelPLSSVD(kernel="precomputed").fit(X, Y)

@@ -1,0 +1,142 @@
+"""Evidence that MultisetCCA solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from skmoderndata.cross_decomposition import KernelCCA, MultisetCCA
+from tests.oracles.kernel_cca import consensus_values, linear_correlations
+from tests.oracles.regularized_cca import best_sum_of_correlations
+
+CRITERIA = ("maxvar", "sumcor", "gcca")
+
+
+def views_of(seed, n=90, sizes=(3, 4, 5), noise=1.0):
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(n, 2))
+    return [common @ rng.normal(size=(2, p)) + noise * rng.normal(size=(n, p)) + 2 for p in sizes]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 1.0])
+def test_maximum_variance_is_the_stacked_eigenproblem(seed, alpha):
+    views = views_of(seed)
+    model = MultisetCCA(3, alpha=alpha).fit(views)
+    assert_allclose(model.correlations_, linear_correlations(views, [alpha] * 3)[:3], rtol=1e-8)
+    kernel = KernelCCA(3, kernel="linear", alpha=alpha).fit(views)
+    assert_allclose(model.correlations_, kernel.correlations_, rtol=1e-8)
+
+
+@pytest.mark.oracle
+def test_sum_of_correlations_is_what_a_general_optimiser_finds(seed):
+    views = views_of(seed, n=40, sizes=(2, 3, 2))
+    model = MultisetCCA(1, criterion="sumcor", alpha=0.2).fit(views)
+    best = best_sum_of_correlations(views, 0.2, seed)
+    # the optimiser stops at a gradient of 1e-5
+    assert_allclose(3 * model.correlations_[0], best, rtol=1e-6)
+    assert best <= 3 * model.correlations_[0] * (1 + model.dual_gap_) * (1 + 1e-8)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("missing", [0, 20])
+def test_consensus_is_the_eigenproblem_of_projections(seed, missing):
+    views = views_of(seed)
+    rng = np.random.default_rng(seed)
+    rows = [np.arange(90)] + [np.sort(rng.permutation(90)[missing:]) for _ in range(2)]
+    factors = [X[i] - X[i].mean(axis=0) for X, i in zip(views, rows, strict=True)]
+    for X, index in zip(views, rows, strict=True):
+        X[np.setdiff1d(np.arange(90), index)] = np.nan
+    model = MultisetCCA(3, criterion="gcca", alpha=0.1).fit(views)
+    values = consensus_values(factors, rows, [0.1] * 3, 90)[:3]
+    assert_allclose(model.correlations_, (3 * values - 1) / 2, rtol=1e-8)
+
+
+@pytest.mark.certificate
+def test_gap_bounds_and_constraints_hold(seed):
+    views = views_of(seed)
+    model = MultisetCCA(2, criterion="sumcor").fit(views)
+    relaxed = MultisetCCA(2).fit(views)
+    assert model.residual_ <= 1e-9
+    assert model.correlations_[0] <= relaxed.correlations_[0] * (1 + 1e-12)
+    assert 0 <= model.dual_gap_ < 0.5
+    for X, W, scale in zip(views, model.weights_, model.scales_, strict=True):
+        w = W / scale[:, None]
+        S = 0.9 * np.cov(X.T) + 0.1 * np.eye(X.shape[1])
+        assert_allclose(w.T @ S @ w, np.eye(2), atol=1e-8)
+
+
+@pytest.mark.certificate
+def test_passes_never_lower_the_sum(seed):
+    views = views_of(seed, noise=3.0)
+    values = []
+    for passes in (1, 2, 4, 8, 200):
+        model = MultisetCCA(1, criterion="sumcor", max_iter=passes, tol=0.1 if passes < 9 else 0)
+        with pytest.warns(ConvergenceWarning) if passes == 200 else _nothing():
+            values.append(model.fit(views).correlations_[0])
+    assert (np.diff(values) >= -1e-12).all()
+
+
+def _nothing():
+    import warnings
+
+    return warnings.catch_warnings(action="ignore")
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_common_signal_of_five_views(seed, criterion):
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=400)
+    views = [
+        np.c_[common + rng.normal(size=400), rng.normal(size=(400, 3))] @ rng.normal(size=(4, 4))
+        for _ in range(5)
+    ]
+    model = MultisetCCA(1, criterion=criterion, alpha=0.01).fit([X[:300] for X in views])
+    scores = model.transform([X[300:] for X in views])
+    mean = np.mean(scores, axis=0)[:, 0]
+    assert abs(np.corrcoef(mean, common[300:])[0, 1]) > 0.8
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_order_of_views_and_columns_of_one_array(seed, criterion):
+    views = views_of(seed)
+    model = MultisetCCA(2, criterion=criterion).fit(views)
+    turned = MultisetCCA(2, criterion=criterion).fit(views[::-1])
+    assert_allclose(model.correlations_, turned.correlations_, rtol=1e-6)
+    slices = [(0, 3), (3, 7), (7, 12)]
+    stacked = MultisetCCA(2, criterion=criterion, view_slices=slices).fit(np.hstack(views))
+    assert_allclose(stacked.transform(np.hstack(views)), np.hstack(model.transform(views)))
+    search = GridSearchCV(
+        MultisetCCA(1, criterion=criterion, view_slices=slices), {"alpha": [0.01, 0.5]}, cv=3
+    ).fit(np.hstack(views))
+    assert np.isfinite(search.best_score_)
+
+
+@pytest.mark.invariance
+def test_criteria_agree_without_regularisation(seed):
+    views = views_of(seed)
+    one = MultisetCCA(3, alpha=0).fit(views).correlations_
+    two = MultisetCCA(3, alpha=0, criterion="gcca").fit(views).correlations_
+    assert_allclose(one, two, rtol=1e-8)
+
+
+@pytest.mark.edge
+def test_bad_input_is_named():
+    views = views_of(0)
+    with pytest.raises(ValueError, match="at least two views"):
+        MultisetCCA().fit(views[:1])
+    with pytest.raises(ValueError, match="View 2 is constant"):
+        MultisetCCA().fit([views[0], np.ones((90, 2)), views[1]])
+    with pytest.raises(ValueError, match="NaN"):
+        MultisetCCA().fit([views[0], np.full((90, 2), np.nan), views[1]])
+    with pytest.raises(ValueError, match="be 1 for any data"):
+        MultisetCCA(alpha=0).fit([X[:9] for X in views_of(0, sizes=(4, 5, 6))])
+
+
+@pytest.mark.edge
+def test_too_few_passes_warn(seed):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        MultisetCCA(2, criterion="sumcor", max_iter=1).fit(views_of(seed))
