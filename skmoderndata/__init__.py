@@ -17,6 +17,7 @@ _LAZY = {
     "RobustPCA": "skmoderndata.decomposition",
     "SlowFeatureAnalysis": "skmoderndata.decomposition",
     "SparseNMF": "skmoderndata.decomposition",
+    "SupportFeatureMachine": "skmoderndata.svm",
     "all_estimators": "skmoderndata._registry",
     "all_kernels": "skmoderndata._registry",
 }

@@ -2,8 +2,10 @@
 
 from skmoderndata.svm._core_vector_machine import CoreVectorMachine
 from skmoderndata.svm._minimum_enclosing_ball import MinimumEnclosingBall
+from skmoderndata.svm._support_feature_machine import SupportFeatureMachine
 
 __all__ = [
     "CoreVectorMachine",
     "MinimumEnclosingBall",
+    "SupportFeatureMachine",
 ]

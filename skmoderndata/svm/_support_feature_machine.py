@@ -1,0 +1,748 @@
+"""Support feature machine: separate two classes with as few features as possible."""
+
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.zero_norm import (
+    ColumnGeneration,
+    CvxpyProgram,
+    Infeasible,
+    Separation,
+    SolverFailure,
+    log_objective,
+    rescaled_l2,
+    reweighted_l1,
+    squared_hinge_svm,
+)
+
+N_PERMUTATIONS = 5  # label permutations that a further round is compared with
+QUANTILE = 0.1  # of their sizes
+MAX_ROUNDS = 100
+START_MARGIN = 1e-2  # of restarts by the class centres, in units of their distance
+
+
+class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin, Base):
+    r"""Linear classifier with the fewest features, by iterated linear programs.
+
+    For labels :math:`y_i = \pm 1` the problem is to find
+
+    .. math::
+        \min_{w, b, \xi \ge 0}\ \|w\|_0 + C \sum_i u_i \xi_i \quad\text{subject to}\quad
+        y_i (w^\top x_i + b) \ge 1 - \xi_i,
+
+    where the zero-norm counts the weights that are not zero [1]_, or, with
+    ``formulation="centers"`` [2]_,
+
+    .. math::
+        y_i (w^\top x_i + b) \ge -\xi_i, \qquad w^\top (\mu^+ - \mu^-) = 1,
+
+    which fixes the length of w by the centres :math:`\mu^\pm` of the classes instead of by the
+    nearest points, so that large margins have no advantage. The zero-norm is approximated by
+    :math:`\sum_j \ln(1 + |w_j| / \epsilon)`, which is lowered by linear programs until it is
+    stationary.
+
+    Parameters
+    ----------
+    C : float, "auto" or None, default=1.0
+        Cost of slack: the number of features that one would pay to remove a total slack of 1.
+        None allows no slack (hard margin); "auto" allows none where the classes are separable,
+        and takes 1 where they are not.
+    formulation : {"margin", "centers"}, default="margin"
+        What fixes the length of w.
+    algorithm : {"reweighted", "rescaled", "rescaled_l2"}, default="reweighted"
+        "reweighted" gives each feature the cost :math:`1 / (\epsilon + |w_j|)` in the next
+        program, so that features may come back. "rescaled" multiplies the columns by the weights
+        instead [1]_: what is zero once stays so. "rescaled_l2" does the same with the Euclidean
+        norm (a support vector machine with squared slack in place of the linear program); it has
+        no certificate, and needs ``formulation="margin"``.
+    fit_intercept : bool, default=True
+        Whether there is an intercept b.
+    penalize_intercept : bool, default=False
+        Treat b as the weight of one more feature, constant 1. It is then counted, and results
+        depend on the origin of the data.
+    class_weight : dict, "balanced" or None, default=None
+        Costs of slack by class; "balanced" gives both classes of a two-class problem the same
+        total.
+    standardize : bool, default=True
+        Bring columns to unit variance first. Without it columns with large numbers are preferred.
+    epsilon : float, default=1e-3
+        Width of the logarithm, in proportion to the largest weight after the first program.
+    n_init : int, default=1
+        Number of starts; those after the first have random costs. The one with the smallest
+        ``|w|_0 + C sum u xi`` is kept. More starts find fewer features.
+    n_rounds : int or "auto", default=1
+        Number of rounds: each leaves out the features found before [3]_. "auto" ends when a round
+        needs as much as one with permuted labels does.
+    n_features_to_select : int, default=None
+        End when a step has no more than so many features, and keep those with the largest
+        weights; in each round and for each class.
+    refit : bool, default=True
+        Fit an ordinary linear support vector machine, with squared slack and ridge penalty, on
+        the features found. Without it `coef_` are the weights of the linear program, of the first
+        round.
+    refit_C : float, default=1.0
+        Cost of slack of that machine.
+    solver : {"highs", "cvxpy"}, default="highs"
+        "highs" generates columns for a simplex method that keeps its basis; "cvxpy" states each
+        linear program as a whole. Both reach the same optimum.
+    max_iter : int, default=50
+        Largest number of linear programs of one start.
+    tol : float, default=1e-6
+        A start ends when no weight changes by more, relative to the largest.
+    n_jobs : int, default=None
+        Number of starts and classes treated at the same time, through joblib.
+    random_state : int, RandomState instance or None, default=None
+        Draws the costs of the starts after the first, and the permutations of `n_rounds="auto"`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Weights of the features, in the units of the data. One row for two classes, else one for
+        each class against all others.
+    intercept_ : ndarray of shape (n_problems,)
+        Intercepts.
+    sfm_coef_ : ndarray of shape (n_problems, n_features)
+        Weights of the linear programs, before the refit.
+    sfm_intercept_ : ndarray of shape (n_problems,)
+        Intercepts that belong to them, in the middle of the optimal ones.
+    ranking_ : ndarray of shape (n_features,)
+        Round in which a feature was found; ``n_rounds_ + 1`` for the others.
+    n_rounds_ : int
+        Number of rounds.
+    hard_margin_ : ndarray of shape (n_problems,)
+        Whether slack was forbidden.
+    objective_ : ndarray of shape (n_problems,)
+        ``sum_j ln(1 + |w_j| / epsilon) + C sum u xi`` of `sfm_coef_`, in standard units.
+    objective_trace_ : list of ndarray
+        The same after each linear program, for each problem; never rises with
+        ``algorithm="reweighted"``.
+    n_features_trace_ : list of ndarray
+        Number of features after each linear program, for each problem.
+    dual_gap_ : float
+        Certificate: how far the linear program with the costs of the last weights is from its
+        minimum, relative to its value, at most. Zero: the weights are a stationary point of the
+        objective. The largest of all problems; NaN for ``algorithm="rescaled_l2"``.
+    n_iter_ : int
+        Number of linear programs of the start that was kept, the most of all problems.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.svm.LinearSVC : With ``penalty="l1"``, the first of the linear programs in another
+        form: it keeps more features.
+    sklearn.feature_selection.RFE : Removes features one by one; the number must be known.
+
+    Notes
+    -----
+    A linear program with n rows and p columns is solved by pricing all columns, ``n p`` operations
+    at a time, and by simplex steps on the few that matter; 3 to 8 programs are usual. All costs
+    are positive, hence no program is unbounded. A hard problem has no solution where the classes
+    are not separable: `fit` raises a ValueError then. The problem is not convex: the certificate
+    says that the result is stationary, not that it is the global minimum.
+
+    Where no feature is worth its cost (small C, labels without a pattern), none is selected: the
+    larger class is predicted everywhere, and `transform` warns.
+
+    `sample_weight` are costs of slack, and weights of the class centres and variances.
+
+    References
+    ----------
+    .. [1] Weston, Elisseeff, Schoelkopf and Tipping, Use of the zero-norm with linear models and
+       kernel methods, Journal of Machine Learning Research 3, 2003, pp. 1439-1461.
+    .. [2] Klement and Martinetz, The support feature machine for classifying with the least number
+       of features, ICANN 2010, pp. 88-93.
+    .. [3] Klement, Anders and Martinetz, The support feature machine: classification with the
+       least number of features and application to neuroimaging data, Neural Computation 25, 2013,
+       pp. 1548-1584.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import make_sparse_classes
+    >>> from skmoderndata.svm import SupportFeatureMachine
+    >>> X, y, coef = make_sparse_classes(100, 1000, n_informative=5, random_state=0)
+    >>> machine = SupportFeatureMachine().fit(X, y)
+    >>> bool((machine.get_support() == (coef != 0)).all())
+    True
+    >>> machine.transform(X).shape
+    (100, 5)
+    """
+
+    _card = MethodCard(
+        family="margins",
+        cite=("weston2003use", "klement2010support", "klement2013support"),
+        cost="T n p, for T rounds of pricing",
+        checks=(
+            {},
+            {"C": 10.0, "formulation": "centers", "class_weight": "balanced", "n_rounds": 2},
+            {"algorithm": "rescaled", "penalize_intercept": True, "n_init": 2, "random_state": 0},
+            {"algorithm": "rescaled_l2", "n_features_to_select": 2},
+            {"C": "auto", "refit": False, "standardize": False, "solver": "cvxpy"},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.svm.LinearSVC",
+            problem="breast_cancer",
+            grid={"C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)},
+            baseline_grid={"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)},
+            baseline_params={"penalty": "l1", "dual": False, "max_iter": 10_000},
+        ),
+    )
+    _parameter_constraints = {
+        "C": [POSITIVE, StrOptions({"auto"}), None],
+        "formulation": [StrOptions({"margin", "centers"})],
+        "algorithm": [StrOptions({"reweighted", "rescaled", "rescaled_l2"})],
+        "fit_intercept": ["boolean"],
+        "penalize_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "standardize": ["boolean"],
+        "epsilon": [Interval(Real, 0, 1, closed="neither")],
+        "n_init": [AT_LEAST_ONE],
+        "n_rounds": [AT_LEAST_ONE, StrOptions({"auto"})],
+        "n_features_to_select": [AT_LEAST_ONE, None],
+        "refit": ["boolean"],
+        "refit_C": [POSITIVE],
+        "solver": [StrOptions({"highs", "cvxpy"})],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        formulation="margin",
+        algorithm="reweighted",
+        fit_intercept=True,
+        penalize_intercept=False,
+        class_weight=None,
+        standardize=True,
+        epsilon=1e-3,
+        n_init=1,
+        n_rounds=1,
+        n_features_to_select=None,
+        refit=True,
+        refit_C=1.0,
+        solver="highs",
+        max_iter=50,
+        tol=1e-6,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.C = C
+        self.formulation = formulation
+        self.algorithm = algorithm
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.class_weight = class_weight
+        self.standardize = standardize
+        self.epsilon = epsilon
+        self.n_init = n_init
+        self.n_rounds = n_rounds
+        self.n_features_to_select = n_features_to_select
+        self.refit = refit
+        self.refit_C = refit_C
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context()
+    def fit(self, X, y, sample_weight=None):
+        """Find the features and the weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Costs of slack; a weight of 0 removes the sample.
+
+        Returns
+        -------
+        self : SupportFeatureMachine
+            The fitted classifier.
+        """
+        self._check_settings()
+        X, y = validate_data(
+            self, X, y, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32]
+        )
+        check_classification_targets(y)
+        weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        given = (X, y)
+        if not weight.all():
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, "
+                f"got {self.classes_.size} class: {self.classes_.tolist()}."
+            )
+        self._check_class_weight()
+        scaled = self._scale(X, weight)
+        positives = [1] if self.classes_.size == 2 else range(self.classes_.size)
+        sides = [np.where(labels == k, 1.0, -1.0) for k in positives]
+        tasks = [
+            _Task(
+                self.classes_[k],
+                side,
+                weight,
+                weight * self._class_costs(labels, side, weight),
+                self.C is None or self.C == "auto",
+            )
+            for k, side in zip(positives, sides, strict=True)
+        ]
+        with FitProgress(
+            self, *given, max_passes=self._max_passes(len(tasks)), task_name="linear program"
+        ) as progress:
+            found = _Rounds(self, scaled, progress).run(tasks)
+        self._store(found, tasks, scaled)
+        return self
+
+    def decision_function(self, X):
+        """Signed score: positive for ``classes_[1]``, or one score for each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``X @ coef_.T + intercept_``.
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], reset=False
+        )
+        used = np.flatnonzero(self.coef_.any(axis=0))
+        scores = np.asarray(X[:, used] @ self.coef_[:, used].T) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """Labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The label with the largest score.
+        """
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    def _get_support_mask(self):
+        check_is_fitted(self)
+        return self.ranking_ <= self.n_rounds_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_settings(self):
+        if self.penalize_intercept and not self.fit_intercept:
+            raise ValueError(
+                "penalize_intercept=True needs an intercept to penalise: set fit_intercept=True."
+            )
+        if self.algorithm == "rescaled_l2" and self.formulation != "margin":
+            raise ValueError(
+                f"algorithm='rescaled_l2' needs formulation='margin', got {self.formulation!r}."
+            )
+
+    def _check_class_weight(self):
+        if not isinstance(self.class_weight, dict):
+            return
+        unknown = sorted(set(self.class_weight) - set(self.classes_.tolist()), key=repr)
+        if unknown:
+            raise ValueError(
+                f"class_weight has the labels {unknown}, which y has not; "
+                f"its classes are {self.classes_.tolist()}."
+            )
+        wrong = {key: value for key, value in self.class_weight.items() if not value > 0}
+        if wrong:
+            raise ValueError(f"class_weight must be positive, got {wrong}.")
+
+    def _class_costs(self, labels, side, weight):
+        if self.class_weight is None:
+            return np.ones(labels.size)
+        if self.class_weight == "balanced":
+            total = {s: weight[side == s].sum() for s in (-1.0, 1.0)}
+            return np.where(side > 0, 1 / total[1.0], 1 / total[-1.0]) * weight.sum() / 2
+        of_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+        return np.asarray(of_class, dtype=np.float64)[labels]
+
+    def _max_passes(self, n_tasks):
+        rounds = MAX_ROUNDS if self.n_rounds == "auto" else self.n_rounds
+        if effective_n_jobs(self.n_jobs) > 1:
+            return rounds + 1  # C="auto" may need the first round twice
+        return n_tasks * self.n_init * (rounds * self.max_iter + 1)
+
+    def _scale(self, X, weight):
+        """Scale the columns, and centre those of dense data where the intercept is free."""
+        free = self.fit_intercept and not self.penalize_intercept
+        share = weight / weight.sum()
+        n, p = X.shape
+        if sparse.issparse(X):
+            X = sparse.csc_array(X, dtype=np.float64)
+            largest = np.asarray(np.abs(X).max(axis=0).todense()).ravel()
+            largest[largest == 0] = 1.0
+            X = sparse.csc_array(X.multiply(1 / largest))
+            mean, variance = mean_variance_axis(X, axis=0, weights=share)
+            deviation = np.sqrt(variance)
+            shift = np.zeros(p)
+        else:
+            X = np.array(X, dtype=np.float64, order="F")
+            largest = np.abs(X).max(axis=0)
+            largest[largest == 0] = 1.0
+            X /= largest
+            mean = share @ X
+            X -= mean
+            deviation = np.sqrt(share @ X**2)
+            shift = mean if free else np.zeros(p)
+            if not free:
+                X += mean
+        usable = deviation > 10 * n * np.finfo(np.float64).eps
+        divide = np.where(usable, deviation if self.standardize else 1 / largest, 1.0)
+        if sparse.issparse(X):
+            X = sparse.csc_array(X.multiply(1 / divide))
+        else:
+            X /= divide
+        if self.penalize_intercept:
+            one = np.ones((n, 1))
+            if sparse.issparse(X):
+                X = sparse.csc_array(sparse.hstack([X, one]))
+            else:
+                X = np.asfortranarray(np.hstack([X, one]))
+            usable = np.append(usable, True)
+        return _Scaled(X, usable, shift / divide, divide * largest)
+
+    def _store(self, found, tasks, scaled):
+        n_features = scaled.unit.size
+        first = [rounds[0] for rounds in found]
+        bias = np.array([result.bias for result in first])
+        w = np.array([result.w for result in first])
+        if self.penalize_intercept:
+            w, bias = w[:, :n_features], w[:, n_features]
+        self.sfm_coef_ = w / scaled.unit
+        self.sfm_intercept_ = bias - w @ scaled.shift
+        self.n_rounds_ = max(len(rounds) for rounds in found)
+        self.ranking_ = np.full(n_features, self.n_rounds_ + 1)
+        for rounds in found:
+            for number, result in enumerate(rounds, start=1):
+                at = np.flatnonzero(result.w[:n_features])
+                self.ranking_[at] = np.minimum(self.ranking_[at], number)
+        self.hard_margin_ = np.array([task.hard for task in tasks])
+        self.objective_ = np.array([result.objective[-1] for result in first])
+        self.objective_trace_ = [result.objective for result in first]
+        self.n_features_trace_ = [result.sizes for result in first]
+        self.dual_gap_ = float(np.max([result.gap for result in first]))
+        self.n_iter_ = max(result.n_iter for result in first)
+        selected = np.flatnonzero(self._get_support_mask())
+        if self.refit:
+            self.coef_ = np.zeros((len(tasks), n_features))
+            self.intercept_ = np.zeros(len(tasks))
+            columns = scaled.X[:, selected]
+            columns = columns.toarray() if sparse.issparse(columns) else columns
+            for k, task in enumerate(tasks):
+                w, bias = squared_hinge_svm(
+                    columns, task.side, self.refit_C * task.cost, intercept=self.fit_intercept
+                )
+                self.coef_[k, selected] = w / scaled.unit[selected]
+                self.intercept_[k] = bias - w @ scaled.shift[selected]
+        else:
+            self.coef_, self.intercept_ = self.sfm_coef_.copy(), self.sfm_intercept_.copy()
+        if not all(result.converged for result in first):
+            warn_not_converged(
+                self,
+                reached=f"after {self.n_iter_} linear programs weights still change by more than "
+                f"tol={self.tol:g} (relative gap {self.dual_gap_:.1e})",
+                remedy="raise max_iter or tol",
+            )
+
+
+class _Scaled(NamedTuple):
+    """Columns in standard units: ``x / unit - shift``."""
+
+    X: np.ndarray
+    usable: np.ndarray
+    shift: np.ndarray
+    unit: np.ndarray
+
+
+class _Task:
+    """One class against the others."""
+
+    def __init__(self, label, side, weight, cost, hard):
+        self.label, self.side, self.weight, self.cost, self.hard = label, side, weight, cost, hard
+
+    def permuted(self, rng):
+        order = rng.permutation(self.side.size)
+        return _Task(self.label, self.side[order], self.weight[order], self.cost[order], self.hard)
+
+
+class _Rounds:
+    """Runs the starts of all classes, round after round."""
+
+    def __init__(self, estimator, scaled, progress):
+        self.est, self.scaled, self.progress = estimator, scaled, _StopWatch(progress)
+        self.rng = check_random_state(estimator.random_state)
+        self.parallel = effective_n_jobs(estimator.n_jobs) > 1
+
+    def run(self, tasks):
+        est = self.est
+        found = [[] for _ in tasks]
+        allowed = [self.scaled.usable.copy() for _ in tasks]
+        limit = MAX_ROUNDS if est.n_rounds == "auto" else est.n_rounds
+        going = list(range(len(tasks)))
+        for number in range(limit):
+            if not going or (number and self.progress.stopped):
+                break
+            results = self.starts([tasks[k] for k in going], [allowed[k] for k in going], number)
+            for k, result in zip(list(going), results, strict=True):
+                size = None if result is None else np.count_nonzero(result.w)
+                if number and (not size or not self.worth(tasks[k], allowed[k], result)):
+                    going.remove(k)
+                    continue
+                found[k].append(result)
+                allowed[k] &= result.w == 0
+                if est.penalize_intercept:
+                    allowed[k][-1] = True
+                if not allowed[k][: self.scaled.unit.size].any():
+                    going.remove(k)
+        return found
+
+    def starts(self, tasks, allowed, number):
+        """Best result of each task; None where a later round is not separable."""
+        est = self.est
+        seeds = [[None, *self.rng.randint(2**31 - 1, size=est.n_init - 1).tolist()] for _ in tasks]
+        problems = [self.pose(task, may) for task, may in zip(tasks, allowed, strict=True)]
+        results = self.solve(
+            [
+                (problem, self.costs(may, seed), seed is not None)
+                for problem, may, own in zip(problems, allowed, seeds, strict=True)
+                for seed in own
+            ]
+        )
+        best = []
+        for k, task in enumerate(tasks):
+            problem, own = problems[k], results[k * est.n_init : (k + 1) * est.n_init]
+            if isinstance(own[0], Infeasible) and est.C == "auto" and number == 0:
+                task.hard = False
+                problem = self.pose(task, allowed[k])
+                own = self.solve(
+                    [
+                        (problem, self.costs(allowed[k], seed), seed is not None)
+                        for seed in seeds[k]
+                    ]
+                )
+            if isinstance(own[0], Infeasible):
+                if number == 0:
+                    raise ValueError(self.not_separable(task)) from own[0]
+                best.append(None)
+                continue
+            best.append(_best(problem, [result for result in own if result is not None]))
+        return best
+
+    def costs(self, may, seed):
+        start = np.ones(may.size)
+        if seed is not None:
+            start = np.exp(np.random.RandomState(seed).standard_normal(may.size))
+        return np.where(may, start, np.inf)
+
+    def worth(self, task, may, result):
+        """Whether a further round needs less than it would with permuted labels."""
+        if self.est.n_rounds != "auto":
+            return True
+        jobs = [
+            (self.pose(task.permuted(self.rng), may), self.costs(may, None), False)
+            for _ in range(N_PERMUTATIONS)
+        ]
+        # a problem that is not separable needs more than all features
+        sizes = [
+            np.inf if isinstance(other, Infeasible) else np.count_nonzero(other.w) + other.slack
+            for other in self.solve(jobs, silent=True)
+        ]
+        finite = np.minimum(sizes, may.sum() + 1)
+        return np.count_nonzero(result.w) + result.slack < np.quantile(finite, QUANTILE)
+
+    def pose(self, task, may):
+        est, X, side = self.est, self.scaled.X, task.side
+        if sparse.issparse(X):
+            Z = sparse.csc_array(sparse.dia_array((side[None], [0]), shape=2 * side.shape) @ X)
+        else:
+            Z = np.asfortranarray(X * side[:, None])
+        direction = None
+        if est.formulation == "centers":
+            share = task.weight / np.where(
+                side > 0, task.weight[side > 0].sum(), task.weight[side < 0].sum()
+            )
+            direction = Z.T @ share
+            if est.penalize_intercept:
+                direction[-1] = 0.0
+            if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
+                raise ValueError(
+                    f"The centre of class {task.label!r} and that of the others coincide: "
+                    "formulation='centers' has no solution; use formulation='margin'."
+                )
+        cost = None if task.hard else (est.C if isinstance(est.C, Real) else 1.0) * task.cost
+        free = est.fit_intercept and not est.penalize_intercept
+        margin = 1.0 if est.formulation == "margin" else 0.0
+        return Separation(Z, side, margin, direction, cost, free)
+
+    def solve(self, jobs, silent=False):
+        """Results of the jobs in their order; None for those not begun after a stop."""
+        est = self.est
+        settings = {
+            "epsilon": est.epsilon,
+            "enough": est.n_features_to_select or 0,
+            "max_iter": est.max_iter,
+            "tol": est.tol,
+        }
+        algorithm, solver = est.algorithm, est.solver
+        if self.parallel and len(jobs) > 1:
+            if not silent:
+                self.progress.begin()
+            results = Parallel(n_jobs=est.n_jobs)(
+                delayed(_one_start)(*job, algorithm, solver, settings) for job in jobs
+            )
+            if not silent:
+                self.progress.end()
+            return results
+        results, begun = [], []
+        for problem, costs, restart in jobs:
+            if self.progress.stopped:
+                if any(problem is other for other in begun):
+                    results.append(None)
+                    continue
+                settings = {**settings, "max_iter": 1}
+            quiet = silent or self.parallel or self.progress.stopped
+            progress = None if quiet else self.progress
+            begun.append(problem)
+            results.append(
+                _one_start(problem, costs, restart, algorithm, solver, settings, progress)
+            )
+        return results
+
+    def not_separable(self, task):
+        est = self.est
+        return (
+            f"{type(est).__name__}(C={est.C!r}) allows no slack, but no hyperplane separates "
+            f"class {task.label!r} from the others: the classes are not separable. Use the soft "
+            "version, a finite C such as C=1.0, or C='auto'."
+        )
+
+
+def _best(problem, results):
+    """Return the result of smallest zero-norm and slack; among equals, of smallest objective."""
+    epsilon = results[0].epsilon
+
+    def rank(result):
+        size = np.count_nonzero(result.w) + result.slack
+        return round(size, 9), log_objective(problem, result.w, result.bias, epsilon)
+
+    return min(results, key=rank)
+
+
+def _one_start(problem, costs, restart, algorithm, solver, settings, progress=None):
+    """One start; returns the exception where a hard problem has no solution."""
+    make = ColumnGeneration if solver == "highs" else CvxpyProgram
+    try:
+        if algorithm == "rescaled_l2":
+            result = rescaled_l2(problem, start=costs, progress=progress, **settings)
+        else:
+            if restart and problem.margin > 0:
+                costs = _costs_by_centers(problem, costs, make, settings)
+            result = reweighted_l1(
+                problem,
+                make(problem),
+                start=costs,
+                keep_zeros=algorithm == "rescaled",
+                progress=progress,
+                **settings,
+            )
+    except Infeasible as error:
+        return error
+    except SolverFailure as error:
+        raise ValueError(
+            f"the linear program could not be solved ({error}): rescale X, set "
+            "standardize=True, or lower C."
+        ) from error
+    most = settings["enough"]
+    if most and np.count_nonzero(result.w) > most:
+        keep = np.argsort(-np.abs(result.w), kind="stable")[:most]
+        w = np.zeros_like(result.w)
+        w[keep] = result.w[keep]
+        result = result._replace(w=w)
+    return result
+
+
+def _costs_by_centers(problem, costs, make, settings):
+    """First costs from the form whose length is fixed by the centres of the classes.
+
+    It has better local optima, and a plane that keeps a little distance from all samples in this
+    form is feasible in the other as well, after scaling.
+    """
+    positive = problem.y > 0
+    direction = problem.Z.T @ (1.0 / np.where(positive, positive.sum(), (~positive).sum()))
+    if not np.abs(direction[np.isfinite(costs)]).max(initial=0.0) > 1e-12:
+        return costs
+    near = problem._replace(margin=START_MARGIN, direction=direction)
+    try:
+        found = reweighted_l1(near, make(near), start=costs, **settings)
+    except Infeasible:
+        return costs
+    size = np.abs(found.w)
+    return np.where(np.isfinite(costs), 1.0 / (START_MARGIN * (size.max() or 1.0) + size), np.inf)
+
+
+class _StopWatch:
+    """Remembers that a callback asked to stop."""
+
+    def __init__(self, progress):
+        self.progress, self.stopped = progress, False
+
+    def begin(self):
+        self.progress.begin()
+
+    def end(self):
+        self.stopped = bool(self.progress.end()) or self.stopped
+        return self.stopped

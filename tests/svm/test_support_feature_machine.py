@@ -1,0 +1,588 @@
+"""Evidence that SupportFeatureMachine solves the problem it states."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
+
+from skmoderndata._solvers.zero_norm import (
+    ColumnGeneration,
+    CvxpyProgram,
+    Infeasible,
+    ScipyMaster,
+    Separation,
+    middle_bias,
+    reweighted_l1,
+    squared_hinge_svm,
+    stationarity_gap,
+)
+from skmoderndata.datasets import make_sparse_classes
+from skmoderndata.svm import SupportFeatureMachine
+from tests.oracles import support_feature_machine as oracle
+
+FORMS = [
+    {"formulation": "margin", "C": None},
+    {"formulation": "margin", "C": 1.0},
+    {"formulation": "centers", "C": None},
+    {"formulation": "centers", "C": 3.0},
+]
+each_form = pytest.mark.parametrize("form", FORMS, ids=str)
+
+
+def support(machine):
+    return machine.get_support(indices=True)
+
+
+def problem(X, y, form):
+    """Standardised data as a `Separation`, and the arguments of the oracle."""
+    X, side = oracle.standard(X), np.where(y == 1, 1.0, -1.0)
+    centers = form["formulation"] == "centers"
+    direction = X[side > 0].mean(axis=0) - X[side < 0].mean(axis=0) if centers else None
+    cost = None if form["C"] is None else np.full(side.size, form["C"])
+    margin = 0.0 if centers else 1.0
+    posed = Separation(np.asfortranarray(X * side[:, None]), side, margin, direction, cost, True)
+    return posed, X, side, {"margin": margin, "centers": centers, "slack_cost": cost}
+
+
+def overlapping(seed, n=50, p=12):
+    """Two Gaussian classes that no hyperplane separates."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    y[:2] = 0, 1
+    X = rng.normal(size=(n, p)) + 1.0 * y[:, None] * (np.arange(p) < 3)
+    X[-2:] = X[:2]  # duplicates with contradicting labels
+    y[-2:] = 1 - y[:2]
+    return X, y
+
+
+# ---------------------------------------------------------------------------------------- oracle
+
+
+@pytest.mark.oracle
+@each_form
+def test_linear_program_equals_whole_program(form, seed):
+    X, y, _ = make_sparse_classes(40, 200, n_informative=4, random_state=seed)
+    posed, X, side, settings = problem(X, y, form)
+    rng = np.random.default_rng(seed)
+    programs = [
+        ColumnGeneration(posed),
+        ColumnGeneration(posed, ScipyMaster),
+        CvxpyProgram(posed),
+    ]
+    for costs in (np.ones(200), rng.uniform(0.1, 10, size=200)):
+        w, _, value = oracle.linear_program(X, side, costs, **settings)
+        for program in programs:
+            vertex = program.solve(costs)
+            slack = np.maximum(posed.margin - posed.Z @ vertex.w - side * vertex.bias, 0)
+            reached = costs @ np.abs(vertex.w)
+            if form["C"] is None:
+                assert slack.max() < 1e-7
+            else:
+                reached += form["C"] * slack.sum()
+            assert_allclose(reached, value, rtol=1e-7)
+            assert_allclose(vertex.w, w, atol=1e-6 * np.abs(w).max())
+            gap = stationarity_gap(
+                posed, costs, vertex.w, vertex.bias, vertex.dual, vertex.dual_direction
+            )
+            assert gap < 1e-6
+
+
+@pytest.mark.oracle
+@each_form
+def test_iteration_equals_plain_loop(form, seed):
+    X, y, _ = make_sparse_classes(40, 100, n_informative=4, random_state=seed)
+    _, scaled, side, settings = problem(X, y, form)
+    w, _ = oracle.iterate(scaled, side, **settings)
+    machine = SupportFeatureMachine(**form).fit(X, y)
+    assert_allclose(machine.sfm_coef_[0] * X.std(axis=0), w, atol=1e-6 * np.abs(w).max())
+
+
+@pytest.mark.oracle
+@each_form
+def test_cvxpy_and_highs_agree(form, seed):
+    X, y, _ = make_sparse_classes(50, 300, n_informative=4, flip_y=0.0, random_state=seed)
+    for algorithm in ("reweighted", "rescaled"):
+        one = SupportFeatureMachine(**form, algorithm=algorithm).fit(X, y)
+        two = SupportFeatureMachine(**form, algorithm=algorithm, solver="cvxpy").fit(X, y)
+        assert_array_equal(one.get_support(), two.get_support())
+        assert_allclose(one.sfm_coef_, two.sfm_coef_, atol=1e-6 * np.abs(one.sfm_coef_).max())
+        assert_allclose(one.objective_, two.objective_, rtol=1e-6)
+
+
+@pytest.mark.oracle
+def test_refit_is_the_support_vector_machine(seed):
+    X, y = overlapping(seed)
+    side, weight = np.where(y == 1, 1.0, -1.0), np.random.default_rng(seed).uniform(0.1, 2, y.size)
+    w, b = squared_hinge_svm(X, side, weight)
+    w_oracle, b_oracle = oracle.squared_hinge(X, side, weight)
+    # the cone solver ends at about 1e-8 of the objective, that is 1e-4 in the weights at worst
+    assert_allclose(np.append(w, b), np.append(w_oracle, b_oracle), atol=1e-4)
+    # a constant column makes LinearSVC penalise the intercept, and so must ours then
+    w, _ = squared_hinge_svm(np.c_[X, np.ones(len(X))], side, weight, intercept=False)
+    svc = LinearSVC(dual=False, tol=1e-12, max_iter=10_000).fit(X, y, sample_weight=weight)
+    assert_allclose(w, np.append(svc.coef_[0], svc.intercept_), atol=1e-6)
+
+
+@pytest.mark.oracle
+def test_rescaled_l2_begins_with_the_euclidean_machine(seed):
+    X, y, _ = make_sparse_classes(30, 60, random_state=seed)
+    X = oracle.standard(X)
+    side = np.where(y == 1, 1.0, -1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine = SupportFeatureMachine(algorithm="rescaled_l2", refit=False, max_iter=1)
+        machine.fit(X, y)
+    w, b = oracle.squared_hinge(X, side, np.ones(30))
+    # the cone solver ends at about 1e-8 of the objective
+    assert_allclose(machine.coef_[0], w, atol=1e-4)
+    assert_allclose(machine.intercept_[0], b, atol=1e-4)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("formulation", ["margin", "centers"])
+def test_restarts_reach_the_exact_minimum(formulation, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(16, 20))
+    y = (X[:, :4] @ [1, -1, 1, 0.5] + 0.5 * rng.normal(size=16) > 0).astype(int)
+    y[:2] = 0, 1
+    scaled, side = oracle.standard(X), np.where(y == 1, 1.0, -1.0)
+    centers = formulation == "centers"
+    least = oracle.fewest(scaled, side, margin=1.0 - centers, centers=centers)
+    machine = SupportFeatureMachine(None, formulation=formulation, n_init=40, random_state=0)
+    machine.fit(X, y)
+    assert least <= support(machine).size <= least + 1
+    if formulation == "margin":
+        assert oracle.separable(scaled, side, support(machine))
+
+
+@pytest.mark.oracle
+def test_integer_program_is_right():
+    rng = np.random.default_rng(0)
+    X = oracle.standard(rng.normal(size=(12, 9)))
+    y = np.where(rng.random(12) < 0.5, 1.0, -1.0)
+    by_sets = oracle.fewest_by_enumeration(X, y, most=4)
+    assert oracle.fewest(X, y, margin=1.0, centers=False) == by_sets
+
+
+# ----------------------------------------------------------------------------------- certificate
+
+
+@pytest.mark.certificate
+@each_form
+def test_objective_falls_and_ends_stationary(form, seed):
+    X, y, _ = make_sparse_classes(60, 400, n_informative=6, margin=0.2, random_state=seed)
+    machine = SupportFeatureMachine(**form).fit(X, y)
+    trace = machine.objective_trace_[0]
+    assert (np.diff(trace) <= 1e-9 * np.abs(trace[1:])).all()
+    assert machine.dual_gap_ < 1e-6
+    assert machine.objective_[0] == trace[-1]
+    assert machine.n_features_trace_[0][-1] == support(machine).size
+    assert machine.n_iter_ == trace.size
+
+
+@pytest.mark.certificate
+@each_form
+def test_gap_bounds_the_true_distance(form, seed):
+    X, y, _ = make_sparse_classes(30, 80, n_informative=4, random_state=seed)
+    posed, X, side, settings = problem(X, y, form)
+    rng = np.random.default_rng(seed)
+    w, bias, _ = oracle.linear_program(X, side, np.ones(80), **settings)
+    for _ in range(5):
+        costs = rng.uniform(0.5, 2, size=80)
+        value = oracle.linear_program(X, side, costs, **settings)[2]
+        slack = np.maximum(posed.margin - posed.Z @ w - side * bias, 0)
+        cost = 0.0 if posed.slack_cost is None else posed.slack_cost @ slack
+        reached = costs @ np.abs(w) + cost
+        dual = rng.uniform(0, 1, size=30)  # any numbers: the bound must hold, only weaker
+        for u in (dual, np.zeros(30), ColumnGeneration(posed).solve(costs).dual):
+            gap = stationarity_gap(posed, costs, w, bias, u, 0.0)
+            assert gap >= (reached - value) / reached - 1e-6
+    assert gap > 0
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("form", [FORMS[0], FORMS[2]], ids=str)
+def test_hard_constraints_hold(form, seed):
+    X, y, _ = make_sparse_classes(60, 300, n_informative=4, random_state=seed)
+    machine = SupportFeatureMachine(**form, refit=False).fit(X, y)
+    side = np.where(y == 1, 1, -1)
+    margins = side * machine.decision_function(X)
+    if form["formulation"] == "margin":
+        assert margins.min() > 1 - 1e-7
+    else:
+        assert margins.min() > -1e-7
+        between = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+        assert_allclose(machine.coef_[0] @ between, 1, rtol=1e-9)
+
+
+@pytest.mark.certificate
+def test_middle_bias_is_the_middle_of_the_best(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        n = rng.integers(3, 9)
+        y = np.where(np.arange(n) % 2, 1.0, -1.0)
+        x = rng.integers(-3, 4, size=n).astype(float)
+        cost = rng.integers(1, 3, size=n).astype(float)
+        posed = Separation(np.asfortranarray((y * x)[:, None]), y, 1.0, None, cost, True)
+        grid = np.arange(-8, 8.25, 0.25)
+        loss = [cost @ np.maximum(0, 1 - y * (x + b)) for b in grid]
+        best = grid[np.isclose(loss, np.min(loss), rtol=0, atol=1e-9)]
+        found = middle_bias(posed, np.ones(1), 0.0)
+        assert_allclose(found, 0.5 * (best[0] + best[-1]), atol=1e-9)
+
+
+# -------------------------------------------------------------------------------------- recovery
+
+
+@pytest.mark.recovery
+def test_relevant_features_are_found(seed):
+    exact, errors = 0, []
+    for draw in range(5):
+        X, y, coef = make_sparse_classes(600, 1000, random_state=100 * seed + draw)
+        machine = SupportFeatureMachine().fit(X[:100], y[:100])
+        exact += np.array_equal(machine.get_support(), coef != 0)
+        errors.append(1 - machine.score(X[100:], y[100:]))
+    assert exact >= 4
+    assert np.median(errors) <= 0.01
+
+
+@pytest.mark.recovery
+@pytest.mark.slow
+@pytest.mark.parametrize("n_features", [1000, 10_000])
+def test_relevant_features_in_nine_of_ten_draws(n_features, seed):
+    exact = 0
+    for draw in range(10):
+        X, y, coef = make_sparse_classes(100, n_features, random_state=1000 * seed + draw)
+        machine = SupportFeatureMachine(C=None).fit(X, y)
+        exact += np.array_equal(machine.get_support(), coef != 0)
+    assert exact >= 9
+
+
+@pytest.mark.recovery
+def test_rounds_collect_features_that_stand_for_each_other():
+    X, y, _ = make_sparse_classes(100, 200, n_informative=3, shuffle=False, random_state=1)
+    rng = np.random.default_rng(0)
+    X[:, 3:6] = X[:, :3] + 0.05 * rng.normal(size=(100, 3))
+    one = SupportFeatureMachine(C=None).fit(X, y)
+    two = SupportFeatureMachine(C=None, n_rounds=2).fit(X, y)
+    assert_array_equal(support(two), np.arange(6))
+    assert_array_equal(two.ranking_ == 1, one.get_support())
+    assert two.n_rounds_ == 2
+    auto = SupportFeatureMachine(C=None, n_rounds="auto", random_state=0).fit(X, y)
+    assert set(range(6)) <= set(support(auto))
+    assert auto.n_rounds_ <= 4
+
+
+@pytest.mark.recovery
+def test_balanced_costs_find_the_rare_class(seed):
+    X, y, _ = make_sparse_classes(
+        700, 50, n_informative=3, margin=0.0, flip_y=0.05, weight=0.15, random_state=seed
+    )
+    plain = SupportFeatureMachine(0.1, refit=False).fit(X[:200], y[:200])
+    balanced = SupportFeatureMachine(0.1, refit=False, class_weight="balanced")
+    balanced.fit(X[:200], y[:200])
+    rare = y[200:] == 1
+
+    def recall(machine):
+        return (machine.predict(X[200:])[rare] == 1).mean()
+
+    assert recall(balanced) > recall(plain)
+
+
+@pytest.mark.recovery
+def test_classes_of_iris():
+    X, y = load_iris(return_X_y=True)
+    machine = SupportFeatureMachine(C=10.0).fit(X, y)
+    assert machine.score(X, y) > 0.94
+    assert machine.coef_.shape == (3, 4)
+    assert machine.hard_margin_.tolist() == [False] * 3
+    assert not machine.sfm_coef_[0, :2].any()  # setosa is told apart by the petals alone
+
+
+# ----------------------------------------------------------------------------------------- paper
+
+
+@pytest.mark.paper
+def test_weak_separation_needs_no_more_features_than_a_margin(seed):
+    """Klement and Martinetz 2010: centres instead of margins, fewer features."""
+    sizes = {"margin": 0, "centers": 0}
+    for draw in range(5):
+        rng = np.random.default_rng(10 * seed + draw)
+        X, y = rng.normal(size=(30, 60)), np.arange(30) % 2
+        for name in sizes:
+            machine = SupportFeatureMachine(None, formulation=name).fit(X, y)
+            sizes[name] += support(machine).size
+    assert sizes["centers"] < sizes["margin"]
+
+
+@pytest.mark.paper
+def test_cheap_slack_takes_the_best_single_feature():
+    """With ``C -> 0`` the class-centre form keeps the largest difference of the centres."""
+    X, y = load_breast_cancer(return_X_y=True)
+    machine = SupportFeatureMachine(1e-6, formulation="centers").fit(X, y)
+    scaled = oracle.standard(X)
+    between = np.abs(scaled[y == 1].mean(axis=0) - scaled[y == 0].mean(axis=0))
+    assert support(machine).tolist() == [between.argmax()]
+
+
+# ------------------------------------------------------------------------------------ invariance
+
+
+@pytest.mark.invariance
+@each_form
+def test_labels_columns_rows_shift_and_scale(form, seed):
+    X, y, _ = make_sparse_classes(50, 120, n_informative=4, random_state=seed)
+    rng = np.random.default_rng(seed)
+    w = SupportFeatureMachine(**form).fit(X, y).coef_[0]
+    close = {"atol": 1e-6 * np.abs(w).max()}
+    flipped = SupportFeatureMachine(**form).fit(X, np.array(["b", "a"])[y])
+    assert_allclose(flipped.coef_[0], -w, **close)
+    columns, rows = rng.permutation(120), rng.permutation(50)
+    turned = SupportFeatureMachine(**form).fit(X[:, columns][rows], y[rows])
+    assert_allclose(turned.coef_[0], w[columns], **close)
+    scale, shift = rng.uniform(0.1, 10, size=120), 5 * rng.normal(size=120)
+    moved = SupportFeatureMachine(**form).fit(X * scale + shift, y)
+    assert_allclose(moved.coef_[0] * scale, w, **close)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("algorithm", ["reweighted", "rescaled", "rescaled_l2"])
+def test_sparse_input_gives_the_same(algorithm, seed):
+    X, y, _ = make_sparse_classes(60, 80, n_informative=3, random_state=seed)
+    X[np.random.default_rng(seed).random(X.shape) < 0.5] = 0.0
+    dense = SupportFeatureMachine(3.0, algorithm=algorithm).fit(X, y)
+    for kind in (sparse.csr_array, sparse.csc_matrix):
+        other = SupportFeatureMachine(3.0, algorithm=algorithm).fit(kind(X), y)
+        # the Euclidean machine of uncentred columns has another condition number
+        assert_allclose(other.coef_, dense.coef_, atol=1e-5 * np.abs(dense.coef_).max())
+        assert_allclose(other.decision_function(kind(X)), dense.decision_function(X), atol=1e-4)
+        assert sparse.issparse(other.transform(kind(X)))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("form", [FORMS[1], FORMS[3]], ids=str)
+def test_weights_are_copies(form, seed):
+    X, y = overlapping(seed)
+    times = np.random.default_rng(seed).integers(0, 4, size=y.size)
+    weighted = SupportFeatureMachine(**form).fit(X, y, sample_weight=times)
+    copied = SupportFeatureMachine(**form).fit(X.repeat(times, axis=0), y.repeat(times))
+    assert_allclose(weighted.coef_, copied.coef_, atol=1e-6)
+    assert_allclose(weighted.sfm_coef_, copied.sfm_coef_, atol=1e-6)
+
+
+@pytest.mark.invariance
+def test_class_weight_is_a_sample_weight(seed):
+    X, y = overlapping(seed)
+    weights = {0: 0.5, 1: 2.0}
+    by_class = SupportFeatureMachine(class_weight=weights, standardize=False).fit(X, y)
+    by_sample = SupportFeatureMachine(standardize=False)
+    by_sample.fit(X, y, sample_weight=np.where(y == 1, 2.0, 0.5))
+    assert_allclose(by_class.coef_, by_sample.coef_, atol=1e-6)
+
+
+@pytest.mark.invariance
+def test_n_jobs_does_not_matter():
+    X, y = load_iris(return_X_y=True)
+    settings = {"C": 3.0, "n_init": 3, "n_rounds": 2, "random_state": 0}
+    one = SupportFeatureMachine(**settings).fit(X, y)
+    two = SupportFeatureMachine(**settings, n_jobs=2).fit(X, y)
+    assert_array_equal(one.coef_, two.coef_)
+    assert_array_equal(one.ranking_, two.ranking_)
+
+
+@pytest.mark.invariance
+def test_more_starts_are_never_worse(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(30, 60)), np.arange(30) % 2
+    sizes = [
+        support(SupportFeatureMachine(None, n_init=n, random_state=0).fit(X, y)).size
+        for n in (1, 5, 20)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < sizes[0]
+
+
+# ------------------------------------------------------------------------------------------ edge
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("formulation", ["margin", "centers"])
+@pytest.mark.parametrize("solver", ["highs", "cvxpy"])
+def test_hard_margin_of_classes_that_overlap(formulation, solver):
+    X, y = overlapping(0)
+    machine = SupportFeatureMachine(None, formulation=formulation, solver=solver)
+    with pytest.raises(ValueError, match=r"not separable.*soft version.*C=1\.0"):
+        machine.fit(X, y)
+    machine.set_params(C="auto").fit(X, y)
+    assert machine.hard_margin_.tolist() == [False]
+    soft = SupportFeatureMachine(1.0, formulation=formulation, solver=solver).fit(X, y)
+    assert_array_equal(machine.coef_, soft.coef_)
+
+
+@pytest.mark.edge
+def test_hard_euclidean_machine_of_classes_that_overlap():
+    X, y = overlapping(0)
+    with pytest.raises(ValueError, match="not separable"):
+        SupportFeatureMachine(None, algorithm="rescaled_l2").fit(X, y)
+    X, y, _ = make_sparse_classes(40, 100, random_state=0)
+    machine = SupportFeatureMachine(None, algorithm="rescaled_l2").fit(X, y)
+    assert machine.score(X, y) == 1
+    assert np.isnan(machine.dual_gap_)
+
+
+@pytest.mark.edge
+def test_auto_is_hard_where_it_can_be():
+    X, y, _ = make_sparse_classes(40, 100, random_state=0)
+    auto, hard = SupportFeatureMachine("auto").fit(X, y), SupportFeatureMachine(None).fit(X, y)
+    assert auto.hard_margin_.tolist() == [True]
+    assert_array_equal(auto.coef_, hard.coef_)
+
+
+@pytest.mark.edge
+def test_classes_with_one_centre():
+    X = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
+    y = [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="coincide"):
+        SupportFeatureMachine(formulation="centers").fit(X, y)
+
+
+@pytest.mark.edge
+def test_one_class_or_none_left():
+    X, y = overlapping(0)
+    with pytest.raises(ValueError, match="two classes, got 1 class"):
+        SupportFeatureMachine().fit(X, np.ones(len(X)))
+    with pytest.raises(ValueError, match="two classes, got 1 class"):
+        SupportFeatureMachine().fit(X, y, sample_weight=(y == 1).astype(float))
+    with pytest.raises(ValueError, match="weight"):
+        SupportFeatureMachine().fit(X, y, sample_weight=np.zeros(len(X)))
+    with pytest.raises(ValueError, match="NaN"):
+        SupportFeatureMachine().fit(np.where(X > 1, np.nan, X), y)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"penalize_intercept": True, "fit_intercept": False}, "fit_intercept=True"),
+        ({"algorithm": "rescaled_l2", "formulation": "centers"}, "formulation='margin'"),
+        ({"class_weight": {7: 1.0}}, r"labels \[7\]"),
+        ({"class_weight": {0: -1.0}}, "must be positive"),
+        ({"C": 0.0}, "C"),
+        ({"epsilon": 1.0}, "epsilon"),
+        ({"tol": -1.0}, "tol"),
+    ],
+)
+def test_settings_that_do_not_fit(settings, message):
+    X, y = overlapping(0)
+    with pytest.raises(ValueError, match=message):
+        SupportFeatureMachine(**settings).fit(X, y)
+
+
+@pytest.mark.edge
+def test_no_feature_is_worth_its_cost():
+    X, y = overlapping(0)
+    y[:] = 0
+    y[:5] = 1
+    machine = SupportFeatureMachine(1e-6).fit(X, y)
+    assert support(machine).size == 0
+    assert_array_equal(machine.predict(X), np.zeros(len(X)))
+    with pytest.warns(UserWarning, match="No features were selected"):
+        assert machine.transform(X).shape == (len(X), 0)
+
+
+@pytest.mark.edge
+def test_constant_columns_are_left_out():
+    X, y, _ = make_sparse_classes(40, 60, n_informative=3, random_state=0)
+    more = np.c_[np.full(40, 3.0), X, np.zeros(40)]
+    for form in FORMS:
+        without, among = (SupportFeatureMachine(**form).fit(Z, y) for Z in (X, more))
+        assert_allclose(among.coef_[0, 1:-1], without.coef_[0], atol=1e-6)
+        assert not among.coef_[0, [0, -1]].any()
+
+
+@pytest.mark.edge
+def test_one_separating_column():
+    X, y, _ = make_sparse_classes(40, 60, random_state=0)
+    X[:, 7] = np.where(y == 1, 2.0, -1.0) + 0.1 * X[:, 7]
+    for form in FORMS:
+        assert support(SupportFeatureMachine(**form).fit(X, y)).tolist() == [7]
+    tiny = SupportFeatureMachine(None).fit([[0.0], [1.0]], ["no", "yes"])
+    assert tiny.predict([[0.2], [0.9]]).tolist() == ["no", "yes"]
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "intercept", [{"fit_intercept": False}, {"penalize_intercept": True}], ids=str
+)
+def test_intercept_options(intercept, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 30))
+    y = (X[:, 0] - X[:, 1] > 0).astype(int)
+    X += 0.5 * np.where(y == 1, 1, -1)[:, None] * np.r_[1, -1, np.zeros(28)]
+    machine = SupportFeatureMachine(None, **intercept).fit(X, y)
+    assert_array_equal(support(machine), [0, 1])
+    assert machine.score(X, y) == 1
+    assert machine.dual_gap_ < 1e-6
+    if "fit_intercept" in intercept:
+        assert machine.intercept_[0] == machine.sfm_intercept_[0] == 0
+    far = X + 10.0  # away from the origin the intercept is needed, and is counted like a feature
+    penalised = SupportFeatureMachine(None, penalize_intercept=True).fit(far, y)
+    assert penalised.score(far, y) == 1
+
+
+@pytest.mark.edge
+def test_fewer_features_on_request():
+    X, y, _ = make_sparse_classes(60, 200, n_informative=8, random_state=0)
+    machine = SupportFeatureMachine(None, n_features_to_select=3).fit(X, y)
+    assert support(machine).size == 3
+    enough = SupportFeatureMachine(None, n_features_to_select=100).fit(X, y)
+    assert enough.n_iter_ == 1
+    assert support(enough).size == np.count_nonzero(enough.sfm_coef_)
+
+
+@pytest.mark.edge
+def test_later_rounds_stop_where_nothing_is_left():
+    X, y, _ = make_sparse_classes(40, 3, n_informative=3, random_state=0)
+    machine = SupportFeatureMachine(None, n_rounds=5).fit(X, y)
+    assert machine.n_rounds_ == 1
+    assert_array_equal(machine.ranking_, [1, 1, 1])
+
+
+@pytest.mark.edge
+def test_stopping_early_warns():
+    X, y, _ = make_sparse_classes(40, 100, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        SupportFeatureMachine(max_iter=1).fit(X, y)
+
+
+@pytest.mark.edge
+def test_infeasible_is_seen_by_every_master():
+    X, y = overlapping(1)
+    posed, *_ = problem(X, y, FORMS[0])
+    for program in (ColumnGeneration(posed, ScipyMaster), CvxpyProgram(posed)):
+        with pytest.raises(Infeasible):
+            program.solve(np.ones(X.shape[1]))
+    feasible, *_ = problem(X, y, FORMS[1])
+    one = reweighted_l1(feasible, ColumnGeneration(feasible), start=np.ones(12))
+    two = reweighted_l1(feasible, ColumnGeneration(feasible, ScipyMaster), start=np.ones(12))
+    assert_allclose(one.w, two.w, atol=1e-7)
+
+
+@pytest.mark.edge
+def test_tuned_in_a_pipeline():
+    X, y = load_breast_cancer(return_X_y=True)
+    search = GridSearchCV(SupportFeatureMachine(), {"C": [0.3, 3.0]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.94
+    pipeline = make_pipeline(SupportFeatureMachine(C=1.0), SVC())
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names = search.best_estimator_.get_feature_names_out()
+    assert len(names) < 30
