@@ -23,10 +23,10 @@ methods = {
 }
 
 # %%
-# Dots are digits that neither method has seen. The two directions of the pixels spread all digits a
-# little. Those of the feature space set 0, 4 and 6 far apart, and leave the others to the seven
-# directions that follow: as a picture this is not better, but all nine together make less than half
-# as many errors.
+# Dots are digits that neither method has seen. The two directions of the pixels spread all digits
+# a little. Those of the feature space set 0, 4 and 6 far apart, and leave the others to the seven
+# directions that follow: as a picture this is not better, but all nine together make less than
+# half as many errors.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 for ax, (name, method) in zip(axes, methods.items(), strict=True):

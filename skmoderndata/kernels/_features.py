@@ -200,12 +200,21 @@ class TrainingSet:
         These samples in double precision; for a precomputed kernel their square matrix.
     """
 
-    def __init__(self, estimator: Any, X: Any, kept: Array, weights: Array | None = None) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        kept: Array,
+        weights: Array | None = None,
+        gram: Gram | None = None,
+    ) -> None:
         everything = len(kept) == count_samples(X)
         self.kept = kept
         part = X if everything else take(X, kept)
         given = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
-        self.gram: Gram = estimator._resolve(X if given else part, weights)
+        if gram is None:
+            gram = estimator._resolve(X if given else part, weights)
+        self.gram: Gram = gram
         self.X = as_double(part[:, kept] if given and not everything else part)
 
     def __len__(self) -> int:
@@ -214,6 +223,13 @@ class TrainingSet:
     def matrix(self) -> Array:
         """Kernel matrix, checked."""
         return kernel_matrix(self.gram, self.X)
+
+    def times(self, coef: Array) -> Array:
+        """Multiply the kernel matrix by coefficients, in blocks of bounded memory."""
+        second = Columns(np.arange(len(self))) if self.gram.precomputed else self.X
+        return np.asarray(
+            Projection(self.gram, coef.reshape(len(self), -1), second)(self.X)
+        ).reshape(coef.shape)
 
     def second(self, indices: Any = slice(None)) -> Any:
         """Give samples as second argument of the kernel, for new samples as first one."""

@@ -1,0 +1,234 @@
+"""Nearest class means in feature space."""
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata.kernels._features import (
+    Projection,
+    TrainingSet,
+    labelled_samples,
+    positive_weights,
+)
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
+    r"""Class of the nearest mean in feature space, or of the largest Parzen density.
+
+    Chooses the class with the largest
+
+    .. math::
+        s_c(x) = \frac{1}{n_c} \sum_{i \in c} \kappa(x_i, x)
+        - \frac{1}{2 n_c^2} \sum_{i, j \in c} \kappa(x_i, x_j)
+        = \tfrac{1}{2} \kappa(x, x) - \tfrac{1}{2} \lVert \phi(x) - \mu_c \rVert^2 ,
+
+    that is the class whose mean :math:`\mu_c` in the feature space is nearest [1]_; without the
+    second term, the class of the largest kernel density estimate at the sample.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
+        returns their kernel matrix, or "precomputed".
+    gamma : float, {"scale", "auto"} or None, default=None
+        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
+    offset : {"distance", "density"}, default="distance"
+        "distance" is the nearest mean; "density" leaves the second term out, and multiplies the
+        first by the prior.
+    priors : {"uniform", "empirical"} or array-like of shape (n_classes,), default="uniform"
+        Probabilities of the classes, for `offset="density"`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, sorted.
+    dual_coef_ : ndarray of shape (n_samples, n_classes)
+        Means as combinations of the training samples.
+    centroid_norms_ : ndarray of shape (n_classes,)
+        Squared lengths of the means in feature space.
+    priors_ : ndarray of shape (n_classes,)
+        Probabilities of the classes.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.neighbors.NearestCentroid : The same with the linear kernel.
+    skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : Takes the spread of the
+        classes into account.
+
+    Notes
+    -----
+    Fitting takes the kernel values within each class, computed in blocks; there is nothing to
+    optimise, and so no certificate. A prediction takes one kernel value per training sample. Ties
+    go to the class that comes first in `classes_`.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel Methods for Pattern Analysis, Cambridge University
+       Press, 2004, Algorithm 5.6.
+
+    Examples
+    --------
+    >>> from skmoderndata.neighbors import KernelNearestCentroid
+    >>> X, y = [[-2], [-1.8], [-0.1], [0.1], [1.9], [2]], [1, 1, 0, 0, 1, 1]
+    >>> KernelNearestCentroid(gamma=1.0).fit(X, y).predict([[0.0], [2.2], [-2.2]])
+    array([0, 1, 1])
+    """
+
+    _card = MethodCard(
+        family="kernel methods",
+        cite=("shawetaylor2004kernel",),
+        cost="sum over classes of n_c^2",
+        checks=({}, {"kernel": "linear"}, {"offset": "density", "priors": "empirical"}),
+        comparison=Comparison(
+            baseline="sklearn.neighbors.NearestCentroid",
+            problem="digit_classes",
+            grid={"gamma": [0.0003, 0.001, 0.003, 0.01]},
+            baseline_grid={"shrink_threshold": [None, 0.1, 0.3, 1.0]},
+        ),
+    )
+    _parameter_constraints = {
+        **KERNEL_CONSTRAINTS,
+        "offset": [StrOptions({"distance", "density"})],
+        "priors": [StrOptions({"uniform", "empirical"}), "array-like"],
+    }
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        offset="distance",
+        priors="uniform",
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.offset = offset
+        self.priors = priors
+
+    @fit_context()
+    def fit(self, X, y, sample_weight=None):
+        """Take the means of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
+            kernel object is one of other samples than vectors.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights in the means; None gives all samples weight 1.
+
+        Returns
+        -------
+        self : KernelNearestCentroid
+            The fitted estimator.
+        """
+        X, classes, codes = labelled_samples(self, X, y)
+        kept, w = positive_weights(X, sample_weight)
+        present, codes = np.unique(codes[kept], return_inverse=True)
+        if len(present) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, and found one "
+                f"class: {classes[present].tolist()}."
+            )
+        mass = np.bincount(codes, weights=w)
+        priors = self._choose_priors(mass)
+        train = TrainingSet(self, X, kept, w)
+        n, k = len(kept), len(present)
+        coef = np.zeros((n, k))
+        coef[np.arange(n), codes] = w / mass[codes]
+        norms = np.empty(k)
+        for c in range(k):
+            inside = np.flatnonzero(codes == c)
+            part = TrainingSet(self, X, kept[inside], gram=train.gram)
+            norms[c] = coef[inside, c] @ part.times(coef[inside, c])
+        if not np.isfinite(norms).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} gives values that are not finite on these samples: "
+                "rescale the samples or change the parameters of the kernel."
+            )
+        self.classes_ = classes[present]
+        self.priors_ = priors
+        self.centroid_norms_ = norms
+        self.dual_coef_ = np.zeros((count_samples(X), k))
+        self.dual_coef_[kept] = coef
+        self._project = Projection(train.gram, coef, train.second())
+        return self
+
+    def decision_function(self, X):
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            For two classes the score of the second minus that of the first.
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X):
+        """Class of the largest score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels.
+        """
+        best = self._scores(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def _scores(self, X):
+        check_is_fitted(self)
+        means = self._project(self._samples(X, reset=False))
+        if self.offset == "density":
+            return means * self.priors_
+        return means - self.centroid_norms_ / 2
+
+    def _choose_priors(self, mass):
+        if isinstance(self.priors, str):
+            if self.priors == "empirical":
+                if self.offset != "density":
+                    raise ValueError('priors="empirical" needs offset="density".')
+                return mass / mass.sum()
+            return np.full(len(mass), 1 / len(mass))
+        priors = np.asarray(self.priors, dtype=np.float64)
+        if priors.shape != mass.shape or not (priors > 0).all():
+            raise ValueError(
+                f"priors={self.priors!r} has to hold one positive probability for each of the "
+                f"{len(mass)} classes."
+            )
+        if self.offset != "density":
+            raise ValueError('priors other than "uniform" need offset="density".')
+        return priors / priors.sum()

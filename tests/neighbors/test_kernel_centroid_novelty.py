@@ -1,0 +1,118 @@
+"""Evidence that KernelCentroidNovelty solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn import config_context
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skmoderndata.kernels import Intersection
+from skmoderndata.neighbors import KernelCentroidNovelty
+
+
+@pytest.mark.oracle
+def test_linear_kernel_is_the_distance_from_the_mean(seed):
+    rng = np.random.default_rng(seed)
+    X, new, w = rng.normal(size=(50, 3)), rng.normal(size=(20, 3)), rng.uniform(0.1, 2, size=50)
+    for weights in (None, w):
+        model = KernelCentroidNovelty("linear").fit(X, sample_weight=weights)
+        centre = np.average(X, axis=0, weights=weights)
+        assert_allclose(-model.score_samples(new), np.linalg.norm(new - centre, axis=1), atol=1e-8)
+        assert_allclose(model.dual_coef_ @ X, centre, atol=1e-12)
+        assert_allclose(model.max_distance_, np.linalg.norm(X - centre, axis=1).max(), rtol=1e-10)
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize(("n", "slack"), [(100, 1.007), (1000, 0.318), (10000, 0.101)])
+def test_threshold_of_the_book(n, slack):
+    """Second term for R = 1 and delta = 0.01."""
+    X = np.random.default_rng(0).normal(size=(min(n, 1000), 2))
+    weights = np.full(len(X), n / len(X))
+    model = KernelCentroidNovelty(contamination="bound").fit(X, sample_weight=weights)
+    assert_allclose(model.threshold_ - model.max_distance_, slack, atol=5e-4)
+    assert_allclose(model.false_alarm_bound_, 1 / (n + 1))
+    assert_allclose(model.offset_, -model.threshold_)
+
+
+@pytest.mark.certificate
+def test_false_alarms_stay_below_the_bound(seed):
+    rng = np.random.default_rng(seed)
+    alarms, mean_error, slack = 0, [], []
+    for _ in range(30):
+        X = rng.uniform(-1, 1, size=(40, 3))
+        model = KernelCentroidNovelty("linear", contamination="bound", radius=np.sqrt(3)).fit(X)
+        alarms += np.sum(model.predict(rng.uniform(-1, 1, size=(1000, 3))) == -1)
+        mean_error.append(np.linalg.norm(model.dual_coef_ @ X))  # the expectation is 0
+        slack.append((model.threshold_ - model.max_distance_) / 2)
+    assert alarms / 30000 <= 1 / 41
+    assert (np.array(mean_error) <= np.array(slack)).all()
+
+
+@pytest.mark.recovery
+def test_planted_outliers_are_found(seed):
+    rng = np.random.default_rng(seed)
+    X = np.r_[rng.normal(size=(190, 5)), rng.uniform(5, 8, size=(10, 5))]
+    model = KernelCentroidNovelty(gamma=0.05, contamination=0.05).fit(X)
+    assert_array_equal(np.flatnonzero(model.predict(X) == -1), np.arange(190, 200))
+    assert roc_auc_score(np.arange(200) < 190, model.decision_function(X)) == 1
+
+
+@pytest.mark.invariance
+def test_kernel_given_in_five_ways_and_blocks(seed):
+    rng = np.random.default_rng(seed)
+    X, new = rng.normal(size=(60, 3)), rng.normal(size=(10, 3))
+    named = KernelCentroidNovelty(gamma=0.125).fit(X)
+    want = named.decision_function(new)
+    callable_ = KernelCentroidNovelty(rbf_kernel, kernel_params={"gamma": 0.125})
+    found = [
+        KernelCentroidNovelty(RBF(2.0)).fit(X).decision_function(new),
+        callable_.fit(X).decision_function(new),
+        KernelCentroidNovelty(gamma=0.125)
+        .fit(sparse.csr_array(X))
+        .decision_function(sparse.csr_array(new)),
+    ]
+    with config_context(working_memory=0.005):
+        found.append(KernelCentroidNovelty(gamma=0.125).fit(X).decision_function(new))
+    for values in found:
+        assert_allclose(values, want, atol=1e-10)
+    given = KernelCentroidNovelty("precomputed").fit(rbf_kernel(X, gamma=0.125))
+    assert_allclose(given.threshold_, named.threshold_, rtol=1e-10)
+    assert_array_equal(given.fit_predict(rbf_kernel(X, gamma=0.125)), named.predict(X))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("contamination", ["bound", 0.2])
+def test_weights_are_copies(seed, contamination):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(60, 3)), rng.integers(0, 3, size=60)
+    model = KernelCentroidNovelty(contamination=contamination)
+    weighted = model.fit(X, sample_weight=w).decision_function(X)
+    repeated = model.fit(X[np.repeat(np.arange(60), w)]).decision_function(X)
+    assert_allclose(weighted, repeated, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.edge
+def test_one_sample_equal_samples_and_lists():
+    model = KernelCentroidNovelty("linear").fit([[1.0, 2.0]])
+    assert_array_equal(model.predict([[1.0, 2.0], [3.0, 4.0]]), [1, -1])
+    model = KernelCentroidNovelty().fit(np.ones((5, 2)))
+    assert_array_equal(model.predict([[1.0, 1.0], [3.0, 4.0]]), [1, -1])
+    X = [{1, 2}, {1, 2, 3}, {1, 3}, {2, 3}]
+    model = KernelCentroidNovelty(Intersection(), contamination=0.5).fit(X)
+    scores = model.score_samples([{1, 2, 3}, {8, 9}])
+    assert scores[0] > scores[1]
+
+
+@pytest.mark.edge
+def test_messages_and_small_samples():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    model = KernelCentroidNovelty(contamination="bound").fit(X)
+    assert (model.predict(1e3 + X) == 1).all()  # the bound is vacuous for so few
+    given = KernelCentroidNovelty("precomputed").fit(X @ X.T)
+    with pytest.raises(ValueError, match="similarity of new samples to themselves"):
+        given.predict((X @ X.T)[:5])
+    with pytest.raises(ValueError, match="needs the square matrix"):
+        KernelCentroidNovelty("precomputed").fit(X)
