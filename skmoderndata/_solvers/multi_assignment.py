@@ -18,6 +18,8 @@ CERTAIN = 1e-6  # a Boolean model without noise errs with this probability
 MAX_PATTERNS = 2**12  # columns of sources are searched exhaustively up to 12 sources
 MAX_ACTIVE = 2000  # assignment sets kept by a pruned search
 BLOCK_FLOATS = 2**18  # of rows held at once as floats: one MiB
+NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnormals are slow
+DECIDED = 1e-6  # mean probability of all sets but the best below which annealing has ended
 
 
 class Data(NamedTuple):
@@ -51,6 +53,7 @@ class Statistics(NamedTuple):
     ones: Array  # (D, n_sets)
     zeros: Array  # (D, n_sets)
     free_energy: float
+    doubt: float = 0.0  # mean over rows of the probability of all sets but the best
 
 
 class Start(NamedTuple):
@@ -81,10 +84,17 @@ def one_start(
     data: Data, sets: Array, settings: Settings, *, seed: int, progress: Progress | None = None
 ) -> Start:
     """Anneal from one random start, then round and refit the sources."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
     rng = np.random.RandomState(seed)
-    model = start(data, sets, settings.n_clusters, noise=settings.noise, rng=rng)
-    model, n_iter = anneal(data, model, settings, progress=progress)
-    if settings.refit:
+    # products of blocks are too small to share: two threads gain little on an idle machine, and
+    # cost a factor of ten where the cores have other work
+    with threadpool_limits(limits=1, user_api="blas"):
+        model = start(data, sets, settings.n_clusters, noise=settings.noise, rng=rng)
+        model, n_iter = anneal(data, model, settings, progress=progress)
+        if not settings.refit:
+            statistics = expectation(data, model, 0)
+            return Start(model, statistics, -statistics.free_energy, n_iter)
         model, statistics = boolean_refit(data, model, noise=settings.noise)
         for _ in range(5 if settings.pruned else 0):
             grown = model._replace(sets=active_sets(model.sets, statistics, settings))
@@ -92,8 +102,6 @@ def one_start(
             if more.free_energy >= statistics.free_energy:
                 break
             model, statistics = grown, more
-    else:
-        statistics = expectation(data, model, 0)
     return Start(model, statistics, -statistics.free_energy, n_iter)
 
 
@@ -121,7 +129,7 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
     base = log_zero.sum(axis=0).astype(np.float32)
     weights, log_zero = weights.astype(np.float32), log_zero.astype(np.float32)
     D, n_sets = weights.shape
-    ones, free_energy = np.zeros((D, n_sets)), 0.0
+    ones, free_energy, certain = np.zeros((D, n_sets)), 0.0, 0.0
     seen_by_set: Array = np.zeros(1)
     for _, X, seen in data.blocks(n_sets):
         q = X @ weights
@@ -131,15 +139,20 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
         if temperature > 0:
             q -= peak
             q *= 1 / temperature
+            np.maximum(q, NEGLIGIBLE, out=q)
             np.exp(q, out=q)
             total = q.sum(axis=1, keepdims=True)
             free_energy -= temperature * float(np.log(total).sum(dtype=np.float64))
-            q /= total
+            share = 1 / total  # of the best set, whose entry is 1
+            certain += float(share.sum(dtype=np.float64))
+            q *= share
         else:
+            certain += len(q)
             q = _one_hot(q.argmax(axis=1), n_sets)
         ones += X.T @ q
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
-    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy)
+    doubt = 1 - certain / data.X.shape[0]
+    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
 
 
 def _one_hot(index: Array, width: int) -> Array:
@@ -264,10 +277,13 @@ def anneal(
 ) -> tuple[Model, int]:
     """Annealed EM: lower the temperature, a few rounds of EM at each level.
 
+    Once every row has decided for one set, only the last temperature is left to do.
     Returns the model and the number of rounds; `trace` receives (temperature, free energy).
     """
-    n_iter = 0
+    n_iter, doubt = 0, 1.0
     for temperature in settings.schedule:
+        if doubt <= DECIDED and temperature != settings.schedule[-1]:
+            continue
         if progress is not None:
             progress.begin()
         last = np.inf
@@ -280,6 +296,7 @@ def anneal(
             if last - statistics.free_energy <= settings.tol * abs(statistics.free_energy):
                 break
             last = statistics.free_energy
+        doubt = statistics.doubt
         if settings.pruned:
             model = model._replace(sets=active_sets(model.sets, statistics, settings))
         if progress is not None and progress.end():

@@ -219,6 +219,18 @@ def test_mean_source_mismatch_of_the_published_set_up(noise, bound):
 
 
 @pytest.mark.invariance
+def test_temperatures_after_all_rows_have_decided_change_nothing(monkeypatch, seed):
+    X = overlapping(300, 120, 3, 0.3, np.random.default_rng(seed))[0]
+    short = MultiAssignmentClustering(3, n_init=1, random_state=seed).fit(X)
+    monkeypatch.setattr("skmoderndata._solvers.multi_assignment.DECIDED", -1.0)
+    full = MultiAssignmentClustering(3, n_init=1, random_state=seed).fit(X)
+    assert short.n_iter_ <= full.n_iter_
+    assert_array_equal(short.components_, full.components_)
+    assert_array_equal(short.assignments_, full.assignments_)
+    assert_allclose(short.log_likelihood_, full.log_likelihood_, rtol=1e-10)
+
+
+@pytest.mark.invariance
 def test_order_of_rows_and_features_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     X = overlapping(200, 36, 3, 0.2, rng)[0]
