@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import (
     Hidden,
     Interval,
     Options,
+    RealNotInt,
     StrOptions,
     validate_params,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "NON_NEGATIVE",
     "Options",
     "POSITIVE",
+    "RealNotInt",
     "StrOptions",
     "check_feature_names_in",
     "check_sample_weight",

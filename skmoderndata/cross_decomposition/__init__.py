@@ -1,13 +1,19 @@
 """Directions that two or more views of the same samples have in common, and kernel regression."""
 
 from skmoderndata.cross_decomposition._kernel_cca import KernelCCA
+from skmoderndata.cross_decomposition._kernel_pls_regression import KernelPLSRegression
 from skmoderndata.cross_decomposition._kernel_plssvd import KernelPLSSVD
 from skmoderndata.cross_decomposition._multiset_cca import MultisetCCA
+from skmoderndata.cross_decomposition._principal_components_regression import (
+    PrincipalComponentsRegression,
+)
 from skmoderndata.cross_decomposition._regularized_cca import RegularizedCCA
 
 __all__ = [
     "KernelCCA",
+    "KernelPLSRegression",
     "KernelPLSSVD",
     "MultisetCCA",
+    "PrincipalComponentsRegression",
     "RegularizedCCA",
 ]

@@ -1,0 +1,323 @@
+"""Partial least squares regression with kernels."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._multiview import EXACT_LIMIT
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.canonical import INDEFINITE, centre_kernel
+from skmoderndata._solvers.incomplete_cholesky import incomplete_cholesky
+from skmoderndata._solvers.kernel_pls import kernel_pls
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, resolve_kernel
+
+FLOATS = [np.float64, np.float32]
+
+
+class KernelPLSRegression(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, Base
+):
+    r"""Regression on few components, each of maximum covariance with what is left of the target.
+
+    Component j is the function of unit norm in the space of the kernel whose values, with those
+    of the components before projected out, have the largest covariance with a combination of the
+    targets,
+
+    .. math::
+        \max_{f, v}\ \operatorname{cov}(Q_j f(x), Y v)
+        \quad\text{subject to}\quad \|f\| = \|v\| = 1,
+
+    and Y is regressed on the values of all components [1]_ [2]_. With a linear kernel that is
+    partial least squares regression.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of components, which regularises: with all of them the targets are interpolated.
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
+        protocol, or a function that returns a Gram matrix.
+    gamma : {"scale", "auto"}, float or None, default="scale"
+        Parameter of the kernels that have it; "scale" is ``1 / (n_features * X.var())``.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
+    method : {"auto", "exact", "cholesky"}, default="auto"
+        "exact" uses the kernel matrix, "cholesky" an incomplete Cholesky factor of it; "auto" is
+        exact up to 3000 samples and for precomputed kernels.
+    max_rank : int, default=300
+        Largest rank of the factor.
+    rank_tol : float, default=1e-3
+        The factorisation stops when it leaves out no more than this share of the trace.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_fit, n_targets) or (n_fit,)
+        Coefficients of the kernel values with `X_fit_` in the prediction.
+    intercept_ : float or ndarray of shape (n_targets,)
+        Constant of the prediction.
+    x_rotations_ : ndarray of shape (n_fit, n_components_)
+        Coefficients of the kernel values with `X_fit_` in the scores.
+    x_scores_ : ndarray of shape (n_samples, n_components_)
+        Scores of the training samples, orthogonal to each other.
+    y_loadings_ : ndarray of shape (n_targets, n_components_)
+        Coefficients of the scores in the prediction.
+    X_fit_ : array or list
+        Samples that the coefficients belong to: all, or the pivots of a low rank.
+    kernel_ : str, Kernel or callable
+        Kernel used, a kernel object being a clone.
+    kernel_residual_ : float
+        Share of the trace that a low rank leaves out.
+    orthogonality_ : float
+        Certificate: largest cosine between the scores of two components.
+    n_components_ : int
+        Number of components found; fewer than asked for when nothing is left to explain.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.cross_decomposition.PLSRegression : Linear functions; equal to this with
+        ``kernel="linear"`` and there ``scale=False``.
+    sklearn.kernel_ridge.KernelRidge : Regularisation by the norm in place of the number of
+        components.
+    skmoderndata.cross_decomposition.PrincipalComponentsRegression : Components of maximum
+        variance, which do not look at the target.
+
+    Notes
+    -----
+    The kernel matrix is not deflated: each component costs its product with as many columns as
+    there are targets, ``k m n^2`` operations in all. Scores are orthogonalised twice.
+
+    Components of m targets are found together; for targets that have little to do with each
+    other fit each for itself.
+
+    References
+    ----------
+    .. [1] Rosipal and Trejo, Kernel partial least squares regression in reproducing kernel Hilbert
+       space, Journal of Machine Learning Research 2, 2001.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, Cambridge University
+       Press, 2004, algorithm 6.48.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cross_decomposition import KernelPLSRegression
+    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 1))
+    >>> y = np.sin(X[:, 0])
+    >>> KernelPLSRegression(4).fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.99
+    True
+    """
+
+    _card = MethodCard(
+        family="regression on components",
+        cite=("rosipal2001kernel", "shawetaylor2004kernel"),
+        cost="k n^2, or n r^2 with rank r",
+        checks=({}, {"kernel": "linear"}, {"method": "cholesky", "n_components": 3}),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        **KERNEL_CONSTRAINTS,
+        "method": [StrOptions({"auto", "exact", "cholesky"})],
+        "max_rank": [AT_LEAST_ONE],
+        "rank_tol": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        method="auto",
+        max_rank=300,
+        rank_tol=1e-3,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.method = method
+        self.max_rank = max_rank
+        self.rank_tol = rank_tol
+
+    @fit_context()
+    def fit(self, X, y):
+        """Find the components and regress the targets on them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples, or their kernel matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+
+        Returns
+        -------
+        self : KernelPLSRegression
+            The fitted estimator.
+        """
+        X, Y = self._validate_fit(X, y)
+        gram = resolve_kernel(
+            self.kernel,
+            X,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
+        self._gram, self.kernel_ = gram, gram.kernel
+        n = count_samples(X)
+        mean = Y.mean(axis=0)
+        method = self.method
+        if method == "auto":
+            method = "exact" if n <= EXACT_LIMIT or gram.precomputed else "cholesky"
+        size = np.abs(Y - mean).max() or 1.0
+        if method == "exact":
+            K = np.array(gram(X), dtype=np.float64)
+            if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
+                raise ValueError(self._indefinite())
+            means = centre_kernel(K)
+            scale = np.abs(K.diagonal()).max() or 1.0
+            K /= scale
+            found = kernel_pls(lambda B: K @ B, (Y - mean) / size, self.n_components)
+            rotations = (found.rotations - found.rotations.mean(axis=0)) / scale
+            self.X_fit_ = gram.subset(X, np.arange(n))
+            self.kernel_residual_ = 0.0
+            root = scale**0.5
+        else:
+            try:
+                low = incomplete_cholesky(gram, X, rank=min(self.max_rank, n), tol=self.rank_tol)
+            except linalg.LinAlgError as error:
+                raise ValueError(self._indefinite()) from error
+            G = low.factor
+            L = G[low.pivots]
+            column_means = G.mean(axis=0)
+            G = G - column_means
+            root = float(np.abs(G).max(initial=0.0)) or 1.0
+            G /= root
+            found = kernel_pls(lambda B: G @ (G.T @ B), (Y - mean) / size, self.n_components)
+            weights = G.T @ found.rotations / root
+            rotations = linalg.solve_triangular(L, weights, lower=True, trans="T")
+            means = L @ column_means
+            self.X_fit_ = gram.subset(X, low.pivots)
+            self.kernel_residual_ = float(low.residual_trace / max(gram.diag(X).sum(), 1e-300))
+        shifts = (-(means @ rotations) if method == "exact" else -(column_means @ weights)) * root
+        self.n_components_ = found.rotations.shape[1]
+        self.x_rotations_ = rotations * root
+        self._score_shift = shifts
+        self.x_scores_ = found.scores * root
+        self.y_loadings_ = found.loadings * size / root
+        dual = self.x_rotations_ @ self.y_loadings_.T
+        intercept = mean + shifts @ self.y_loadings_.T
+        self.dual_coef_ = dual[:, 0] if self._one_target else dual
+        self.intercept_ = float(intercept[0]) if self._one_target else intercept
+        self.orthogonality_ = found.orthogonality
+        return self
+
+    def predict(self, X):
+        """Targets of new samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples, or their kernel values with all training samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predictions.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._apply(X, self.dual_coef_) + self.intercept_
+
+    def transform(self, X):
+        """Scores of new samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples, or their kernel values with all training samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_components_)
+            One column for each component.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        scores = self._apply(X, self.x_rotations_) + self._score_shift
+        return scores.astype(getattr(X, "dtype", np.float64), copy=False)
+
+    def _apply(self, X, dual):
+        if getattr(X, "dtype", None) == np.float32:
+            X = X.astype(np.float64)
+        blocks = [K @ dual for _, K in self._gram.blocks(X, self.X_fit_)]
+        return np.concatenate(blocks)
+
+    def _vectors(self):
+        return not isinstance(self.kernel, Kernel) or self.kernel.requires_vector_input
+
+    def _validate(self, X, *, reset):
+        if not self._vectors():
+            return X
+        X = validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=reset)
+        return X
+
+    def _validate_fit(self, X, y):
+        if self._vectors():
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                dtype=FLOATS,
+                accept_sparse="csr",
+                multi_output=True,
+                y_numeric=True,
+                ensure_min_samples=2,
+            )
+            X = X.astype(np.float64, copy=False)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if len(y) != count_samples(X):
+            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)}.")
+        self._one_target = y.ndim == 1
+        return X, y.reshape(len(y), -1).astype(np.float64)
+
+    def _indefinite(self):
+        return (
+            f"KernelPLSRegression: the kernel matrix of kernel={self.kernel!r} is not positive "
+            "semi-definite. Choose another kernel or other parameters, or correct its spectrum."
+        )
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,129 @@
+"""Evidence that KernelPLSRegression solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+
+from skmoderndata.cross_decomposition import KernelPLSRegression
+from tests.oracles.kernel_cca import centred
+from tests.oracles.kernel_pls_regression import deflating
+
+
+def data(seed, n=60, p=5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) @ rng.normal(size=(p, p)) + 1
+    Y = np.c_[np.sin(X[:, 0]), X[:, 1] * X[:, 2], X[:, 3]]
+    return X, Y + 0.1 * rng.normal(size=Y.shape)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_linear_kernel_is_pls_regression(seed, k, targets):
+    X, Y = data(seed)
+    Y = Y[:, 0] if targets == 1 else Y
+    model = KernelPLSRegression(k, kernel="linear").fit(X, Y)
+    linear = PLSRegression(k, scale=False, tol=1e-16, max_iter=100_000).fit(X, Y)
+    new = data(seed + 1)[0]
+    assert_allclose(model.predict(new), linear.predict(new), rtol=1e-8, atol=1e-8)
+    assert_allclose(np.abs(model.transform(new)), np.abs(linear.transform(new)), atol=1e-7)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("k", [1, 5, 12])
+def test_matches_the_deflating_algorithm(seed, k):
+    X, Y = data(seed)
+    model = KernelPLSRegression(k, gamma=0.1).fit(X, Y)
+    K = rbf_kernel(X, gamma=0.1)
+    dual, T = deflating(K, Y, k)
+    expected = centred(K) @ dual + Y.mean(axis=0)
+    assert_allclose(model.predict(X), expected, atol=1e-7)
+    cosines = (model.x_scores_ / np.linalg.norm(model.x_scores_, axis=0)).T @ (
+        T / np.linalg.norm(T, axis=0)
+    )
+    assert_allclose(np.abs(np.diag(cosines)), 1, atol=1e-7)
+
+
+@pytest.mark.oracle
+def test_all_components_of_columns_are_least_squares(seed):
+    X, Y = data(seed)
+    model = KernelPLSRegression(5, kernel="linear").fit(X, Y[:, 0])
+    expected = LinearRegression().fit(X, Y[:, 0]).predict(X)
+    assert_allclose(model.predict(X), expected, atol=1e-8)
+
+
+@pytest.mark.certificate
+def test_scores_are_orthogonal_and_reproduced(seed):
+    X, Y = data(seed)
+    model = KernelPLSRegression(30, gamma=0.1).fit(X, Y)
+    T = model.x_scores_ / np.linalg.norm(model.x_scores_, axis=0)
+    assert_allclose(T.T @ T, np.eye(model.n_components_), atol=1e-10)
+    assert model.orthogonality_ < 1e-10
+    assert_allclose(model.transform(X), model.x_scores_, atol=1e-6)
+    # the regression on the scores is least squares
+    residual = Y - model.predict(X)
+    assert np.abs(T.T @ residual).max() < 1e-6
+
+
+@pytest.mark.certificate
+def test_more_components_fit_better_until_all_is_interpolated(seed):
+    X, Y = data(seed)
+    errors = [
+        np.square(Y - KernelPLSRegression(k, gamma=1.0).fit(X, Y).predict(X)).sum()
+        for k in (1, 2, 4, 8, 16, 32, 59)
+    ]
+    assert (np.diff(errors) < 0).all()
+    assert errors[-1] < 1e-8 * errors[0]
+
+
+@pytest.mark.recovery
+def test_search_finds_a_good_number_of_components(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(200, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=200)
+    search = GridSearchCV(KernelPLSRegression(), {"n_components": [1, 2, 4, 8, 16, 60]}, cv=5)
+    search.fit(X, y)
+    assert 1 < search.best_params_["n_components"] < 60
+    assert search.best_score_ > 0.75
+
+
+@pytest.mark.invariance
+def test_kernels_and_low_rank_agree(seed):
+    X, Y = data(seed)
+    new = data(seed + 1)[0]
+    expected = KernelPLSRegression(4, gamma=0.1).fit(X, Y).predict(new)
+    K, L = rbf_kernel(X, gamma=0.1), rbf_kernel(new, X, gamma=0.1)
+    given = KernelPLSRegression(4, kernel="precomputed").fit(K, Y).predict(L)
+    assert_allclose(given, expected, atol=1e-9)
+    low = KernelPLSRegression(4, gamma=0.1, method="cholesky", max_rank=60, rank_tol=0)
+    assert_allclose(low.fit(X, Y).predict(new), expected, atol=1e-6)
+    order = np.random.default_rng(seed).permutation(len(X))
+    turned = KernelPLSRegression(4, gamma=0.1).fit(X[order], Y[order]).predict(new)
+    assert_allclose(turned, expected, atol=1e-9)
+    scaled = KernelPLSRegression(4, gamma=0.1).fit(X, 1e9 * Y + 5).predict(new)
+    assert_allclose((scaled - 5) / 1e9, expected, atol=1e-7)
+
+
+@pytest.mark.edge
+def test_constant_target_and_constant_columns():
+    X, Y = data(0)
+    model = KernelPLSRegression(3).fit(X, np.full(60, 4.0))
+    assert model.n_components_ == 0
+    assert_allclose(model.predict(X), 4.0)
+    flat = KernelPLSRegression(3).fit(np.ones((60, 2)), Y)
+    assert_allclose(flat.predict(np.ones((2, 2))), np.tile(Y.mean(axis=0), (2, 1)), atol=1e-8)
+
+
+@pytest.mark.edge
+def test_bad_input_is_named():
+    X, Y = data(0)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        KernelPLSRegression().fit(X, Y[:-1])
+    with pytest.raises(ValueError, match="square"):
+        KernelPLSRegression(kernel="precomputed").fit(X, Y)
+    with pytest.raises(ValueError, match="semi-definite"):
+        KernelPLSRegression(kernel="precomputed").fit(-(X @ X.T), Y)
