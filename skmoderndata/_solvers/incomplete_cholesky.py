@@ -74,7 +74,7 @@ def incomplete_cholesky(
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
     n = diagonal.shape[0]
     rank = min(rank, n)
-    F = np.empty((n, rank))
+    R = np.empty((rank, n))  # columns of the factor in rows, as products like it
     d = diagonal.copy()
     pivots = np.empty(rank, dtype=np.intp)
     trace = float(diagonal.sum())
@@ -88,14 +88,14 @@ def incomplete_cholesky(
         members, bound, first = _largest(d, size, chosen)
         goal = min(block, rank - m)
         found = _compete(
-            gram, X, F[members, :m], d[members], members, goal, (1 - slack) * bound, first, floor
+            gram, X, R[:m, members], d[members], members, goal, (1 - slack) * bound, first, floor
         )
         t = len(found)
         if t == 0:
             break  # nothing above rounding is left
         new = members[found]
         before = d.copy()
-        gains = _extend(gram, X, F, d, chosen, new, m)
+        gains = _extend(gram, X, R, d, chosen, new, m)
         t = len(gains)
         if t == 0:
             break  # rounding has made the pivots dependent: the numerical rank is reached
@@ -106,7 +106,7 @@ def incomplete_cholesky(
         if enough.size and enough[0] + 1 < t:  # the last block went too far
             t = int(enough[0]) + 1
             chosen[new[t:]] = False
-            d = before - np.einsum("ij,ij->i", F[:, m : m + t], F[:, m : m + t])
+            d = before - np.einsum("ij,ij->j", R[m : m + t], R[m : m + t])
         pivots[m : m + t] = new[:t]
         d[new[:t]] = 0.0
         m += t
@@ -115,10 +115,10 @@ def incomplete_cholesky(
         if t < goal and 4 * t < block:
             size = min(2 * size, max(n // 2, 1))
     # pivots are fitted exactly; elsewhere the sum of squares is taken anew, without the steps
-    F = np.ascontiguousarray(F[:, :m]) if m < rank else F
-    d = diagonal - np.einsum("ij,ij->i", F, F)
+    R = R[:m].copy() if m < rank else R
+    d = diagonal - np.einsum("ij,ij->j", R, R)
     d[pivots[:m]] = 0.0
-    return CholeskyResult(F, pivots[:m].copy(), float(d.sum()), d, count, n_blocks)
+    return CholeskyResult(R.T, pivots[:m].copy(), float(d.sum()), d, count, n_blocks)
 
 
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
@@ -156,7 +156,7 @@ def _largest(d: Array, size: int, chosen: Array) -> tuple[Array, float, int]:
 def _compete(
     gram: Any,
     X: Any,
-    F: Array,
+    R: Array,
     d: Array,
     members: Array,
     goal: int,
@@ -166,7 +166,6 @@ def _compete(
 ) -> list[int]:
     """Pivots among the members of the pool, as positions in it, until it may miss the largest."""
     d = d.copy()
-    own = _take(X, members) if not _precomputed(gram) else None
     G = np.empty((goal, len(members)))  # the new columns, one per row
     found: list[int] = []
     ready: dict[int, Array] = {}
@@ -178,11 +177,9 @@ def _compete(
         if i not in ready:  # together with the columns of others that may be next
             few = min(AHEAD, goal - t, d.size)
             likely = np.union1d([i], np.argpartition(d, d.size - few)[d.size - few :])
-            pivot = gram.subset(X, members[likely])
-            values = gram(X, pivot)[members] if own is None else gram(own, pivot)
-            columns = np.ascontiguousarray(np.asarray(values, dtype=np.float64).T)
+            columns = np.ascontiguousarray(_block(gram, X, members, members[likely]).T)
             ready.update(zip(likely.tolist(), columns, strict=True))
-        column = ready[i] - F @ F[i] - G[:t, i] @ G[:t]
+        column = ready[i] - R[:, i] @ R - G[:t, i] @ G[:t]
         column /= np.sqrt(d[i])
         G[t] = column
         d -= column * column
@@ -191,48 +188,60 @@ def _compete(
     return found
 
 
-def _extend(gram: Any, X: Any, F: Array, d: Array, chosen: Array, new: Array, m: int) -> Array:
-    """Write the columns of the pivots `new` into `F[:, m:]` and subtract them from `d`.
+def _extend(gram: Any, X: Any, R: Array, d: Array, chosen: Array, new: Array, m: int) -> Array:
+    """Write the columns of the pivots `new` into `R[m:]` and subtract their squares from `d`.
 
     Returns what each takes from the trace, for the first ones that are independent up to
     rounding; the others are left out.
     """
     t = len(new)
-    pivot = gram.subset(X, new)
-    C = np.asarray(gram(_take(X, new), pivot) if not _precomputed(gram) else gram(X, pivot)[new])
-    S = C - F[new, :m] @ F[new, :m].T
+    C = _block(gram, X, new, new)
+    S = C - R[:m, new].T @ R[:m, new]
     L = _lower_root(np.asarray((S + S.T) / 2, dtype=np.float64))
     if len(L) < t:
         t = len(L)
         if t == 0:
             return np.zeros(0)
-        new, pivot = new[:t], gram.subset(X, new[:t])
-    F_new = np.ascontiguousarray(F[new, :m])
+        new = new[:t]
+    known = np.ascontiguousarray(R[:m, new].T)
     old = np.flatnonzero(chosen)
     n = d.shape[0]
     step = max(1, ROW_BYTES // (8 * t))
     gains = np.zeros(t)
     # a product is faster than substitution, and as accurate where pivots are of similar size
     roots = L.diagonal()
-    similar = roots.min() > 1e-2 * roots.max()
-    inverse = np.ascontiguousarray(np.linalg.inv(L).T) if similar else None
+    inverse = np.linalg.inv(L) if roots.min() > 1e-2 * roots.max() else None
+    pivot = _take(X, new) if not _precomputed(gram) else None
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
-        part = np.asarray(gram(X[rows], pivot), dtype=np.float64)
+        if pivot is None:
+            part = np.asarray(gram(X[rows], gram.subset(X, new)), dtype=np.float64).T
+        else:
+            part = np.asarray(gram(pivot, X[rows]), dtype=np.float64)
         if m:
-            part = part - F[rows, :m] @ F_new.T
-        part = part @ inverse if inverse is not None else _right_solve(part, L)
+            part = part - known @ R[:m, rows]
+        if inverse is not None:
+            part = inverse @ part
+        else:
+            part = linalg.solve_triangular(L, part, lower=True, check_finite=False)
         # rows of pivots are known exactly
-        part[old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
+        part[:, old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
         here = (new >= rows.start) & (new < rows.stop)
-        part[new[here] - rows.start] = L[here]
+        part[:, new[here] - rows.start] = L[here].T
         squares = part * part
-        d[rows] -= squares.sum(axis=1)
-        gains += squares.sum(axis=0)
-        F[rows, m : m + t] = part
+        d[rows] -= squares.sum(axis=0)
+        gains += squares.sum(axis=1)
+        R[m : m + t, rows] = part
     chosen[new] = True
     d[chosen] = 0.0
     return gains
+
+
+def _block(gram: Any, X: Any, rows: Array, columns: Array) -> Array:
+    """Kernel values of samples against others."""
+    pivot = gram.subset(X, columns)
+    values = gram(X, pivot)[rows] if _precomputed(gram) else gram(_take(X, rows), pivot)
+    return np.asarray(values, dtype=np.float64)
 
 
 def _lower_root(S: Array) -> Array:
