@@ -19,7 +19,8 @@ def outlier_threshold(scores: Array, weights: Array, contamination: float) -> fl
     ordered = scores[order]
     below = np.cumsum(weights[order])
     j = int(np.searchsorted(below, contamination * below[-1] * (1 + 1e-12), side="right"))
-    while 0 < j < len(ordered) and ordered[j - 1] == ordered[j]:
+    rounding = 1e-9 * float(np.abs(ordered).max())
+    while 0 < j < len(ordered) and ordered[j] - ordered[j - 1] <= rounding:
         j -= 1  # ties are all kept
     if j == 0:
         return float(ordered[0])

@@ -8,6 +8,7 @@ from skmoderndata.decomposition._hierarchical_slow_feature_analysis import (
 from skmoderndata.decomposition._incremental_slow_feature_analysis import (
     IncrementalSlowFeatureAnalysis,
 )
+from skmoderndata.decomposition._kernel_pca_novelty import KernelPCANovelty
 from skmoderndata.decomposition._ksvd import KSVD
 from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
 from skmoderndata.decomposition._robust_pca import RobustPCA
@@ -21,6 +22,7 @@ __all__ = [
     "HierarchicalSlowFeatureAnalysis",
     "IncrementalSlowFeatureAnalysis",
     "KSVD",
+    "KernelPCANovelty",
     "MinorComponentAnalysis",
     "RobustPCA",
     "SemiNMF",

@@ -141,6 +141,11 @@ class Projection:
     def __init__(self, source: Gram | LowRankFeatures, coef: Array, samples: Any = None) -> None:
         self.source, self.coef, self.samples = source, coef, samples
 
+    @property
+    def source_gram(self) -> Gram:
+        """Give the kernel."""
+        return self.source.gram if isinstance(self.source, LowRankFeatures) else self.source
+
     def __call__(self, X: Any) -> Array:
         """Values of the functions, one row per sample."""
         values = np.empty((count_samples(X), self.coef.shape[1]))

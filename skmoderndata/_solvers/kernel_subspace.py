@@ -1,0 +1,83 @@
+"""Leading principal components in feature space, with weights, and what they leave."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DENSE = 400  # samples up to which all eigenvalues are computed
+
+
+class Subspace(NamedTuple):
+    """An affine subspace through the weighted mean.
+
+    The score j of a sample is `f(x)'coef[:, j] - shift[j]`, where `f(x)` are its kernel values
+    with the samples, or its coordinates. The mean itself is `f(x)'mean`, of squared norm `norm`.
+    """
+
+    coef: Array  # (n, k), orthonormal directions
+    shift: Array  # (k,)
+    mean: Array  # (n,)
+    norm: float
+    eigenvalues: Array  # (k,), variances along the directions, descending
+    total: float  # sum of all variances
+
+
+def kernel_subspace(K: Array, w: Array, k: int) -> Subspace:
+    """Principal components by the kernel matrix [Shawe-Taylor 2004, Algorithm 6.13].
+
+    With `a = w / sum(w)` the eigenvectors v of `A = diag(a)^(1/2) H K H' diag(a)^(1/2)`, H centring
+    with `a`, give the directions `Phi' H' diag(a)^(1/2) v / l^(1/2)`.
+    """
+    a = w / w.sum()
+    root = np.sqrt(a)
+    row = K @ a
+    norm = float(a @ row)
+    A = K - row[:, None] - row + norm
+    A *= root[:, None]
+    A *= root
+    values, V = leading_eigen(A, k)
+    dual = root[:, None] * V / np.sqrt(np.where(values > 0, values, np.inf))
+    coef = dual - a[:, None] * dual.sum(axis=0)
+    scores = K @ coef
+    coef, scores = _fix(coef, scores)
+    return Subspace(coef, a @ scores, a, norm, values, max(float(A.trace()), 0.0))
+
+
+def feature_subspace(Z: Array, w: Array, k: int) -> Subspace:
+    """Principal components of coordinates, one sample per row."""
+    a = w / w.sum()
+    mean = a @ Z
+    centred = (Z - mean) * np.sqrt(a)[:, None]
+    S = centred.T @ centred
+    values, V = leading_eigen(S, k)
+    coef, scores = _fix(V, Z @ V)
+    return Subspace(coef, a @ scores, mean, float(mean @ mean), values, float(S.trace()))
+
+
+def leading_eigen(A: Array, k: int) -> tuple[Array, Array]:
+    """Find the k largest eigenvalues of a symmetric matrix, descending, none below 0."""
+    n = len(A)
+    k = min(k, n)
+    found = None
+    if n > DENSE and k < n // 8:
+        start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
+        try:
+            found = eigsh(A, k, which="LA", v0=start, tol=0)
+        except ArpackNoConvergence:
+            found = None
+    if found is None:  # all of them: the routine for some may lose repeated ones
+        found = linalg.eigh((A + A.T) / 2)
+    order = np.argsort(-found[0], kind="stable")[:k]
+    return np.maximum(found[0][order], 0.0), found[1][:, order]
+
+
+def _fix(coef: Array, scores: Array) -> tuple[Array, Array]:
+    """Turn each direction so that the largest score is positive."""
+    spread = scores - scores.mean(axis=0)
+    peaks = np.argmax(np.abs(spread), axis=0)
+    signs = np.where(spread[peaks, np.arange(scores.shape[1])] < 0, -1.0, 1.0)
+    return coef * signs, scores * signs

@@ -1,0 +1,321 @@
+"""Novelty as distance from a subspace of the feature space."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, Interval, RealNotInt, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.kernel_subspace import feature_subspace, kernel_subspace
+from skmoderndata._solvers.novelty import outlier_threshold
+from skmoderndata.kernels._features import (
+    Projection,
+    TrainingSet,
+    as_double,
+    is_low_rank,
+    positive_weights,
+)
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class KernelPCANovelty(KernelSamples, OutlierMixin, Base):
+    r"""Samples that the leading kernel principal components explain badly.
+
+    The score of a sample is minus its squared distance, in feature space, from the affine
+    subspace of the leading principal components of the training samples [1]_, [2]_,
+
+    .. math::
+        r(x) = \lVert \phi(x) - \mu \rVert^2
+        - \sum_{j \le k} \langle u_j, \phi(x) - \mu \rangle^2 ,
+
+    the error of reconstruction. Among all subspaces of k dimensions this one has the smallest
+    mean error over the training samples.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.9
+        Dimensions k of the subspace; a number in (0, 1) is the share of the variance that it has
+        to reach, at least.
+    kernel : str, Kernel or callable, default="rbf"
+        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
+        returns their kernel matrix, or "precomputed".
+    gamma : float, {"scale", "auto"} or None, default=None
+        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
+    contamination : float or "max", default=0.1
+        Share of the training samples that are outliers, in (0, 0.5]; or "max" to call novel what
+        is farther from the subspace than any training sample.
+    solver : {"auto", "exact", "low_rank"}, default="auto"
+        "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
+        `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" as long
+        as the matrix fits into scikit-learn's working memory.
+    max_rank : int, default=300
+        Largest number of samples whose span holds the subspace of `solver="low_rank"`.
+
+    Attributes
+    ----------
+    offset_ : float
+        Score below which a sample is novel.
+    eigenvalues_ : ndarray of shape (n_components_,)
+        Variances along the components, in descending order.
+    n_components_ : int
+        Dimensions of the subspace.
+    explained_variance_ratio_ : float
+        Share of the variance in the subspace.
+    mean_residual_ : float
+        Mean squared distance of the training samples from the subspace: the variance that is left.
+    landmarks_ : ndarray of shape (rank,)
+        Training samples whose span holds the subspace. Only `solver="low_rank"`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.decomposition.KernelPCA : The components themselves.
+    skmoderndata.neighbors.KernelCentroidNovelty : Distance from the mean, the subspace of
+        dimension 0.
+    sklearn.svm.OneClassSVM : A sphere in the feature space.
+
+    Notes
+    -----
+    Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
+    with the low-rank solver ``n r^2``. The certificate is `mean_residual_`: by the theorem of
+    Schmidt and Mirsky no subspace of as many dimensions has a smaller one.
+
+    The subspace has to leave something: with all components every training sample would have
+    distance 0 and every new one be novel, which is refused. Scores need the similarity of a sample
+    to itself, which a precomputed kernel does not tell for new samples: there `fit` and
+    `fit_predict` work, and new samples are refused.
+
+    References
+    ----------
+    .. [1] Hoffmann, Kernel PCA for novelty detection, Pattern Recognition 40(3), 2007,
+       pp. 863-874.
+    .. [2] Shawe-Taylor and Cristianini, Kernel Methods for Pattern Analysis, Cambridge University
+       Press, 2004, Theorem 6.14 and Remark 7.15.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.decomposition import KernelPCANovelty
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> X = np.c_[np.cos(angle), np.sin(angle)]
+    >>> detector = KernelPCANovelty(6, gamma=1.0, contamination="max").fit(X)
+    >>> detector.predict([[0.0, 0.0], [0.0, 1.0], [0.0, 1.5]])
+    array([-1,  1, -1])
+    """
+
+    _card = MethodCard(
+        family="kernel methods",
+        cite=("hoffmann2007kernel", "shawetaylor2004kernel"),
+        cost="n^2 k; low rank r: n r^2",
+        checks=({}, {"n_components": 1, "kernel": "poly"}, {"solver": "low_rank"}),
+        comparison=Comparison(
+            baseline="sklearn.svm.OneClassSVM",
+            problem="digit_novelty",
+            grid={"gamma": [0.0003, 0.001, 0.003], "n_components": [0.5, 0.7, 0.9]},
+            baseline_grid={"gamma": [0.0003, 0.001, 0.003], "nu": [0.1, 0.2, 0.4]},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="neither")],
+        **KERNEL_CONSTRAINTS,
+        "contamination": [StrOptions({"max"}), Interval(Real, 0, 0.5, closed="right")],
+        "solver": [StrOptions({"auto", "exact", "low_rank"})],
+        "max_rank": [AT_LEAST_ONE],
+    }
+
+    def __init__(
+        self,
+        n_components=0.9,
+        *,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        contamination=0.1,
+        solver="auto",
+        max_rank=300,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.contamination = contamination
+        self.solver = solver
+        self.max_rank = max_rank
+
+    @fit_context()
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the subspace, and settle the threshold.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
+            kernel object is one of other samples than vectors.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; None gives all samples weight 1.
+
+        Returns
+        -------
+        self : KernelPCANovelty
+            The fitted estimator.
+        """
+        X = self._samples(X, reset=True, ensure_min_samples=2)
+        kept, w = positive_weights(X, sample_weight)
+        train = TrainingSet(self, X, kept, w)
+        diagonal = np.asarray(train.gram.diag(train.X), dtype=np.float64)
+        whole = isinstance(self.n_components, Integral)
+        if is_low_rank(self.solver, train.gram, len(train)):
+            features, result = train.low_rank(self.max_rank)
+            self.landmarks_ = kept[result.pivots]
+            source, second, values = features, None, result.factor
+            k = self.n_components if whole else values.shape[1]
+            found = feature_subspace(values, w, k)
+            beyond = float(w @ np.maximum(result.residual, 0.0)) / w.sum()
+        else:
+            values = train.matrix()
+            source, second = train.gram, train.second()
+            found = kernel_subspace(values, w, self.n_components if whole else len(values))
+            beyond = 0.0
+        total = found.total + beyond
+        k = self._count(found.eigenvalues, total, np.abs(diagonal).max(), len(train))
+        self.n_components_ = k
+        self.eigenvalues_ = found.eigenvalues[:k]
+        self.mean_residual_ = float(total - self.eigenvalues_.sum())
+        self.explained_variance_ratio_ = float(self.eigenvalues_.sum() / total)
+        self._shift, self._norm = found.shift[:k], found.norm
+        coef = np.c_[found.coef[:, :k], found.mean]
+        self._project = Projection(source, coef, second)
+        scores = -self._residuals(diagonal, values @ coef)
+        if self.contamination == "max":
+            self.offset_ = float(scores.min())
+        else:
+            self.offset_ = outlier_threshold(scores, w, self.contamination)
+        return self
+
+    def score_samples(self, X):
+        """Minus the squared distance from the subspace.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; the training matrix if `kernel="precomputed"`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Low for novel samples, at most 0.
+        """
+        check_is_fitted(self)
+        return self._score_samples(self._samples(X, reset=False))
+
+    def decision_function(self, X):
+        """Score above the threshold.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; the training matrix if `kernel="precomputed"`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            Negative for novel samples.
+        """
+        check_is_fitted(self)
+        return self._score_samples(self._samples(X, reset=False)) - self.offset_
+
+    def predict(self, X):
+        """Say which samples are novel.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; the training matrix if `kernel="precomputed"`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            -1 for novel samples, 1 for others.
+        """
+        check_is_fitted(self)
+        scores = self._score_samples(self._samples(X, reset=False))
+        slack = 1e-9 * abs(self.offset_)  # rounding calls no training sample novel
+        return np.where(scores >= self.offset_ - slack, 1, -1)
+
+    def score(self, X, y=None):
+        """Minus the mean squared distance from the subspace.
+
+        It rises with `n_components`, and depends on the scale of the kernel: to choose them take
+        labelled outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Higher is better.
+        """
+        check_is_fitted(self)
+        return float(np.mean(self._score_samples(self._samples(X, reset=False))))
+
+    def _count(self, eigenvalues, total, scale, n):
+        """Dimensions of the subspace, which has to leave some of the variance."""
+        rank = int(np.sum(eigenvalues > 1e-10 * max(total, np.finfo(float).tiny)))
+        if rank == 0 or total <= 1e-14 * scale:
+            raise ValueError(
+                f"{type(self).__name__} needs samples that differ in feature space; all {n} are "
+                "equal there."
+            )
+        if isinstance(self.n_components, Integral):
+            k = self.n_components
+        else:
+            share = np.cumsum(eigenvalues) / total
+            k = int(np.searchsorted(share, self.n_components * (1 - 1e-12))) + 1
+        left = total - eigenvalues[:k].sum()
+        if k > len(eigenvalues) or left <= 1e-10 * total:
+            if isinstance(self.n_components, Integral):
+                raise ValueError(
+                    f"n_components={k} leaves nothing of the training samples, which span {rank} "
+                    "dimensions in feature space around their mean: every new sample would be "
+                    "novel. Lower n_components."
+                )
+            k = rank - 1
+            if k == 0:
+                raise ValueError(
+                    "The samples lie on one line in feature space: there is no subspace that "
+                    "explains them in part. Use KernelCentroidNovelty."
+                )
+        return k
+
+    def _score_samples(self, X):
+        own = np.asarray(self._project.source_gram.diag(as_double(X)), dtype=np.float64)
+        return -self._residuals(own, self._project(X))
+
+    def _residuals(self, own, values):
+        centred = own - 2 * values[:, -1] + self._norm
+        scores = values[:, :-1] - self._shift
+        return np.maximum(centred - (scores**2).sum(axis=1), 0.0)

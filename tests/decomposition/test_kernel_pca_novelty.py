@@ -1,0 +1,164 @@
+"""Evidence that KernelPCANovelty solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skmoderndata.decomposition import KernelPCANovelty
+from skmoderndata.kernels import Intersection
+
+
+def rows(seed, n=60, p=5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, p)) @ rng.normal(size=(p, p)) + 2
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_linear_kernel_is_the_error_of_pca(seed, solver):
+    X, new = rows(seed), rows(seed + 1)
+    model = KernelPCANovelty(2, kernel="linear", solver=solver).fit(X)
+    pca = PCA(2).fit(X)
+    error = ((new - pca.inverse_transform(pca.transform(new))) ** 2).sum(axis=1)
+    assert_allclose(-model.score_samples(new), error, atol=1e-8)
+    assert_allclose(model.eigenvalues_, pca.explained_variance_ * 59 / 60, rtol=1e-8)
+    assert_allclose(
+        model.explained_variance_ratio_, pca.explained_variance_ratio_.sum(), rtol=1e-8
+    )
+
+
+@pytest.mark.oracle
+def test_scores_are_those_of_kernel_pca(seed):
+    X, new = rows(seed), rows(seed + 1)
+    model = KernelPCANovelty(4, gamma=0.05).fit(X)
+    pca = KernelPCA(4, kernel="rbf", gamma=0.05).fit(X)
+    K, K_new = rbf_kernel(X, gamma=0.05), rbf_kernel(new, X, gamma=0.05)
+    centred = 1 - 2 * K_new.mean(axis=1) + K.mean()
+    error = centred - (pca.transform(new) ** 2).sum(axis=1)
+    assert_allclose(-model.score_samples(new), error, atol=1e-8)
+    assert_allclose(model.eigenvalues_ * 60, pca.eigenvalues_, rtol=1e-8)
+
+
+@pytest.mark.certificate
+def test_no_subspace_leaves_less(seed):
+    X = rows(seed)
+    K = rbf_kernel(X, gamma=0.05)
+    model = KernelPCANovelty(4, gamma=0.05, contamination="max").fit(X)
+    assert_allclose(model.mean_residual_, -model.score_samples(X).mean(), rtol=1e-8)
+    centred = K - K.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    assert_allclose(model.mean_residual_, np.linalg.eigvalsh(centred)[:-4].sum() / 60, rtol=1e-8)
+    rng = np.random.default_rng(seed)
+    values, vectors = np.linalg.eigh(centred)
+    Z = vectors * np.sqrt(np.maximum(values, 0))
+    for _ in range(20):  # other subspaces, near the best one and anywhere
+        near = np.linalg.qr(np.eye(60)[:, -4:] + 0.1 * rng.normal(size=(60, 4)))[0]
+        left = ((Z - Z @ near @ near.T) ** 2).sum() / 60
+        assert left >= model.mean_residual_
+
+
+@pytest.mark.certificate
+def test_low_rank_residuals_bound_the_exact_ones(seed):
+    X = rows(seed)
+    exact = KernelPCANovelty(4, gamma=0.05).fit(X)
+    left = [
+        KernelPCANovelty(4, gamma=0.05, solver="low_rank", max_rank=rank).fit(X).mean_residual_
+        for rank in (6, 12, 25, 60)
+    ]
+    assert (np.array(left) >= exact.mean_residual_ - 1e-12).all()
+    assert (np.diff(left) <= 1e-10).all()
+    assert_allclose(left[-1], exact.mean_residual_, rtol=1e-8)
+
+
+@pytest.mark.recovery
+def test_points_off_a_curve(seed):
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, size=250)
+    X = np.c_[np.cos(angle), np.sin(angle)] + 0.03 * rng.normal(size=(250, 2))
+    inside = rng.uniform(-0.6, 0.6, size=(60, 2))
+    model = KernelPCANovelty(10, gamma=1.0, contamination="max").fit(X[:200])
+    values = model.decision_function(np.r_[X[200:], inside])
+    assert roc_auc_score(np.arange(110) < 50, values) > 0.99
+    assert (model.predict(X[:200]) == 1).all()
+
+
+@pytest.mark.invariance
+def test_kernel_given_in_five_ways(seed):
+    X, new = rows(seed), rows(seed + 1)
+    named = KernelPCANovelty(3, gamma=0.125).fit(X)
+    want = named.decision_function(new)
+    found = [
+        KernelPCANovelty(3, kernel=RBF(2.0)).fit(X).decision_function(new),
+        KernelPCANovelty(3, kernel=rbf_kernel, kernel_params={"gamma": 0.125})
+        .fit(X)
+        .decision_function(new),
+        KernelPCANovelty(3, gamma=0.125)
+        .fit(sparse.csr_array(X))
+        .decision_function(sparse.csr_array(new)),
+        KernelPCANovelty(3, gamma=0.125, solver="low_rank").fit(X).decision_function(new),
+    ]
+    for values in found:
+        assert_allclose(values, want, atol=1e-8)
+    K = rbf_kernel(X, gamma=0.125)
+    given = KernelPCANovelty(3, kernel="precomputed").fit(K)
+    assert_allclose(given.decision_function(K), named.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_weights_and_scale(seed, solver):
+    X = rows(seed)
+    w = np.random.default_rng(seed).integers(0, 3, size=60)
+    model = KernelPCANovelty(3, gamma=0.05, solver=solver)
+    weighted = model.fit(X, sample_weight=w).decision_function(X)
+    repeated = model.fit(np.repeat(X, w, axis=0)).decision_function(X)
+    assert_allclose(weighted, repeated, atol=1e-9)
+    K = rbf_kernel(X, gamma=0.05)
+    given = KernelPCANovelty(3, kernel="precomputed", solver=solver).fit(1e5 * K, sample_weight=w)
+    assert_allclose(given.decision_function(1e5 * K), 1e5 * weighted, atol=1e-4)  # of 1e5
+
+
+@pytest.mark.edge
+def test_whole_space_is_refused():
+    X = rows(0, p=3)
+    with pytest.raises(ValueError, match=r"n_components=3 leaves nothing.* span 3 dimensions"):
+        KernelPCANovelty(3, kernel="linear").fit(X)
+    assert KernelPCANovelty(0.9999999, kernel="linear").fit(X).n_components_ == 2
+    with pytest.raises(ValueError, match="lie on one line in feature space"):
+        KernelPCANovelty(kernel="linear").fit(X[:, :1])
+    with pytest.raises(ValueError, match="all 5 are equal"):
+        KernelPCANovelty().fit(np.ones((5, 2)))
+
+
+@pytest.mark.edge
+def test_share_of_variance(seed):
+    X = rows(seed)
+    model = KernelPCANovelty(0.8, gamma=0.05).fit(X)
+    fewer = KernelPCANovelty(model.n_components_ - 1, gamma=0.05).fit(X)
+    assert fewer.explained_variance_ratio_ < 0.8 <= model.explained_variance_ratio_
+
+
+@pytest.mark.edge
+def test_many_samples_by_lanczos(seed):
+    X = rows(seed, n=500)
+    exact = KernelPCANovelty(3, gamma=0.01).fit(X)
+    all_values = KernelPCA(kernel="rbf", gamma=0.01).fit(X).eigenvalues_
+    assert_allclose(exact.eigenvalues_ * 500, all_values[:3], rtol=1e-8)
+
+
+@pytest.mark.edge
+def test_lists_and_messages():
+    X = [{1, 2}, {1, 2, 3}, {1, 3}, {2, 3}, {2, 3, 4}]
+    model = KernelPCANovelty(1, kernel=Intersection(), contamination="max").fit(X)
+    assert_array_equal(model.predict(X), 1)
+    A = rows(0)
+    given = KernelPCANovelty(2, kernel="precomputed").fit(A @ A.T)
+    with pytest.raises(ValueError, match="similarity of new samples to themselves"):
+        given.predict((A @ A.T)[:5])
+    with pytest.raises(ValueError, match="not symmetric"):
+        KernelPCANovelty(2, kernel="precomputed").fit(np.triu(A @ A.T))
