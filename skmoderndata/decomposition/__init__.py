@@ -11,6 +11,7 @@ from skmoderndata.decomposition._incremental_slow_feature_analysis import (
 from skmoderndata.decomposition._kernel_pca_novelty import KernelPCANovelty
 from skmoderndata.decomposition._ksvd import KSVD
 from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
+from skmoderndata.decomposition._probabilistic_lsa import ProbabilisticLSA
 from skmoderndata.decomposition._robust_pca import RobustPCA
 from skmoderndata.decomposition._semi_nmf import SemiNMF
 from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
@@ -24,6 +25,7 @@ __all__ = [
     "KSVD",
     "KernelPCANovelty",
     "MinorComponentAnalysis",
+    "ProbabilisticLSA",
     "RobustPCA",
     "SemiNMF",
     "SlowFeatureAnalysis",

@@ -1,0 +1,510 @@
+"""Probabilistic latent semantic analysis: topics of documents."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    Interval,
+    check_sample_weight,
+    fit_context,
+)
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.latent_semantics import (
+    Counts,
+    expected,
+    fit_tempered,
+    fit_topics,
+    fold_in,
+    log_likelihood,
+)
+
+FLOOR = 1e-12  # probability of words of which the topics of a document know nothing
+
+
+class ProbabilisticLSA(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Topics: documents as mixtures of distributions over words, by maximum likelihood.
+
+    For counts :math:`x_{dw}` of words w in documents d, `fit` maximises the log-likelihood [1]_
+
+    .. math::
+        \sum_{d, w} x_{dw} \log \sum_z P(z \mid d)\, P(w \mid z)
+
+    over mixtures :math:`P(z \mid d)` and topics :math:`P(w \mid z)`, which is non-negative
+    factorisation with the Kullback-Leibler divergence, up to scaling.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of topics.
+    tempering : bool, default=False
+        Whether a part of the counts is held out, and expectation maximisation is stopped, and
+        its posteriors are flattened, as their likelihood demands.
+    beta : float, default=1.0
+        Exponent of the posteriors, 1 for maximum likelihood; with `tempering` the first one.
+    cooling : float, default=0.9
+        Factor from one exponent to the next, with `tempering`.
+    validation_fraction : float, default=0.1
+        Share of the counts that is held out, with `tempering`.
+    smoothing : float, default=0.0
+        Pseudo-count of each word in each topic; then no word seen in `fit` is impossible.
+    n_init : int, default=1
+        Number of starts, of which the most likely is kept.
+    max_iter : int, default=500
+        Largest number of passes of a start.
+    tol : float, default=1e-6
+        Passes end when the log-likelihood rises by less, in nats per token; with `tempering`,
+        when that of the counts held out rises by less than ten times as much.
+    n_jobs : int, default=None
+        Number of starts run at the same time, in threads.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts and the counts that are held out.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        ``P(word | topic)``, one topic per row, the most frequent topic first.
+    topic_weights_ : ndarray of shape (n_components,)
+        Share of each topic in the training documents.
+    log_likelihood_ : float
+        Log-likelihood of the training counts, in nats per token.
+    gap_ : float
+        Bound, in nats per token, on what better mixtures for these topics, or better topics for
+        these mixtures, could gain. It goes to 0 slowly, as all topics count in it that vanish.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective in nats per token after each pass, which never falls; with `tempering` the
+        log-likelihood of the counts held out.
+    beta_ : float
+        Exponent of the posteriors used last.
+    n_components_ : int
+        Number of topics.
+    n_iter_ : int
+        Number of passes of the best start.
+    n_features_in_ : int
+        Number of words seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the words, where `X` had some.
+
+    See Also
+    --------
+    sklearn.decomposition.LatentDirichletAllocation : The same with priors on mixtures and topics,
+        whose strength is up to you; slower.
+    sklearn.decomposition.NMF : With ``beta_loss="kullback-leibler"`` the same problem without
+        its probabilities; makes sparse counts dense in part.
+    sklearn.decomposition.TruncatedSVD : Latent semantic indexing, with negative entries.
+
+    Notes
+    -----
+    A pass takes ``6 k`` operations for each count that is not zero, and no memory beyond the
+    parameters. Steps of expectation maximisation are extrapolated; where the likelihood falls
+    they are taken without. The likelihood has many maxima: `n_init`.
+
+    `transform` folds documents in: topics stay, and the mixture of each document is found, a
+    concave problem, to a proved bound of 1e-6 nats per token (if `beta_` is 1). Words without
+    probability in all topics are dropped; documents without other words get equal shares.
+
+    References
+    ----------
+    .. [1] Hofmann, Unsupervised learning by probabilistic latent semantic analysis, Machine
+       Learning 42, 2001, equations (3) to (6); section 3.2 for tempering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.decomposition import ProbabilisticLSA
+    >>> X = np.array([[4, 3, 0, 0], [2, 2, 0, 0], [0, 0, 5, 1], [0, 0, 4, 2], [3, 3, 3, 1]])
+    >>> plsa = ProbabilisticLSA(2, random_state=0).fit(X)
+    >>> plsa.components_.round(2)
+    array([[0.53, 0.47, 0.  , 0.  ],
+           [0.  , 0.  , 0.75, 0.25]])
+    >>> plsa.transform(X).round(2)
+    array([[1. , 0. ],
+           [1. , 0. ],
+           [0. , 1. ],
+           [0. , 1. ],
+           [0.6, 0.4]])
+    """
+
+    _card = MethodCard(
+        family="topics",
+        cite=("hofmann2001unsupervised",),
+        cost="T k times the counts that are not zero",
+        checks=(
+            {"random_state": 0},
+            {"n_components": 3, "smoothing": 0.1, "n_init": 2, "random_state": 0},
+            {"beta": 0.8, "random_state": 0},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "tempering": ["boolean"],
+        "beta": [Interval(Real, 0, 1, closed="right")],
+        "cooling": [Interval(Real, 0, 1, closed="neither")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "smoothing": [NON_NEGATIVE],
+        "n_init": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        tempering=False,
+        beta=1.0,
+        cooling=0.9,
+        validation_fraction=0.1,
+        smoothing=0.0,
+        n_init=1,
+        max_iter=500,
+        tol=1e-6,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.tempering = tempering
+        self.beta = beta
+        self.cooling = cooling
+        self.validation_fraction = validation_fraction
+        self.smoothing = smoothing
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Find topics.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Counts of words, one document per row; not necessarily whole numbers.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the documents; a document of weight 2 counts as two documents.
+
+        Returns
+        -------
+        self : ProbabilisticLSA
+            The fitted estimator.
+        """
+        X = self._validate(X, reset=True)
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        counts = _counts(X, sample_weight)
+        rng = check_random_state(self.random_state)
+        shown, hidden = counts, None
+        if self.tempering:
+            shown, hidden = _hold_out(counts, self.validation_fraction, rng)
+        seeds = rng.randint(2**31 - 1, size=self.n_init)
+        in_parallel = effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1
+        with FitProgress(
+            self,
+            X,
+            y,
+            max_passes=1 if in_parallel else self.n_init * self.max_iter,
+            task_name="starts" if in_parallel else "iteration",
+        ) as progress:
+            watch = _StopWatch(progress)
+            if in_parallel:
+                progress.begin()
+                results = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(self._one_start)(shown, hidden, seed, None) for seed in seeds
+                )
+                progress.end()
+            else:
+                results = []
+                for seed in seeds:
+                    results.append(self._one_start(shown, hidden, seed, watch))
+                    if watch.stopped:
+                        break
+        best = max(results, key=lambda result: max(result.history))
+        self._store(counts, best, X.dtype)
+        if not best.converged and not watch.stopped and not self.tempering:
+            warn_not_converged(
+                self,
+                reached=f"after {best.n_iter} passes better mixtures or topics could gain up to "
+                f"{best.gap:.1e} nats per token",
+                remedy="raise max_iter or tol",
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add documents to the counts of the topics.
+
+        The first call is `fit`. Later calls fold the new documents in, add the expected counts
+        of words in topics to those that were kept, and normalise, which is one incremental step
+        of expectation maximisation. The result depends on the order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Counts of new documents.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the documents.
+
+        Returns
+        -------
+        self : ProbabilisticLSA
+            The updated estimator.
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(X, y, sample_weight)
+        X = self._validate(X, reset=False)
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        counts = _counts(X, sample_weight)
+        topics = self._topics()
+        # words that were never seen may belong to any topic
+        new = ~topics.any(axis=1)
+        topics[new] = 1.0 / len(topics)
+        mixtures = fold_in(counts, topics, beta=self.beta_)[0]
+        in_words = expected(counts, mixtures, topics, self.beta_)[1]
+        total = self._word_counts + in_words
+        self.log_likelihood_ = log_likelihood(counts, mixtures, topics, FLOOR) / max(
+            counts.total, 1e-300
+        )
+        self.n_iter_ += 1
+        self._set_topics(total, self.components_.dtype)
+        return self
+
+    def transform(self, X):
+        """Mixtures of topics in documents, for fixed topics.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Counts of words.
+
+        Returns
+        -------
+        mixtures : ndarray of shape (n_samples, n_components_)
+            ``P(topic | document)``, which depends on that document alone.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        mixtures = fold_in(_counts(X), self._topics(), beta=self.beta_)[0]
+        return mixtures.astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X):
+        """Distributions of words for given mixtures.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Mixtures.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            ``P(word | document)``; times the length of a document, its expected counts.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        if X.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {X.shape[1]} topics a row, but {type(self).__name__} has "
+                f"{self.n_components_} components."
+            )
+        return (X @ self.components_).astype(X.dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Log-likelihood, per token, of one half of the words of each document given the other.
+
+        Every second word of a document is folded in, and the others are predicted, and the other
+        way round; never is a word predicted that was folded in. So the score does not just grow
+        with `n_components`. One token is added to each half, spread by `topic_weights_`, as a few
+        words do not exclude a topic.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Counts of words. Words never seen in `fit` are dropped.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            Mean log-probability, in nats; probabilities below 1e-12 count as that.
+        """
+        check_is_fitted(self)
+        counts = _counts(self._validate(X, reset=False))
+        return self._completion(counts)
+
+    def perplexity(self, X):
+        """Perplexity of documents: ``exp(-score(X))``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Counts of words.
+
+        Returns
+        -------
+        perplexity : float
+            Number of equally likely words among which the topics leave the choice.
+        """
+        check_is_fitted(self)
+        counts = _counts(self._validate(X, reset=False))
+        return float(np.exp(-self._completion(counts)))
+
+    def _completion(self, counts):
+        topics = self._topics()
+        known = topics.any(axis=1)
+        kept = _select(counts, known[counts.indices])
+        if kept.total == 0:
+            return 0.0
+        position = np.arange(len(kept.data))
+        start = np.repeat(kept.indptr[:-1], np.diff(kept.indptr))
+        even = (position - start) % 2 == 0
+        value = 0.0
+        for half in (even, ~even):
+            shown = _select(kept, half)
+            mixtures = fold_in(shown, topics, beta=self.beta_)[0]
+            # a few words do not exclude the other topics: one more token, of any topic
+            length = np.add.reduceat(np.append(shown.data, 0.0), shown.indptr[:-1])
+            length[np.diff(shown.indptr) == 0] = 0.0
+            mixtures = (mixtures * length[:, None] + self.topic_weights_) / (length[:, None] + 1)
+            value += log_likelihood(_select(kept, ~half), mixtures, topics, FLOOR)
+        return float(value / kept.total)
+
+    def _validate(self, X, *, reset):
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_non_negative=True,
+            reset=reset,
+        )
+
+    def _one_start(self, counts, hidden, seed, progress):
+        rng = np.random.RandomState(seed)
+        k = self.n_components
+        frequency = np.bincount(counts.indices, weights=counts.data, minlength=counts.n_words)
+        topics = rng.exponential(size=(counts.n_words, k)) * frequency[:, None]
+        total = topics.sum(axis=0)
+        topics = topics / total if (total > 0).all() else np.full_like(topics, 1 / len(topics))
+        mixtures = np.full((len(counts.indptr) - 1, k), 1 / k)
+        settings = {
+            "beta": float(self.beta),
+            "smoothing": float(self.smoothing),
+            "max_iter": self.max_iter,
+            "progress": progress,
+        }
+        if hidden is None:
+            return fit_topics(counts, mixtures, topics, tol=self.tol, **settings)
+        return fit_tempered(
+            counts, hidden, mixtures, topics, cooling=self.cooling, tol=10 * self.tol, **settings
+        )
+
+    def _store(self, counts, result, dtype):
+        self.beta_ = float(result.beta)
+        total = max(counts.total, 1e-300)
+        in_words = expected(counts, result.mixtures, result.topics, self.beta_)[1]
+        self.log_likelihood_ = (
+            log_likelihood(counts, result.mixtures, result.topics, FLOOR) / total
+        )
+        self.gap_ = float(result.gap)
+        self.objective_history_ = np.asarray(result.history) / total
+        self.n_iter_ = result.n_iter
+        weight = in_words.sum(axis=0)
+        order = np.argsort(-weight, kind="stable")
+        self._set_topics(in_words[:, order], dtype)
+
+    def _set_topics(self, in_words, dtype):
+        """Topics from expected counts of words in topics."""
+        self._word_counts = in_words
+        weight = in_words.sum(axis=0)
+        topics = in_words + self.smoothing
+        total = topics.sum(axis=0)
+        uniform = 1.0 / len(topics)
+        topics = np.where(total > 0, topics / np.where(total > 0, total, 1.0), uniform)
+        self.components_ = np.ascontiguousarray(topics.T, dtype=dtype)
+        self.n_components_ = len(self.components_)
+        sum_of_weights = weight.sum()
+        self.topic_weights_ = (
+            weight / sum_of_weights
+            if sum_of_weights > 0
+            else np.full(len(weight), 1 / len(weight))
+        )
+
+    def _topics(self):
+        return np.ascontiguousarray(self.components_.T, dtype=np.float64)
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class _StopWatch:
+    """Passes on the progress of several starts, and remembers that a callback asked to stop."""
+
+    def __init__(self, progress):
+        self.progress, self.stopped = progress, False
+
+    def begin(self):
+        self.progress.begin()
+
+    def end(self):
+        self.stopped = bool(self.progress.end())
+        return self.stopped
+
+
+def _counts(X, weights=None):
+    """Return the counts that are not zero, in float64, with sorted indices."""
+    X = sparse.csr_array(X, dtype=np.float64, copy=True)
+    X.sum_duplicates()
+    if weights is not None:
+        X.data *= np.repeat(weights, np.diff(X.indptr))
+    X.eliminate_zeros()
+    return Counts(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, X.shape[1])
+
+
+def _select(counts, chosen):
+    """Return those counts that are chosen, of the same documents."""
+    before = np.concatenate([[0], np.cumsum(chosen)])
+    return Counts(
+        before[counts.indptr], counts.indices[chosen], counts.data[chosen], counts.n_words
+    )
+
+
+def _hold_out(counts, fraction, rng):
+    """Split counts at random, so that each document keeps at least one word."""
+    hidden = rng.uniform(size=len(counts.data)) < fraction
+    first = counts.indptr[:-1][np.diff(counts.indptr) > 0]
+    hidden[first] = False
+    return _select(counts, ~hidden), _select(counts, hidden)

@@ -1,0 +1,291 @@
+"""Evidence that ProbabilisticLSA solves the problem it states."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn.decomposition import NMF, LatentDirichletAllocation
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from skmoderndata._solvers.latent_semantics import Counts, fit_topics, fold_in, gap
+from skmoderndata.decomposition import ProbabilisticLSA
+from tests.oracles import probabilistic_lsa as oracle
+
+
+def corpus(n=60, p=40, k=3, length=80, seed=0, concentration=0.1):
+    """Documents with known topics: counts, mixtures, topics."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(p, concentration), size=k)
+    mixtures = rng.dirichlet(np.full(k, 0.3), size=n)
+    X = np.array([rng.multinomial(length, m @ topics) for m in mixtures]).astype(float)
+    return X, mixtures, topics
+
+
+def counts_of(X):
+    X = sparse.csr_array(X)
+    return Counts(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, X.shape[1])
+
+
+def start(n, p, k, seed):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(k), size=n), rng.dirichlet(np.ones(p), size=k)
+
+
+# oracle
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("beta", [1.0, 0.7])
+def test_first_steps_entry_by_entry(beta, seed):
+    X, _, _ = corpus(12, 9, 2, seed=seed)
+    X = X[:, X.any(axis=0)]
+    C, U = start(12, X.shape[1], 2, seed)
+    ours = fit_topics(counts_of(X), C, U.T.copy(), beta=beta, max_iter=2, tol=0)
+    C1, U1 = oracle.step(X, C, U, beta)
+    assert_allclose(ours.mixtures, C1, atol=1e-12)
+    assert_allclose(ours.topics.T, U1, atol=1e-12)
+    assert_allclose(ours.log_likelihood, oracle.log_likelihood(X, C1, U1), rtol=1e-12)
+
+
+@pytest.mark.oracle
+def test_folding_in_by_a_conic_solver(seed):
+    X, _, _ = corpus(seed=seed)
+    model = ProbabilisticLSA(3, random_state=0, smoothing=0.01).fit(X[:50])
+    for x, mixture in zip(X[50:55], model.transform(X[50:55]), strict=True):
+        value, z = oracle.mixture_by_cvxpy(x, model.components_)
+        ours = oracle.log_likelihood(x[None], mixture[None], model.components_)
+        assert_allclose(ours, value, rtol=1e-6)  # what an interior point method gives
+        assert_allclose(mixture, z, atol=0.01)  # the mixture is less sharp than its likelihood
+
+
+@pytest.mark.oracle
+def test_is_factorisation_with_kullback_leibler_divergence(seed):
+    X, _, _ = corpus(seed=seed)
+    ours = ProbabilisticLSA(3, n_init=5, random_state=seed, tol=1e-8, max_iter=3000).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs = NMF(
+            3,
+            beta_loss="kullback-leibler",
+            solver="mu",
+            init="random",
+            random_state=seed,
+            max_iter=500,
+        )
+        W = theirs.fit_transform(X)
+    H = theirs.components_
+    C, U = W * H.sum(axis=1), H / H.sum(axis=1, keepdims=True)
+    C = C / C.sum(axis=1, keepdims=True)
+    value = oracle.log_likelihood(X, C, U) / X.sum()
+    assert ours.log_likelihood_ >= value - 1e-4
+
+
+# certificate
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("settings", [{}, {"smoothing": 0.1}, {"beta": 0.8}], ids=str)
+def test_objective_never_falls(settings, seed):
+    X, _, _ = corpus(seed=seed)
+    model = ProbabilisticLSA(3, random_state=seed, max_iter=2000, **settings).fit(X)
+    history = model.objective_history_
+    assert (np.diff(history) >= -1e-12).all()
+    assert history[-1] > history[0]
+    assert len(history) == model.n_iter_
+    assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
+    assert_allclose(model.transform(X).sum(axis=1), 1, rtol=1e-12)
+    assert_allclose(model.topic_weights_.sum(), 1, rtol=1e-12)
+
+
+@pytest.mark.certificate
+def test_gap_is_a_bound(seed):
+    X, _, _ = corpus(seed=seed)
+    X = X[:, X.any(axis=0)]
+    counts = counts_of(X)
+    C, U = start(60, X.shape[1], 3, seed)
+    few = fit_topics(counts, C, U.T.copy(), max_iter=5, tol=0)
+    many = fit_topics(counts, C, U.T.copy(), max_iter=3000, tol=0)
+    assert few.gap > 0.01
+    assert many.gap < 0.1 * few.gap
+    # the best mixtures for the topics of `few` gain no more than its gap
+    best, left = fold_in(counts, few.topics, max_iter=5000, tol=1e-9)
+    gain = oracle.log_likelihood(X, best, few.topics.T) - few.log_likelihood
+    assert 0 <= gain / X.sum() <= few.gap
+    assert left.max() <= 1e-5
+    assert gap(counts, few.mixtures, few.topics) == few.gap
+
+
+@pytest.mark.certificate
+def test_folding_in_is_proved(seed):
+    X, _, _ = corpus(seed=seed)
+    model = ProbabilisticLSA(3, random_state=0).fit(X)
+    U = model.components_
+    mixtures = model.transform(X)
+    P = mixtures @ U
+    g = np.where(X > 0, X / np.where(P > 0, P, 1), 0) @ U.T
+    assert (g.max(axis=1) / X.sum(axis=1) - 1 < 1e-5).all()
+
+
+# recovery
+
+
+@pytest.mark.recovery
+def test_planted_topics(seed):
+    X, mixtures, topics = corpus(300, 60, 3, length=200, seed=seed)
+    model = ProbabilisticLSA(3, n_init=5, random_state=0).fit(X)
+    distance = np.abs(model.components_[:, None] - topics).sum(axis=2) / 2
+    rows, columns = linear_sum_assignment(distance)
+    assert distance[rows, columns].max() < 0.15
+    assert np.abs(model.transform(X)[:, rows] - mixtures[:, columns]).mean() < 0.05
+
+
+@pytest.mark.recovery
+def test_number_of_topics_by_completion(seed):
+    X, _, _ = corpus(300, 60, 4, length=150, seed=seed)
+    search = GridSearchCV(
+        ProbabilisticLSA(smoothing=0.1, n_init=3, random_state=0, tol=1e-4),
+        {"n_components": [1, 2, 4]},
+        cv=3,
+    ).fit(X)
+    assert search.best_params_ == {"n_components": 4}
+
+
+@pytest.mark.recovery
+def test_tempering_guards_against_too_many_topics(seed):
+    X, _, _ = corpus(400, 80, 3, length=40, seed=seed)
+    X, new = X[:200], X[200:]
+    plain = ProbabilisticLSA(15, random_state=0, max_iter=2000, tol=1e-5).fit(X)
+    tempered = ProbabilisticLSA(15, tempering=True, random_state=0).fit(X)
+    assert tempered.beta_ <= 1
+    assert tempered.score(new) > plain.score(new)
+    assert tempered.log_likelihood_ < plain.log_likelihood_
+
+
+# paper
+
+
+@pytest.mark.paper
+def test_words_with_two_meanings():
+    """Hofmann 2001, section 4.1: a word with two meanings is in both topics."""
+    # plane and river words, and "bank" in both
+    river, money = [5, 4, 0, 0, 3], [0, 0, 6, 3, 3]
+    X = np.array([river, money] * 10)
+    model = ProbabilisticLSA(2, random_state=0).fit(X)
+    assert (model.components_[:, 4] > 0.2).all()
+    assert_allclose(np.sort(model.components_[:, 0]), [0, 5 / 12], atol=1e-3)
+
+
+# invariance
+
+
+@pytest.mark.invariance
+def test_sparse_input_weights_order_units(seed):
+    X, _, _ = corpus(seed=seed)
+    model = ProbabilisticLSA(3, random_state=seed, tol=1e-7, max_iter=3000)
+    U = model.fit(X).components_
+    near = {"atol": 1e-6}
+    assert_allclose(model.fit(sparse.csc_array(X)).components_, U, **near)
+    assert_allclose(model.fit(1e6 * X).components_, U, **near)
+    assert_allclose(model.fit(X[::-1]).components_, U, **near)
+    weights = np.random.default_rng(seed).integers(0, 3, size=len(X))
+    weighted = model.fit(X, sample_weight=weights).components_
+    assert_allclose(model.fit(np.repeat(X, weights, axis=0)).components_, weighted, **near)
+    mixtures = model.transform(X)
+    assert_allclose(model.transform(7 * X), mixtures, atol=1e-9)
+    assert_allclose(model.transform(sparse.csr_matrix(X)), mixtures, atol=1e-12)
+
+
+@pytest.mark.invariance
+def test_threads_do_not_matter(seed):
+    X, _, _ = corpus(seed=seed)
+    one = ProbabilisticLSA(3, n_init=4, random_state=seed).fit(X)
+    two = ProbabilisticLSA(3, n_init=4, random_state=seed, n_jobs=2).fit(X)
+    assert_array_equal(one.components_, two.components_)
+
+
+# edges
+
+
+@pytest.mark.edge
+def test_unseen_words_empty_documents_and_zeros(seed):
+    X, _, _ = corpus(seed=seed)
+    X[:, 7] = 0
+    X[3] = 0
+    model = ProbabilisticLSA(3, random_state=0).fit(X)
+    assert_array_equal(model.components_[:, 7], 0)
+    assert_allclose(model.transform(X)[3], 1 / 3)
+    strange = np.zeros((1, 40))
+    strange[0, 7] = 5
+    assert_allclose(model.transform(strange), 1 / 3)
+    assert model.score(strange) == 0
+    known = X[:1].copy()
+    with_strange = known + strange
+    assert_allclose(model.transform(with_strange), model.transform(known))
+    smooth = ProbabilisticLSA(3, random_state=0, smoothing=0.1).fit(X)
+    assert (smooth.components_ > 0).all()
+    nothing = ProbabilisticLSA(2).fit(np.zeros((3, 4)))
+    assert_allclose(nothing.components_, 0.25)
+    assert np.isfinite(nothing.transform(np.ones((1, 4)))).all()
+
+
+@pytest.mark.edge
+def test_partial_fit(seed):
+    X, _, _ = corpus(300, seed=seed)
+    X = X[:, X[:10].any(axis=0)]  # scores on the same words
+    model = ProbabilisticLSA(3, random_state=0)
+    for first in range(0, 250, 10):
+        model.partial_fit(X[first : first + 10])
+    once = ProbabilisticLSA(3, random_state=0).fit(X[:10])
+    assert model.score(X[250:]) > once.score(X[250:])
+    assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
+    word = np.zeros((1, 40))
+    unseen = ProbabilisticLSA(2, random_state=0).fit(corpus(seed=seed)[0][:, :39] @ np.eye(39, 40))
+    word[0, 39] = 3
+    assert unseen.partial_fit(word).components_[:, 39].any()
+
+
+@pytest.mark.edge
+def test_messages(seed):
+    X, _, _ = corpus(seed=seed)
+    with pytest.raises(
+        ValueError, match="Negative values in data passed to X in ProbabilisticLSA"
+    ):
+        ProbabilisticLSA().fit(X - 1)
+    with pytest.raises(ValueError, match="NaN"):
+        ProbabilisticLSA().fit(np.where(X > 2, np.nan, X))
+    with pytest.raises(ValueError, match="'beta' parameter"):
+        ProbabilisticLSA(beta=1.5).fit(X)
+    with pytest.warns(ConvergenceWarning, match="nats per token; raise max_iter or tol"):
+        ProbabilisticLSA(3, max_iter=3, tol=0).fit(X)
+    with pytest.raises(ValueError, match="X has 5 topics a row"):
+        ProbabilisticLSA(random_state=0).fit(X).inverse_transform(np.ones((2, 5)))
+
+
+@pytest.mark.edge
+def test_completion_predicts_only_what_it_has_not_seen(seed):
+    """With a topic for each document the likelihood is as large as it gets, the score is not."""
+    X, _, _ = corpus(30, seed=seed)
+    few = ProbabilisticLSA(3, smoothing=0.1, random_state=0).fit(X)
+    many = ProbabilisticLSA(30, smoothing=0.1, random_state=0, max_iter=5000).fit(X)
+    assert many.log_likelihood_ > few.log_likelihood_
+    new, _, _ = corpus(30, seed=seed + 100)
+    assert few.perplexity(X) == pytest.approx(np.exp(-few.score(X)))
+    assert few.score(new) <= few.score(X)
+
+
+@pytest.mark.edge
+def test_beside_latent_dirichlet_allocation(seed):
+    X, _, topics = corpus(200, 60, 3, length=150, seed=seed)
+    ours = ProbabilisticLSA(3, n_init=3, random_state=0).fit(X)
+    theirs = LatentDirichletAllocation(3, random_state=0, max_iter=50).fit(X)
+    U = theirs.components_ / theirs.components_.sum(axis=1, keepdims=True)
+
+    def distance(found):
+        pairs = np.abs(found[:, None] - topics).sum(axis=2)
+        return pairs[linear_sum_assignment(pairs)].sum()
+
+    assert distance(ours.components_) < 1.5 * distance(U) + 0.1
