@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from time import perf_counter
 from typing import Any
 
@@ -219,7 +220,7 @@ def n_tasks(rows):
 def _contender(cls, params, grid, plan):
     """Both contenders draw from the same fixed random state where they draw at all."""
     params, grid = dict(params), dict(grid)
-    if "random_state" in cls().get_params(deep=False):
+    if "random_state" in signature(cls).parameters:
         params.setdefault("random_state", 0)
     if plan.quick:
         grid = {

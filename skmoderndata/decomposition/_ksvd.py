@@ -16,7 +16,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.ksvd import (
     learn_dictionary,
     merge_statistics,
@@ -164,6 +164,19 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             },
             {"residual_tol": 0.5, "init": "random", "tol": 0.9, "min_usage": 0, "random_state": 0},
             {"positive": True, "max_iter": 4, "store_codes": True, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.MiniBatchDictionaryLearning",
+            problem="noisy_patches",
+            params={"n_components": 72},
+            grid={"n_nonzero_coefs": (1, 2, 3, 4)},
+            baseline_params={
+                "n_components": 72,
+                "transform_algorithm": "omp",
+                "alpha": 30.0,  # of the size of the noise: codes are sparse, as ours are
+                "max_iter": 10,
+            },
+            baseline_grid={"transform_n_nonzero_coefs": (1, 2, 3, 4)},
         ),
     )
     _parameter_constraints = {

@@ -17,7 +17,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.dictionaries import overcomplete_cosines
 from skmoderndata._solvers.hard_thresholding import METHODS as PRUNING
 from skmoderndata._solvers.hard_thresholding import hard_thresholding
@@ -213,6 +213,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             {"algorithm": "omp", "tol_relative": 0.1, "positive": True},
             {"algorithm": "cosamp", "n_nonzero_coefs": 2, "normalize": False},
             {"algorithm": "fista", "alpha": 0.1, "tol_gap": 1e-3},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.SparseCoder",
+            problem="noisy_patches",
+            grid={"n_nonzero_coefs": (1, 2, 3, 4, 6)},
+            baseline_params={"dictionary": None, "transform_algorithm": "omp"},
+            baseline_grid={"transform_n_nonzero_coefs": (1, 2, 3, 4, 6)},
         ),
     )
     _parameter_constraints = {
