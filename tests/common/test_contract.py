@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpydoc.docscrape import FunctionDoc
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -286,7 +286,8 @@ def test_degenerate_data_have_an_answer(estimator, kind):
         return
     for name, value in outputs(model, X).items():
         assert np.isfinite(np.asarray(value, dtype=float)).all(), name
-    if hasattr(model, "score"):
+    undefined = is_regressor(estimator) and kind == "one row"  # R2 of scikit-learn is NaN there
+    if hasattr(model, "score") and not undefined:
         assert not np.isnan(model.score(X, target(estimator, X)))
 
 

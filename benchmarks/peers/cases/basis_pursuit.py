@@ -1,0 +1,134 @@
+"""Least l1 norm under linear equations, and under a bound on the noise."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.linalg import norm
+
+from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
+
+
+class Measured(NamedTuple):
+    """``|X w - y| <= bound`` holds for the planted w."""
+
+    X: np.ndarray
+    y: np.ndarray
+    w: np.ndarray
+    bound: float
+
+
+def work(size, rng):
+    """Gaussian matrix, planted Gaussian coefficients, noise in proportion."""
+    n, k, n_nonzero, noise = size
+    X = rng.normal(size=(n, k)) / np.sqrt(n)
+    w = np.zeros(k)
+    w[rng.choice(k, n_nonzero, replace=False)] = rng.normal(size=n_nonzero)
+    clean = X @ w
+    error = rng.normal(size=n)
+    error *= noise * norm(clean) / norm(error)
+    return Measured(X, clean + error, w, float(norm(error)))
+
+
+def quality(data, coef):
+    """Judge the l1 norm and the constraint; the planted coefficients are feasible."""
+    coef = np.asarray(coef, dtype=float)
+    return {
+        "excess": np.abs(coef).sum() / np.abs(data.w).sum() - 1,
+        "violation": max(0.0, norm(data.y - data.X @ coef) - data.bound) / norm(data.y),
+        "error": norm(coef - data.w) / norm(data.w),
+    }
+
+
+def ours(data):
+    from skmoderndata.linear_model import BasisPursuit
+
+    return BasisPursuit(noise_bound=data.bound if data.bound > 0 else None).fit(
+        data.X, data.y
+    ).coef_  # fmt: skip
+
+
+def statement(data):
+    import cvxpy as cp
+
+    a = cp.Variable(data.X.shape[1])
+    if data.bound > 0:
+        constraint, solver = cp.norm(data.y - data.X @ a) <= data.bound, cp.CLARABEL
+    else:
+        constraint, solver = data.X @ a == data.y, cp.HIGHS
+    cp.Problem(cp.Minimize(cp.norm1(a)), [constraint]).solve(solver=solver)
+    return a.value
+
+
+def linear_program(data):
+    from scipy.optimize import linprog
+
+    k = data.X.shape[1]
+    out = linprog(
+        np.ones(2 * k), A_eq=np.hstack([data.X, -data.X]), b_eq=data.y, method="highs"
+    )  # fmt: skip
+    return out.x[:k] - out.x[k:]
+
+
+def spectral_projection(data):
+    from spgl1 import spgl1
+
+    return spgl1(data.X, data.y, sigma=data.bound, opt_tol=1e-9, bp_tol=1e-9, iter_lim=20_000)[0]
+
+
+EXACT = "512 x 1024, 50 non-zeros"
+DENSE = "512 x 1024, 150 non-zeros"
+NOISY = "512 x 1024, 50 non-zeros, noise 5 %"
+QUICK = {"60 x 120, 6 non-zeros": (60, 120, 6, 0.0)}
+SIZES = {EXACT: (512, 1024, 50, 0.0), DENSE: (512, 1024, 150, 0.0), NOISY: (512, 1024, 50, 0.05)}
+
+CASE = Case(
+    title="Basis pursuit",
+    question=(
+        "How fast is the representation of least l1 norm found, and how near is it to the optimum?"
+    ),
+    remarks=(
+        "Without noise the planted coefficients are the optimum of both problems, so that "
+        "`excess` and `error` are to be zero; with noise the optimum lies below the planted norm."
+    ),
+    ours="BasisPursuit",
+    sizes=SIZES,
+    quick_sizes=QUICK,
+    warmup=(20, 40, 2, 0.0),
+    work=work,
+    contenders={
+        "BasisPursuit": Contender(run=ours, peer=False, note="defaults"),
+        "cvxpy": Contender(
+            run=statement, peer=False, note="the problem as stated: HiGHS, with noise Clarabel"
+        ),
+        "scipy": Contender(
+            run=linear_program,
+            note="`linprog(method='highs')` on positive and negative parts",
+            sizes=(EXACT, DENSE, *QUICK),
+            why_not="solves linear programs only",
+        ),
+        "spgl1": Contender(
+            run=spectral_projection,
+            requires="spgl1>=0.0.3",
+            note="spectral projected gradient, tolerances 1e-9, at most 20,000 steps",
+        ),
+    },
+    quality=quality,
+    figures={
+        "excess": "l1 norm over that of the planted coefficients, minus 1",
+        "violation": "of the constraint, in proportion to the norm of y",
+        "error": "relative distance to the planted coefficients",
+    },
+    targets=(
+        at_most(
+            "optimum of the linear program to 1e-8", "BasisPursuit", "excess", 1e-8,
+            sizes=[EXACT, DENSE],
+        ),
+        at_most("constraint kept to 1e-8", "BasisPursuit", "violation", 1e-8),
+        at_least("cvxpy takes at least 5 times as long", "cvxpy", "ratio", 5),
+        none_faster(
+            "no peer of like accuracy (excess at most 1e-6) is faster",
+            qualifies=lambda row: abs(row.quality.get("excess", 1)) <= 1e-6,
+        ),
+    ),
+    repeat=3,
+)  # fmt: skip

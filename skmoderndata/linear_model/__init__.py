@@ -1,0 +1,7 @@
+"""Linear model."""
+
+from skmoderndata.linear_model._basis_pursuit import BasisPursuit
+
+__all__ = [
+    "BasisPursuit",
+]

@@ -1,0 +1,201 @@
+"""Evidence that BasisPursuit solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skmoderndata._solvers.basis_pursuit import basis_pursuit, pursuit_gap
+from skmoderndata.linear_model import BasisPursuit
+from tests.oracles.basis_pursuit import least_l1, transition
+
+
+def planted(seed, n=30, k=60, n_nonzero=4, positive=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, k))
+    w = np.zeros(k)
+    values = rng.normal(size=n_nonzero)
+    w[rng.choice(k, n_nonzero, replace=False)] = np.abs(values) if positive else values
+    return X, w
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.2])
+@pytest.mark.parametrize("n_nonzero", [3, 12, 30])
+def test_agrees_with_a_conic_solver(positive, share, n_nonzero, seed):
+    X, w = planted(seed, n_nonzero=n_nonzero, positive=positive)
+    y = X @ w
+    bound = share * np.linalg.norm(y)
+    model = BasisPursuit(noise_bound=bound, positive=positive).fit(X, y)
+    # the accuracy of the conic solver
+    assert_allclose(np.abs(model.coef_).sum(), least_l1(X, y, bound, positive), rtol=1e-6)
+    assert np.linalg.norm(y - X @ model.coef_) <= bound + 1e-9 * np.linalg.norm(y)
+    assert model.dual_gap_ < 1e-10
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("solver", ["simplex", "cvxpy"])
+def test_every_solver_gives_the_same_coefficients(solver, seed):
+    X, w = planted(seed, n_nonzero=8)
+    y = X @ w
+    path = BasisPursuit().fit(X, y)
+    other = BasisPursuit(solver=solver).fit(X, y)
+    assert_allclose(other.coef_, path.coef_, atol=1e-9)
+    assert other.dual_gap_ < 1e-9
+
+
+@pytest.mark.oracle
+def test_more_samples_than_features_is_least_squares(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 5)), rng.normal(size=40)
+    model = BasisPursuit(fit_intercept=True).fit(X, y)
+    reference = LinearRegression().fit(X, y)
+    assert_allclose(model.coef_, reference.coef_, atol=1e-9)
+    assert_allclose(model.intercept_, reference.intercept_, atol=1e-9)
+    assert_allclose(model.residual_norm_, np.linalg.norm(y - reference.predict(X)))
+
+
+@pytest.mark.certificate
+def test_dual_variable_proves_the_optimum(seed):
+    X, w = planted(seed, n_nonzero=6)
+    y = X @ w
+    for bound in (0.0, 0.3):
+        model = BasisPursuit(noise_bound=bound).fit(X, y)
+        assert np.abs(X.T @ model.dual_).max() <= 1 + 1e-9
+        value = y @ model.dual_ - bound * np.linalg.norm(model.dual_)
+        assert_allclose(value, np.abs(model.coef_).sum(), rtol=1e-9)
+    # the gap can tell: other coefficients that satisfy the equations have a large one
+    least_squares = np.linalg.pinv(X) @ y
+    assert pursuit_gap(X, y, least_squares, np.linalg.pinv(X.T) @ np.sign(least_squares)) > 0.01
+
+
+@pytest.mark.recovery
+def test_few_coefficients_are_recovered_exactly(seed):
+    X, w = planted(seed, n=60, k=200, n_nonzero=6)
+    model = BasisPursuit().fit(X, X @ w)
+    assert_allclose(model.coef_, w, atol=1e-12)
+    assert_array_equal(np.flatnonzero(model.coef_), np.flatnonzero(w))
+
+
+@pytest.mark.recovery
+def test_noise_costs_no_more_than_in_proportion(seed):
+    X, w = planted(seed, n=80, k=200, n_nonzero=5)
+    noise = np.random.default_rng(seed + 1).normal(size=80)
+    noise *= 0.05 * np.linalg.norm(X @ w) / np.linalg.norm(noise)
+    bound = float(np.linalg.norm(noise))
+    model = BasisPursuit(noise_bound=bound).fit(X, X @ w + noise)
+    # |X h| <= 2 bound, and X shrinks such sparse differences by little: a constant of ten is safe
+    assert np.linalg.norm(model.coef_ - w) <= 10 * bound / np.sqrt(80)
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_recovery_turns_where_the_theory_says(share):
+    """Weak threshold of l1 minimisation for Gaussian matrices, Donoho and Tanner (2009)."""
+    k, turn = 400, transition(share)
+    n = round(share * k)
+
+    def success(density, trials=20):
+        hits = 0
+        for trial in range(trials):
+            X, w = planted(trial, n=n, k=k, n_nonzero=round(density * n))
+            hits += np.linalg.norm(BasisPursuit().fit(X, X @ w).coef_ - w) < 1e-4 * norm(w)
+        return hits / trials
+
+    norm = np.linalg.norm
+    # the transition at this size is about a tenth wide on either side
+    assert success(0.75 * turn) >= 0.9
+    assert success(1.3 * turn) <= 0.1
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize(
+    ("share", "density", "positive"),
+    [(0.1, 0.189, False), (0.5, 0.386, False), (0.9, 0.678, False), (0.5, 0.558, True)],
+)
+def test_thresholds_of_the_theory(share, density, positive):
+    assert_allclose(transition(share, positive), density, atol=6e-4)  # printed with three digits
+
+
+@pytest.mark.invariance
+def test_units_order_and_signs(seed):
+    X, w = planted(seed, n_nonzero=5)
+    y = X @ w
+    model = BasisPursuit(noise_bound=0.1).fit(X, y)
+    scaled = BasisPursuit(noise_bound=100.0).fit(X, 1000 * y)
+    assert_allclose(scaled.coef_, 1000 * model.coef_, atol=1e-7)
+    order = np.random.default_rng(seed).permutation(60)
+    assert_allclose(BasisPursuit(noise_bound=0.1).fit(X[:, order], y).coef_, model.coef_[order],
+                    atol=1e-10)  # fmt: skip
+    assert_allclose(BasisPursuit(noise_bound=0.1).fit(-X, y).coef_, -model.coef_, atol=1e-10)
+
+
+@pytest.mark.invariance
+def test_weights_count_rows(seed):
+    X, w = planted(seed, n=12, k=20, n_nonzero=3)
+    y = X @ w + np.random.default_rng(seed).normal(size=12)
+    weight = np.arange(12) % 3
+    settings = {"noise_bound": 1.5, "fit_intercept": True}
+    weighted = BasisPursuit(**settings).fit(X, y, sample_weight=weight)
+    repeated = BasisPursuit(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-9)
+
+
+@pytest.mark.invariance
+def test_targets_are_separate_and_float32_stays(seed):
+    X, w = planted(seed)
+    Y = np.column_stack([X @ w, X @ np.roll(w, 3)])
+    both = BasisPursuit().fit(X, Y)
+    assert both.coef_.shape == (2, 60)
+    assert_allclose(both.coef_[1], BasisPursuit().fit(X, Y[:, 1]).coef_, atol=1e-12)
+    assert_allclose(both.predict(X), Y, atol=1e-9)
+    single = BasisPursuit().fit(X.astype(np.float32), Y[:, 0].astype(np.float32))
+    assert single.coef_.dtype == np.float32
+    assert_allclose(single.coef_, both.coef_[0], atol=1e-4)  # single precision
+
+
+def test_pipeline_and_search():
+    X, w = planted(0, n=60, k=80)
+    y = X @ w + 0.1 * np.random.default_rng(1).normal(size=60)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), BasisPursuit(fit_intercept=True)),
+        {"basispursuit__noise_bound": [0.3, 1.0, 5.0]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_score_ > 0.9
+
+
+@pytest.mark.edge
+def test_degenerate_input():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 12))
+    assert_array_equal(BasisPursuit().fit(X, np.zeros(8)).coef_, 0)
+    assert_array_equal(BasisPursuit(noise_bound=1e3).fit(X, X[:, 0]).coef_, 0)
+    # a repeated column, a zero column, a repeated row
+    X[:, 5], X[:, 7], X[3] = X[:, 2], 0.0, X[1]
+    model = BasisPursuit().fit(X, 2 * X[:, 2])
+    assert_allclose(X @ model.coef_, 2 * X[:, 2], atol=1e-10)
+    assert model.coef_[7] == 0
+    one = BasisPursuit().fit([[2.0, 4.0]], [8.0])
+    assert_allclose(one.coef_, [0, 2])
+    huge = BasisPursuit().fit(1e150 * X, 1e150 * X[:, 4])
+    assert_allclose(huge.coef_, BasisPursuit().fit(X, X[:, 4]).coef_, atol=1e-9)
+
+
+@pytest.mark.edge
+def test_errors_name_the_remedy():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    with pytest.raises(ValueError, match=r"noise_bound=0 \(the nearest are off by .* raise"):
+        BasisPursuit(noise_bound=0.0).fit(X, [1.0, 1.0, 5.0])
+    with pytest.raises(ValueError, match="no non-negative coefficients"):
+        BasisPursuit(noise_bound=0.0, positive=True).fit(X[:2], [1.0, -1.0])
+    with pytest.raises(ValueError, match=r"noise_bound=0.1: raise"):
+        BasisPursuit(noise_bound=0.1, positive=True).fit(X[:2], [1.0, -1.0])
+    with pytest.raises(ValueError, match="solver='simplex' solves a linear program"):
+        BasisPursuit(solver="simplex", noise_bound=1.0).fit(X, [1.0, 1.0, 5.0])
+    assert basis_pursuit(X[:2], np.array([-1.0, -1.0]), positive=True) is None
