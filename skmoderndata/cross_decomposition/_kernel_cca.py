@@ -6,7 +6,7 @@ import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
 from skmoderndata._multiview import KernelViews, mean_correlations, spread_rows
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.canonical import RULES
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
@@ -177,6 +177,14 @@ class KernelCCA(KernelViews):
                 "random_state": 0,
             },
             {"criterion": "gcca", "kernel": "poly", "degree": 2},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.cross_decomposition.CCA",
+            problem="digit_halves",
+            params={"n_components": 5},
+            grid={"alpha": (0.003, 0.03)},
+            baseline_params={"n_components": 5, "max_iter": 5000},
+            baseline_grid={"scale": (True, False)},
         ),
     )
     _parameter_constraints = {

@@ -2,7 +2,7 @@
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE
 from skmoderndata._multiview import LinearViews
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 
 
 class RegularizedCCA(LinearViews):
@@ -103,6 +103,14 @@ class RegularizedCCA(LinearViews):
         cite=("shawetaylor2004kernel", "vinod1976canonical"),
         cost="n p min(n, p)",
         checks=({}, {"alpha": 0.5, "scale": True, "n_components": 1}),
+        comparison=Comparison(
+            baseline="sklearn.cross_decomposition.CCA",
+            problem="digit_halves",
+            params={"n_components": 5},
+            grid={"alpha": (0.003, 0.03)},
+            baseline_params={"n_components": 5, "max_iter": 5000},
+            baseline_grid={"scale": (True, False)},
+        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
