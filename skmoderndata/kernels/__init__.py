@@ -1,6 +1,7 @@
 """Kernels as objects of the kernel protocol of scikit-learn."""
 
 from skmoderndata.kernels._anova_kernels import ANOVA, AllSubsets
+from skmoderndata.kernels._gram_cache import GramCache
 from skmoderndata.kernels._graph_kernels import (
     DAGPath,
     ExponentialDiffusion,
@@ -56,6 +57,7 @@ __all__ = [
     "ExponentialOf",
     "GammaExponential",
     "GaussianOf",
+    "GramCache",
     "GraphPath",
     "Intersection",
     "Min",

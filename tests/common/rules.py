@@ -217,12 +217,12 @@ SECTIONS = ("Parameters", "Attributes", "See Also", "Notes", "References", "Exam
 def missing_sections(cls):
     """numpydoc sections of a public class, References and Examples included.
 
-    A kernel learns nothing and so has no attributes.
+    A kernel, or a transformer that is fitted from the start, has no attributes.
     """
     doc = FunctionDoc(cls, doc=inspect.getdoc(cls) or "")
     wanted = set(SECTIONS)
-    if isinstance(cls._card, KernelCard):
-        wanted.discard("Attributes")
+    if isinstance(cls._card, KernelCard) or "__sklearn_is_fitted__" in vars(cls):
+        wanted.discard("Attributes")  # nothing is learnt
     if not inspect.signature(cls).parameters:
         wanted.discard("Parameters")
     return [f"no section {name}" for name in SECTIONS if name in wanted and not doc[name]]

@@ -1,0 +1,147 @@
+"""Kernel values kept between the folds of a search."""
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from skmoderndata.kernels._base import Array, show
+
+
+class GramCache:
+    """Kernel values of pairs of samples, kept as long as they fit.
+
+    Splitting a list of samples keeps the objects, and so every fold of a search needs values
+    between the same objects, once more for each parameter of a later step. A cache that is a
+    parameter of `skmoderndata.preprocessing.KernelTransformer` is shared by all its clones.
+
+    Parameters
+    ----------
+    max_bytes : int, default=1073741824
+        Memory for kernel values; the kernels used least recently go first.
+
+    See Also
+    --------
+    skmoderndata.preprocessing.KernelTransformer : Has a parameter `cache`.
+
+    Notes
+    -----
+    The key is the kernel with all its parameters, and the identity of each sample; samples are
+    kept alive. Values of all samples seen so far are kept as one square matrix for each kernel,
+    which is exact for kernels without state. Threads share a cache; processes each have their own.
+    Rows of a table are copied when it is split, and have no identity: a cache is of use for lists.
+
+    Examples
+    --------
+    >>> from skmoderndata.kernels import GramCache, Intersection
+    >>> cache = GramCache()
+    >>> sets = [frozenset("abc"), frozenset("bcd"), frozenset("x")]
+    >>> cache.values(Intersection(), sets, sets[:2])
+    array([[3., 2.],
+           [2., 3.],
+           [0., 0.]])
+    >>> cache.n_computed, len(cache.values(Intersection(), sets[1:], sets)), cache.n_computed
+    (6, 2, 7)
+    """
+
+    def __init__(self, max_bytes: int = 2**30) -> None:
+        self.max_bytes = max_bytes
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._lock = threading.RLock()
+        self._tables: OrderedDict[str, _Table] = OrderedDict()
+        self.n_computed = 0
+
+    def values(self, kernel: Any, X: list[Any], Y: list[Any] | None = None) -> Array:
+        """Kernel values of all pairs, computed where they are not known yet.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Kernel object.
+        X : list
+            Samples.
+        Y : list, default=None
+            Other samples; None takes `X`.
+
+        Returns
+        -------
+        K : ndarray of shape (n_X, n_Y)
+            Kernel values.
+        """
+        Y = X if Y is None else Y
+        with self._lock:
+            key = show(kernel)
+            table = self._tables.pop(key, None) or _Table()
+            self._tables[key] = table  # the one used last is at the end
+            rows, columns = table.number(X), table.number(Y)
+            self.n_computed += table.complete(kernel, rows, columns)
+            K: Array = table.K[np.ix_(rows, columns)].copy()
+            while self._size() > self.max_bytes and self._tables:
+                self._tables.popitem(last=False)
+            return K
+
+    def _size(self) -> int:
+        return sum(table.K.nbytes for table in self._tables.values())
+
+    def __sklearn_clone__(self) -> "GramCache":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "GramCache":
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"max_bytes": self.max_bytes}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.max_bytes = state["max_bytes"]
+        self.clear()
+
+    def __repr__(self) -> str:
+        return f"GramCache(max_bytes={self.max_bytes})"
+
+
+class _Table:
+    """Symmetric matrix of one kernel, NaN where it is not known."""
+
+    def __init__(self) -> None:
+        self.samples: list[Any] = []
+        self.numbers: dict[int, int] = {}
+        self.K: Array = np.empty((0, 0))
+
+    def number(self, samples: list[Any]) -> Array:
+        for x in samples:
+            if id(x) not in self.numbers:
+                self.numbers[id(x)] = len(self.samples)
+                self.samples.append(x)  # alive, so that nothing else gets its id
+        return np.array([self.numbers[id(x)] for x in samples], dtype=np.intp)
+
+    def complete(self, kernel: Any, rows: Array, columns: Array) -> int:
+        n, old = len(self.samples), len(self.K)
+        if n > old:
+            size = max(n, 2 * old)
+            grown = np.full((size, size), np.nan)
+            grown[:old, :old] = self.K
+            self.K = grown
+        rows, columns = np.unique(rows), np.unique(columns)
+        unknown = np.isnan(self.K[np.ix_(rows, columns)])
+        needed = rows[unknown.any(axis=1)]
+        count = 0
+        while needed.size:  # rows with the same gaps go together
+            gaps = np.isnan(self.K[np.ix_(needed, columns)])
+            same = (gaps == gaps[0]).all(axis=1)
+            group, missing = needed[same], columns[gaps[0]]
+            K = kernel([self.samples[i] for i in group], [self.samples[j] for j in missing])
+            if not np.isfinite(K).all():
+                raise ValueError(f"GramCache: {show(kernel)} has values that are not finite.")
+            self.K[np.ix_(group, missing)] = K
+            self.K[np.ix_(missing, group)] = np.asarray(K).T
+            count += int(K.size)
+            needed = needed[~same]
+            if needed.size:
+                left = np.isnan(self.K[np.ix_(needed, columns)]).any(axis=1)
+                needed = needed[left]
+        return count

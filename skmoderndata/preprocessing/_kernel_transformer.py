@@ -1,0 +1,354 @@
+"""From samples of any kind to kernel matrices, inside a pipeline."""
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import (
+    ClassNamePrefixFeaturesOutMixin,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skmoderndata._base import Base
+from skmoderndata._compat import fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata.kernels import GramCache
+from skmoderndata.kernels._base import Sample, as_samples
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, resolve_kernel
+
+FAMILY = "kernel matrices"
+PAGE = "kernel_transformer"
+
+
+class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    """Kernel values of samples against the training samples, as features.
+
+    The step before any estimator with ``kernel="precomputed"``, and so the way for kernels on
+    strings, sets, graphs and ragged series into all of them.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        Kernel object of any kind of sample, name of `sklearn.metrics.pairwise`, or function of two
+        collections of samples that returns the matrix.
+    gamma : float, "scale", "auto" or None, default=None
+        Parameter of named kernels; None and "auto" take one over the number of features.
+    degree : float, default=3
+        Parameter of the polynomial kernel.
+    coef0 : float, default=1
+        Parameter of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a function.
+    cache : GramCache, default=None
+        Keeps values between the folds of a search, for kernels of samples that are no vectors.
+
+    Attributes
+    ----------
+    kernel_ : Kernel or Gram
+        The kernel, with settled parameters; an object is cloned.
+    X_fit_ : ndarray or list
+        Training samples.
+    n_features_in_ : int
+        Number of columns seen by `fit`, where samples are rows of a table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    skmoderndata.kernel_approximation.IncompleteCholesky : Few features in place of n.
+    AsSamples : For Gaussian processes on samples that are no vectors.
+
+    Notes
+    -----
+    A collection of samples is a list, a tuple, an array of objects or of strings, a column of a
+    data frame, or an array of two dimensions or more; a table where single samples are expected
+    is refused. Centring and correction of the spectrum are steps after this one; normalisation
+    belongs to the kernel, see `skmoderndata.kernels.Normalized`.
+
+    Scikit-learn's own checks run for vectors; other samples have a conformance test of their own.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, chapter 2.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import SVC
+    >>> from skmoderndata.kernels import Intersection
+    >>> from skmoderndata.preprocessing import KernelTransformer
+    >>> baskets = [{"tea", "milk"}, {"tea", "sugar"}, {"beer"}, {"beer", "crisps"}]
+    >>> model = make_pipeline(KernelTransformer(Intersection()), SVC(kernel="precomputed"))
+    >>> model.fit(baskets, [0, 0, 1, 1]).predict([{"tea"}, {"crisps", "beer", "nuts"}])
+    array([0, 1])
+    """
+
+    _card = MethodCard(
+        family=FAMILY,
+        cite=("shawetaylor2004kernel",),
+        cost="n^2 kernel values",
+        checks=({}, {"kernel": "poly", "degree": 2}),
+        method=PAGE,
+    )
+    _parameter_constraints = {**KERNEL_CONSTRAINTS, "cache": [GramCache, None]}
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        cache=None,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.cache = cache
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Keep the training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
+            Training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : KernelTransformer
+            The fitted transformer.
+        """
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            raise ValueError(
+                'KernelTransformer(kernel="precomputed") has nothing to do: leave the step out.'
+            )
+        X = self._samples(X, reset=True)
+        if isinstance(self.kernel, Kernel):
+            self.kernel_ = clone(self.kernel)
+            if self.kernel_params:
+                resolve_kernel(self.kernel, X, kernel_params=self.kernel_params)  # refuses
+        else:
+            self.kernel_ = resolve_kernel(
+                self.kernel,
+                X,
+                gamma=self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                kernel_params=self.kernel_params,
+            )
+        if self._takes_vectors():
+            with np.errstate(over="ignore"):
+                self._finite(self.kernel_.diag(X))
+        self.X_fit_ = X.copy()  # no caller changes it, and `transform` treats all rows alike
+        self._n_features_out = count_samples(X)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Kernel matrix of the training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
+            Training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        K : ndarray of shape (n_samples, n_samples)
+            Kernel matrix.
+        """
+        self.fit(X, y)
+        return self._values(self.X_fit_, None)
+
+    def transform(self, X):
+        """Kernel values of samples against the training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
+            Samples.
+
+        Returns
+        -------
+        K : ndarray of shape (n_samples, n_train)
+            Kernel values.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        return self._values(X, self.X_fit_)
+
+    def score(self, X, y=None):
+        """Share of the samples in the feature space that the training samples span.
+
+        For a search let the score of the estimator after this step decide.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Squared lengths of the projections over squared lengths, 1 for the training samples;
+            takes an eigendecomposition of their kernel matrix.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        total = float(np.sum(self.kernel_.diag(X), dtype=np.float64))
+        if not total > 0:
+            return 1.0
+        K = np.asarray(self._values(self.X_fit_, None), dtype=np.float64)
+        w, U = linalg.eigh((K + K.T) / 2, check_finite=False)
+        keep = w > 1e-10 * max(w[-1], 0.0)
+        Z = np.asarray(self._values(X, self.X_fit_), dtype=np.float64) @ (
+            U[:, keep] / np.sqrt(w[keep])
+        )
+        return float(np.vdot(Z, Z) / total)
+
+    def _values(self, X, Y):
+        if self.cache is not None and isinstance(X, list) and not isinstance(self.kernel_, Gram):
+            return self.cache.values(self.kernel_, X, Y)
+        with np.errstate(over="ignore"):
+            K = self.kernel_(X) if Y is None else self.kernel_(X, Y)
+        return self._finite(K)
+
+    def _finite(self, K):
+        if not np.isfinite(K).all():
+            raise ValueError(
+                f"{type(self).__name__}: {self.kernel!r} has values that are not finite; rescale "
+                "the samples, or normalise the kernel."
+            )
+        return K
+
+    def _samples(self, X, *, reset):
+        if self._takes_vectors():
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr" if isinstance(self.kernel, str) else False,
+                dtype=[np.float64, np.float32],
+            )
+        samples = as_samples(X, type(self).__name__)
+        if not samples:
+            raise ValueError(
+                f"{type(self).__name__} received 0 samples; at least 1 sample is required."
+            )
+        return samples
+
+    def _takes_vectors(self):
+        if isinstance(self.kernel, Kernel):
+            return bool(self.kernel.requires_vector_input)
+        return isinstance(self.kernel, str)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        vectors = self._takes_vectors()
+        tags.input_tags.two_d_array = vectors
+        tags.input_tags.string = not vectors
+        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel not in (
+            "chi2",
+            "additive_chi2",
+        )
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+
+class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
+    """Wrap samples that are no vectors, so that no estimator looks into them.
+
+    Gaussian processes of scikit-learn take any collection of samples for a kernel that says so,
+    but arrays of unequal length, tuples or graphs fall apart when the collection is made an array.
+    In this wrapper they stay whole; the kernels here unwrap it.
+
+    See Also
+    --------
+    KernelTransformer : For estimators that take a kernel matrix.
+
+    Notes
+    -----
+    There is nothing to learn. The output is an array of objects of one dimension, and indexing,
+    splitting and pickling work as with any array.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, chapter 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process import GaussianProcessRegressor
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skmoderndata.kernels import DerivedSubsets
+    >>> from skmoderndata.preprocessing import AsSamples
+    >>> bags = [np.array([0.0, 0.1]), np.array([1.0]), np.array([2.0, 2.1, 1.9])]
+    >>> kernel = DerivedSubsets(RBF(1.0, "fixed"), average=True)
+    >>> model = make_pipeline(AsSamples(), GaussianProcessRegressor(kernel, alpha=1e-6))
+    >>> model.fit(bags, [0.0, 1.0, 2.0]).predict([np.array([1.0, 1.0])]).round(2)
+    array([1.])
+    """
+
+    _card = MethodCard(family=FAMILY, cite=("shawetaylor2004kernel",), cost="n", method=PAGE)
+    _parameter_constraints = {}
+
+    def fit(self, X, y=None):
+        """Do nothing but look at the collection.
+
+        Parameters
+        ----------
+        X : collection of samples
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : AsSamples
+            The transformer.
+        """
+        if not as_samples(X, type(self).__name__):
+            raise ValueError("AsSamples received 0 samples; at least 1 sample is required.")
+        return self
+
+    def transform(self, X):
+        """Wrap every sample.
+
+        Parameters
+        ----------
+        X : collection of samples
+            Samples.
+
+        Returns
+        -------
+        wrapped : ndarray of objects of shape (n_samples,)
+            One object for each sample.
+        """
+        samples = as_samples(X, type(self).__name__)
+        wrapped = np.empty(len(samples), dtype=object)
+        for i, sample in enumerate(samples):
+            wrapped[i] = Sample(sample)
+        return wrapped
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.requires_fit = False
+        return tags
