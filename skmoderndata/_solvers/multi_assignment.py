@@ -344,6 +344,31 @@ def boolean_refit(
     return model, statistics
 
 
+def soft_error_rates(
+    data: Data, model: Model, *, noise: str | None, max_rounds: int = 20, tol: float = 1e-4
+) -> Model:
+    """Refit the error rates of Boolean sources, all sets of a row being weighed by EM.
+
+    The best set of a row fits some of its noise, so that counts of best sets make the share of
+    noisy bits too small where rows are short and noisy.
+    """
+    if noise is None:
+        return model
+    U = model.beta < 0.5
+    union = boolean_product(model.sets, U).T
+    for _ in range(max_rounds):
+        counts = expectation(data, model, 1.0)
+        seen = counts.ones + counts.zeros
+        if min(seen[union].sum(), seen[~union].sum()) < 1:
+            break  # less than one bit: nothing to count, and rates would drift to each other
+        new = boolean_model(model.sets, U, *error_rates(model.sets, U, counts), noise=noise)
+        done = abs(new.eps - model.eps) <= tol
+        model = new
+        if done:
+            break
+    return model
+
+
 def _rates_of(model: Model) -> tuple[float, float]:
     """Probability of a 1 where the union is 1, and where it is 0."""
     q0 = model.eps * model.r

@@ -41,6 +41,7 @@ from skmoderndata._solvers.multi_assignment import (
     improve_sources,
     likelihood_blocks,
     one_start,
+    soft_error_rates,
     table_log_likelihood,
 )
 from skmoderndata._validation import validate_boolean
@@ -64,7 +65,9 @@ class MultiAssignmentClustering(
     where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the share
     of bits that are noise and r the probability that a noisy bit is 1. The maximum over sets is
     softened by a temperature that is lowered step by step (deterministic annealing); at the end
-    the sources are rounded to 0 and 1, and sources, sets and noise are refitted in turn.
+    the sources are rounded to 0 and 1, and sources, sets and noise are refitted in turn. The
+    noise is then estimated once more with all sets weighed, as the best set of a row fits some
+    of its noise.
 
     Parameters
     ----------
@@ -98,7 +101,7 @@ class MultiAssignmentClustering(
         A temperature is left when a round lowers the free energy by less than this share.
     refit : bool, default=True
         Whether the sources are rounded and refitted. The error rates are then two counts, and the
-        noise estimate is unbiased; without it emissions and noise explain the same zeros, and the
+        noise estimate has no bias; without it emissions and noise explain the same zeros, and the
         noise is underestimated.
     refine : {"gibbs"} or None, default=None
         "gibbs" replaces the most likely sources by the majority over samples from the posterior:
@@ -301,6 +304,9 @@ class MultiAssignmentClustering(
         model, statistics = best.model, best.statistics
         if self.refine == "gibbs":
             model, statistics = gibbs(data, model, noise=self.noise, rng=rng)
+        elif self.refit:
+            model = soft_error_rates(data, model, noise=self.noise)
+            statistics = expectation(data, model, 0)
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
         self.assignments_ = self._assign(data)[0]
         return self
