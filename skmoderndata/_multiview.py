@@ -88,18 +88,17 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components), or several of them
-            Scores of the first view, and where `y` is given a pair of arrays; a list of arrays
-            for a list of views. With `view_slices` one array, the scores of all views side by
-            side.
+            Scores of the first view; where `y` is given a pair of arrays, and for a list of
+            views as many (None for a view that is not there), of which `set_output` changes the
+            first. With `view_slices` one array, the scores of all views side by side.
         """
         check_is_fitted(self)
         views = self._take_views(X, y, reset=False)
         scores = [self._checked_scores(v, view) for v, view in enumerate(views)]
         if self.view_slices is not None:
             return np.hstack(scores)
-        if _is_list_of_views(X):
-            return scores
-        return scores[0] if y is None else tuple(scores)
+        # set_output turns the first of a tuple into a data frame, and knows no list
+        return scores[0] if y is None and not _is_list_of_views(X) else tuple(scores)
 
     def fit_transform(self, X, y=None):
         """Fit, and return the scores of the training samples.
@@ -113,7 +112,7 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
         Returns
         -------
-        scores : ndarray of shape (n_samples, n_components), or list of them
+        scores : ndarray of shape (n_samples, n_components), or several of them
             As ``fit(X, y).transform(X)``: of the first view only where `y` is given.
         """
         return self.fit(X, y).transform(X)
@@ -634,6 +633,8 @@ class KernelViews(MultiviewTransformer):
         self.residual_ = float(pairs.residual)
         if self.n_components_ == 0:
             raise ValueError(f"{type(self).__name__}: the views have nothing in common.")
+        if pairs.consensus is not None:
+            pairs = pairs._replace(consensus=pairs.consensus * signs)
         return pairs, [part * signs for part in scores]
 
     def __sklearn_tags__(self):

@@ -49,7 +49,7 @@ class Pairs(NamedTuple):
     residual: float  # largest violation of stationarity, relative to the largest value
     n_iter: int
     gap: float  # bound on the relative distance to the optimum, for the sum of correlations
-    consensus: Array | None = None  # (n, k), for the generalised criterion
+    consensus: Array | None = None  # (n, k), mean square 1 over all views that are there
 
 
 class Penalty(NamedTuple):
@@ -493,4 +493,5 @@ def _consensus(views: Sequence[Whitened], k: int, rows: Sequence[Array] | None, 
     residual = float(np.abs(image - Z * values).max(initial=0.0) / max(values[0], 1e-300))
     # as a mean correlation: exact without regularisation and without missing views
     correlations = (n_views * values - 1) / (n_views - 1)
-    return Pairs(directions, correlations, residual, 1, 0.0, Z / root[:, None])
+    Z *= np.sqrt(counts.sum()) / root[:, None]
+    return Pairs(directions, correlations, residual, 1, 0.0, Z)

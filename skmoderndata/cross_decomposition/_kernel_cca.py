@@ -4,6 +4,7 @@ from numbers import Real
 
 import numpy as np
 
+from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
 from skmoderndata._multiview import KernelViews, mean_correlations, spread_rows
 from skmoderndata._registry import Comparison, MethodCard
@@ -103,7 +104,8 @@ class KernelCCA(KernelViews):
         With ``criterion="sumcor"`` a bound on how far the sum of correlations is below the
         maximum, relative to the sum; 0 for the eigenproblems, which are solved globally.
     consensus_ : ndarray of shape (n_samples, n_components_)
-        With ``criterion="gcca"``: what the views have in common, with mean square 1.
+        With ``criterion="gcca"``: what the views have in common, with mean square 1
+        where each sample counts once for each view that is there.
     n_components_ : int
         Number of components found.
     n_iter_ : int
@@ -269,7 +271,14 @@ class KernelCCA(KernelViews):
             [spread_rows(values, rows, n) for values, rows in zip(scores, present, strict=True)]
         )
         if pairs.consensus is not None:
-            self.consensus_ = pairs.consensus * np.sqrt(n)
+            self.consensus_ = pairs.consensus
+        if self.criterion == "sumcor" and len(views) > 2 and self.residual_ > self.tol:
+            warn_not_converged(
+                self,
+                reached=f"directions moved by {self.residual_:.1e} in the last pass "
+                f"(tol={self.tol:g})",
+                remedy="raise max_iter or tol",
+            )
 
     def _allows_missing(self):
         return self.criterion == "gcca"

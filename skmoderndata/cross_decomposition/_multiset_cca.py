@@ -1,7 +1,5 @@
 """Canonical correlation analysis of more than two views."""
 
-import numpy as np
-
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._multiview import LinearViews
@@ -67,7 +65,8 @@ class MultisetCCA(LinearViews):
         For "sumcor" a bound on how far the sum of correlations is below the maximum, relative to
         the sum: the eigenproblem of "maxvar" bounds it. 0 for the eigenproblems.
     consensus_ : ndarray of shape (n_samples, n_components_)
-        For "gcca": what the views have in common.
+        For "gcca": what the views have in common, with mean square 1 where each sample counts once
+        for each view that is there.
     n_components_ : int
         Number of components found.
     n_iter_ : int
@@ -167,7 +166,7 @@ class MultisetCCA(LinearViews):
         )
         self.dual_gap_ = float(pairs.gap)
         if pairs.consensus is not None:
-            self.consensus_ = pairs.consensus * np.sqrt(len(pairs.consensus))
+            self.consensus_ = pairs.consensus
         if self.criterion == "sumcor" and len(views) > 2 and self.residual_ > self.tol:
             warn_not_converged(
                 self,

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.cross_decomposition import CCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, GenericKernelMixin, Kernel
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
@@ -153,7 +154,9 @@ def test_missing_views_match_projections(seed):
         assert np.isnan(Z).all(axis=1).sum() == 60 - len(index)
     counts = sum(np.isin(np.arange(60), index) for index in rows)
     Z = model.consensus_
-    assert_allclose(Z.T @ (counts[:, None] * Z) / 60, np.eye(3), atol=1e-8)
+    assert_allclose(Z.T @ (counts[:, None] * Z) / counts.sum(), np.eye(3), atol=1e-8)
+    for j in range(3):  # the same sign as the scores
+        assert np.nanmean(scores[0][:, j] * Z[:, j]) > 0
     assert np.isfinite(model.score(views))
 
 
@@ -401,6 +404,22 @@ def test_indefinite_kernels_are_seen_at_every_size(n):
     with pytest.raises(ValueError, match="not positive semi-definite"):
         KernelCCA(1, kernel=["precomputed", "rbf"]).fit(K, Y)
     KernelCCA(1, kernel=["precomputed", "rbf"]).fit(K + np.eye(n), Y)
+
+
+@pytest.mark.edge
+def test_too_few_passes_warn():
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        KernelCCA(1, criterion="sumcor", max_iter=1, tol=0).fit(circle(40, 0))
+
+
+@pytest.mark.edge
+def test_data_frames_out():
+    X, Y, _ = circle(30, 0)
+    model = KernelCCA(2).set_output(transform="pandas").fit(X, Y)
+    assert list(model.transform(X).columns) == ["kernelcca0", "kernelcca1"]
+    for several in (model.transform(X, Y), model.transform([X, Y])):
+        assert list(several[0].columns) == ["kernelcca0", "kernelcca1"]
+        assert several[1].shape == (30, 2)
 
 
 @pytest.mark.edge

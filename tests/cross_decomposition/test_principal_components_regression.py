@@ -64,9 +64,7 @@ def test_few_factors_behind_many_columns(seed):
     factors = rng.normal(size=(100, 3))
     X = factors @ rng.normal(size=(3, 80)) + 0.5 * rng.normal(size=(100, 80))
     y = factors.sum(axis=1) + rng.normal(size=100)
-    search = GridSearchCV(
-        PrincipalComponentsRegression(), {"n_components": [1, 3, 60]}, cv=4
-    )
+    search = GridSearchCV(PrincipalComponentsRegression(), {"n_components": [1, 3, 60]}, cv=4)
     search.fit(X, y)
     assert search.best_params_["n_components"] == 3
     assert search.best_score_ > 0.5
