@@ -1,0 +1,91 @@
+"""Lasso codes of image patches, to a proved gap."""
+
+from benchmarks.peers import Case, Contender, at_most
+from benchmarks.peers.cases.sparse_coding import ALPHA, beats, ours, quality, spams_codes, work
+
+
+def sklearn_path(patches):
+    from sklearn.decomposition import sparse_encode
+
+    return sparse_encode(patches.X, patches.D, algorithm="lasso_lars", alpha=ALPHA)
+
+
+def sklearn_descent(patches):
+    from sklearn.linear_model import Lasso
+
+    # tol is a gap in proportion to the squared norm of the signal
+    model = Lasso(
+        alpha=ALPHA / 64, fit_intercept=False, tol=1e-7, max_iter=100_000, precompute=True
+    )
+    return model.fit(patches.D.T, patches.X.T).coef_
+
+
+SIZES = {
+    "50,000 patches": ("lasso", 50_000, "float64"),
+    "5,000 patches": ("lasso", 5_000, "float64"),
+}
+QUICK = {"2,000 patches": ("lasso", 2_000, "float64")}
+SMALL = ("5,000 patches", *QUICK)
+
+CASE = Case(
+    title="Lasso codes of image patches",
+    question=(
+        "How fast are noisy 8 x 8 patches coded with 256 over-complete cosines by the lasso, "
+        f"`1/2 |x - a D|^2 + {ALPHA:.0f} |a|_1`, and how near to the optimum is the worst code?"
+    ),
+    remarks=(
+        "Patches have no mean. One thread unless the name of the contender says otherwise. The "
+        "gap is computed from the codes, not taken from the program."
+    ),
+    ours="SparseCoder",
+    sizes=SIZES,
+    quick_sizes=QUICK,
+    warmup=("lasso", 600, "float64"),
+    work=work,
+    contenders={
+        "SparseCoder": Contender(run=ours(1), peer=False, note="`algorithm='lasso'`"),
+        "SparseCoder, 2 threads": Contender(run=ours(2), peer=False, note="`n_jobs=2`"),
+        "SparseCoder, feature sign": Contender(
+            run=ours(1, algorithm="feature_sign"), peer=False, note="`algorithm='feature_sign'`"
+        ),
+        "SparseCoder, descent": Contender(
+            run=ours(1, algorithm="coordinate_descent"),
+            peer=False,
+            note="`algorithm='coordinate_descent'`, to a gap of 1e-6",
+        ),
+        "spams": Contender(
+            run=spams_codes(1),
+            requires="spams-bin>=2.6",
+            note="C++; follows the homotopy; patches in columns, prepared before",
+        ),
+        "spams, 2 threads": Contender(
+            run=spams_codes(2), requires="spams-bin>=2.6", note="`numThreads=2`"
+        ),
+        "scikit-learn, path": Contender(
+            run=sklearn_path,
+            requires="scikit-learn>=1.9",
+            note="`sparse_encode(algorithm='lasso_lars')`",
+            sizes=SMALL,
+            why_not="too slow to be run at this size",
+        ),
+        "scikit-learn, descent": Contender(
+            run=sklearn_descent,
+            requires="scikit-learn>=1.9",
+            note="`Lasso(precompute=True)` with `tol` for a gap of nearly 1e-6",
+            sizes=SMALL,
+            why_not="too slow to be run at this size",
+        ),
+    },
+    quality=quality,
+    figures={
+        "atoms": "mean number of atoms in a code",
+        "rmse": "root mean squared residual, in grey levels",
+        "gap": "largest duality gap in proportion to the objective",
+    },
+    targets=(
+        at_most("relative gap at most 1e-6", "SparseCoder", "gap", 1e-6),
+        beats("at most 1.2 times the time of spams, one thread", "spams", 1 / 1.2),
+        beats("10 times as fast as scikit-learn", "scikit-learn, descent", 10.0),
+    ),
+    repeat=5,
+)
