@@ -41,7 +41,10 @@ from skmoderndata._solvers.zero_norm import (
 N_PERMUTATIONS = 5  # label permutations that a further round is compared with
 QUANTILE = 0.1  # of their sizes
 MAX_ROUNDS = 100
-START_MARGIN = 1e-2  # of restarts by the class centres, in units of their distance
+START_MARGIN = 1e-3  # of restarts by the class centres, in units of their distance
+SPREAD = 0.5  # standard deviation of the logarithm of random costs
+CHAIN = 3  # changes that the later starts try, one after the other
+CHEAP = 0.1  # factor on the costs of features that a later start keeps
 
 
 class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin, Base):
@@ -91,8 +94,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     epsilon : float, default=1e-3
         Width of the logarithm, in proportion to the largest weight after the first program.
     n_init : int, default=1
-        Number of starts; those after the first have random costs. The one with the smallest
-        ``|w|_0 + C sum u xi`` is kept. More starts find fewer features.
+        Number of starts. The first has equal costs, others have random costs, and the second
+        half (of four and more) changes a part of the features of the best so far, three times. The
+        start with the smallest ``|w|_0 + C sum u xi`` counts. More starts find fewer features.
     n_rounds : int or "auto", default=1
         Number of rounds: each leaves out the features found before [3]_. "auto" ends when a round
         needs as much as one with permuted labels does.
@@ -413,8 +417,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     def _max_passes(self, n_tasks):
         rounds = MAX_ROUNDS if self.n_rounds == "auto" else self.n_rounds
         if effective_n_jobs(self.n_jobs) > 1:
-            return rounds + 1  # C="auto" may need the first round twice
-        return n_tasks * self.n_init * (rounds * self.max_iter + 1)
+            return (rounds + 1) * (CHAIN + 1)  # C="auto" may need the first round twice
+        return n_tasks * (CHAIN + 1) * self.n_init * (rounds * self.max_iter + 1)
 
     def _scale(self, X, weight):
         """Scale the columns, and centre those of dense data where the intercept is free."""
@@ -553,47 +557,67 @@ class _Rounds:
     def starts(self, tasks, allowed, number):
         """Best result of each task; None where a later round is not separable."""
         est = self.est
-        seeds = [[None, *self.rng.randint(2**31 - 1, size=est.n_init - 1).tolist()] for _ in tasks]
+        n_later = est.n_init // 2 if est.n_init >= 4 else 0
+        seeds = self.rng.randint(2**31 - 1, size=(len(tasks), est.n_init)).tolist()
         problems = [self.pose(task, may) for task, may in zip(tasks, allowed, strict=True)]
-        results = self.solve(
-            [
-                (problem, self.costs(may, seed), seed is not None)
-                for problem, may, own in zip(problems, allowed, seeds, strict=True)
-                for seed in own
-            ]
-        )
-        best = []
+        first = self.spread(problems, allowed, [own[: est.n_init - n_later] for own in seeds])
         for k, task in enumerate(tasks):
-            problem, own = problems[k], results[k * est.n_init : (k + 1) * est.n_init]
-            if isinstance(own[0], Infeasible) and est.C == "auto" and number == 0:
+            if isinstance(first[k], Infeasible) and est.C == "auto" and number == 0:
                 task.hard = False
-                problem = self.pose(task, allowed[k])
-                own = self.solve(
-                    [
-                        (problem, self.costs(allowed[k], seed), seed is not None)
-                        for seed in seeds[k]
-                    ]
-                )
-            if isinstance(own[0], Infeasible):
-                if number == 0:
-                    raise ValueError(self.not_separable(task)) from own[0]
-                best.append(None)
-                continue
-            best.append(_best(problem, [result for result in own if result is not None]))
-        return best
+                problems[k] = self.pose(task, allowed[k])
+                own = seeds[k][: est.n_init - n_later]
+                first[k] = self.spread([problems[k]], [allowed[k]], [own])[0]
+            if isinstance(first[k], Infeasible) and number == 0:
+                raise ValueError(self.not_separable(task)) from first[k]
+        alive = [k for k in range(len(tasks)) if not isinstance(first[k], Infeasible)]
+        for link in range(CHAIN if n_later else 0):
+            if self.progress.stopped:
+                break
+            later = [
+                (problems[k], self.near(allowed[k], first[k], i, seed + link), True)
+                for k in alive
+                for i, seed in enumerate(seeds[k][est.n_init - n_later :])
+            ]
+            for at, result in enumerate(self.solve(later) if later else []):
+                if result is not None:
+                    first[alive[at // n_later]].append(result)
+        return [_best(problems[k], first[k]) if k in alive else None for k in range(len(tasks))]
 
-    def costs(self, may, seed):
-        start = np.ones(may.size)
-        if seed is not None:
-            start = np.exp(np.random.RandomState(seed).standard_normal(may.size))
-        return np.where(may, start, np.inf)
+    def spread(self, problems, allowed, seeds):
+        """Results of the plain start and of random ones; the exception where there is none."""
+        jobs = []
+        for problem, may, own in zip(problems, allowed, seeds, strict=True):
+            jobs.append((problem, np.where(may, 1.0, np.inf), False))
+            jobs += [(problem, self.random_costs(may, seed), True) for seed in own[1:]]
+        results = self.solve(jobs)
+        found = []
+        for k in range(len(problems)):
+            own = results[k * len(seeds[k]) : (k + 1) * len(seeds[k])]
+            failed = [result for result in own if isinstance(result, Infeasible)]
+            found.append(failed[0] if failed else [r for r in own if r is not None])
+        return found
+
+    @staticmethod
+    def random_costs(may, seed):
+        noise = np.random.RandomState(seed).standard_normal(may.size)
+        return np.where(may, np.exp(SPREAD * noise), np.inf)
+
+    def near(self, may, results, number, seed):
+        """Random costs that keep a random half of the features of one of the smallest results."""
+        costs = self.random_costs(may, seed)
+        sizes = np.array([np.count_nonzero(result.w) + result.slack for result in results])
+        smallest = np.flatnonzero(sizes <= sizes.min() + 1e-9)
+        used = np.flatnonzero(results[smallest[number % smallest.size]].w)
+        half = used[np.random.RandomState(seed + CHAIN).random_sample(used.size) < 0.5]
+        costs[half] *= CHEAP
+        return costs
 
     def worth(self, task, may, result):
         """Whether a further round needs less than it would with permuted labels."""
         if self.est.n_rounds != "auto":
             return True
         jobs = [
-            (self.pose(task.permuted(self.rng), may), self.costs(may, None), False)
+            (self.pose(task.permuted(self.rng), may), np.where(may, 1.0, np.inf), False)
             for _ in range(N_PERMUTATIONS)
         ]
         # a problem that is not separable needs more than all features
