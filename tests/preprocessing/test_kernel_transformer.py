@@ -169,6 +169,10 @@ def test_cache_values(seed):
         B = [sets[i] for i in rng.integers(40, size=int(rng.integers(1, 12)))]
         assert_allclose(cache.values(kernel, A, B), kernel(A, B))
     assert cache.n_computed <= 40 * 40
+    before = cache.n_computed
+    known = cache.values(kernel, A, B)
+    assert_array_equal(cache.values(kernel, B, A), known.T)  # the mirror image is known as well
+    assert cache.n_computed == before
     other = cache.values(Intersection(), sets)
     assert_allclose(other, Intersection()(sets))
     assert cache.values(PowerSet({1: 3.0}), sets[:2])[0, 0] != cache.values(kernel, sets[:2])[0, 0]
