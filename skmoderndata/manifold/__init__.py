@@ -1,0 +1,9 @@
+"""Embeddings that preserve a graph or a similarity."""
+
+from skmoderndata.manifold._kernel_graph_embedding import KernelGraphEmbedding
+from skmoderndata.manifold._laplacian_embedding import LaplacianEmbedding
+
+__all__ = [
+    "KernelGraphEmbedding",
+    "LaplacianEmbedding",
+]

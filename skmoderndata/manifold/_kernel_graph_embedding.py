@@ -1,0 +1,329 @@
+"""Functions in feature space that fit a graph."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.graph_embedding import (
+    centred_form,
+    class_forms,
+    graph_directions,
+    laplacian_form,
+    neighbour_graph,
+)
+from skmoderndata.kernels._features import Projection, TrainingSet, as_double, is_low_rank
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Directions in feature space along which a graph is smooth.
+
+    Maximises, over matrices W of directions in the feature space of the kernel [1]_,
+
+    .. math::
+        \operatorname{tr} W' \Phi' B \Phi W \quad \text{subject to} \quad
+        W' (\Phi' L \Phi + \lambda I) W = I, \qquad
+        \lambda = \alpha \operatorname{tr} \Phi' L \Phi ,
+
+    where L is the Laplacian of a graph whose neighbours should come close, and B what should stay
+    spread: the scatter of all samples, or the Laplacian of a second graph. The choice of the
+    graphs gives locality preserving projections [2]_, marginal Fisher analysis [1]_ and
+    discriminant analysis, each with a kernel and a map for new samples.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of directions, at most the rank of the kernel matrix.
+    graph : {"neighbors", "class", "marginal"} or callable, default="neighbors"
+        "neighbors": L connects nearest samples in feature space, B is the scatter weighted by
+        their numbers of neighbours. "class": L is the scatter within the classes, B that of their
+        means. "marginal": L connects nearest samples of the same class, B those of different ones.
+        A function of `(X, y)` returns two symmetric matrices of weights without negative entries,
+        dense or sparse, of the graphs of L and B.
+    n_neighbors : int, default=5
+        Neighbours of each sample in the graph of L.
+    n_penalty_neighbors : int, default=20
+        Neighbours of each sample in the graph of B, for `graph="marginal"`.
+    kernel : str, Kernel or callable, default="rbf"
+        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
+        returns their kernel matrix, or "precomputed".
+    gamma : float, {"scale", "auto"} or None, default=None
+        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
+    alpha : float, default=0.001
+        Ridge, in units of the trace of the form of L.
+    solver : {"auto", "exact", "low_rank"}, default="auto"
+        "exact" uses directions in the span of all samples, "low_rank" in that of at most
+        `max_rank` chosen by incomplete Cholesky factorisation. "auto" is "exact" as long as the
+        kernel matrix fits into scikit-learn's working memory.
+    max_rank : int, default=300
+        Largest number of samples that span the directions of `solver="low_rank"`.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ratio of the two forms along each direction, the ridge included, in descending order.
+    ridge_ : float
+        The :math:`\lambda` used.
+    landmarks_ : ndarray of shape (rank,)
+        Training samples that span the directions; with "exact", as many as the rank of the kernel
+        matrix up to rounding.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    LaplacianEmbedding : Coordinates of each sample of its own, without the ridge.
+    skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : The graph of classes, with
+        predictions, and faster.
+    sklearn.decomposition.KernelPCA : Keeps the scatter, whatever the neighbours are.
+
+    Notes
+    -----
+    Fitting takes the kernel matrix in blocks, and ``n r^2 + r^3`` operations for r landmarks. The
+    problem is a generalised eigenproblem, solved directly: the certificate is that its vectors
+    fulfil it (tested). Coordinates have mean 0 over the training samples.
+
+    A constant function has no scatter and is excluded by centring B. The graphs are built from
+    distances in feature space; ties go to the sample that comes first.
+
+    References
+    ----------
+    .. [1] Yan, Xu, Zhang, Zhang, Yang and Lin, Graph embedding and extensions: a general framework
+       for dimensionality reduction, IEEE Transactions on Pattern Analysis and Machine
+       Intelligence 29(1), 2007, pp. 40-51.
+    .. [2] He and Niyogi, Locality preserving projections, NIPS 16, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmoderndata.manifold import KernelGraphEmbedding
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KernelGraphEmbedding(graph="marginal", gamma=0.1).fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    _card = MethodCard(
+        family="kernel methods",
+        cite=("yan2007graph", "he2003locality"),
+        cost="n r^2 + r^3, r up to n",
+        checks=({}, {"n_components": 1, "kernel": "linear"}, {"solver": "low_rank"}),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.KernelPCA",
+            problem="digits",
+            grid={"gamma": [0.0003, 0.001], "n_components": [10, 20]},
+            params={"graph": "marginal"},
+            baseline_grid={"gamma": [0.0003, 0.001], "n_components": [10, 20]},
+            baseline_params={"kernel": "rbf"},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "graph": [StrOptions({"neighbors", "class", "marginal"}), callable],
+        "n_neighbors": [AT_LEAST_ONE],
+        "n_penalty_neighbors": [AT_LEAST_ONE],
+        **KERNEL_CONSTRAINTS,
+        "alpha": [POSITIVE],
+        "solver": [StrOptions({"auto", "exact", "low_rank"})],
+        "max_rank": [AT_LEAST_ONE],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        graph="neighbors",
+        n_neighbors=5,
+        n_penalty_neighbors=20,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        alpha=1e-3,
+        solver="auto",
+        max_rank=300,
+    ):
+        self.n_components = n_components
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.n_penalty_neighbors = n_penalty_neighbors
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.solver = solver
+        self.max_rank = max_rank
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Build the graphs and find the directions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
+            kernel object is one of other samples than vectors.
+        y : array-like of shape (n_samples,), default=None
+            Labels, which the graphs of classes need; "neighbors" ignores them.
+
+        Returns
+        -------
+        self : KernelGraphEmbedding
+            The fitted estimator.
+        """
+        X = self._samples(X, reset=True, ensure_min_samples=2)
+        n = count_samples(X)
+        codes = self._check_labels(X, y) if self.graph in ("class", "marginal") else None
+        train = TrainingSet(self, X, np.arange(n))
+        low = is_low_rank(self.solver, train.gram, n)
+        features, result = train.low_rank(self.max_rank if low else n)
+        self.landmarks_ = result.pivots
+        Z = result.factor
+        if Z.shape[1] == 0:
+            Z = np.zeros((n, 1))
+            features.landmarks, features.root = train.second(slice(0, 1)), np.ones((1, 1))
+        inner, outer = self._forms(X, y, train, codes, Z)
+        found = graph_directions(inner, outer, self.n_components, alpha=self.alpha)
+        scores = Z @ found.coef
+        peaks = np.argmax(np.abs(scores - scores.mean(axis=0)), axis=0)
+        columns = np.arange(scores.shape[1])
+        signs = np.where((scores - scores.mean(axis=0))[peaks, columns] < 0, -1.0, 1.0)
+        self._project = Projection(features, found.coef * signs)
+        self._centre = scores.mean(axis=0) * signs
+        self.eigenvalues_ = found.values
+        self.ridge_ = found.ridge
+        return self
+
+    def transform(self, X):
+        """Coordinates along the directions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            One row per sample.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return (self._project(X) - self._centre).astype(dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Minus the intrinsic form of new samples along the directions, over their scatter.
+
+        For the graph of neighbours among the new samples themselves; of the same class if `y` is
+        given and the graph is one of classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples that can be compared with each other: not for `kernel="precomputed"`.
+        y : array-like of shape (n_samples,), default=None
+            Labels.
+
+        Returns
+        -------
+        score : float
+            At most 0; higher is better.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        n, gram = count_samples(X), self._project.source_gram
+        if gram.precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                'kernel="precomputed" does not tell the similarities of new samples among '
+                "themselves: score needs samples and a kernel that can be evaluated."
+            )
+        codes = None
+        if y is not None and self.graph in ("class", "marginal"):
+            codes = self._check_labels(X, y)
+        graph = neighbour_graph(_distances(gram, as_double(X)), n, self.n_neighbors, codes)
+        T = self._project(X)
+        spread = float(((T - T.mean(axis=0)) ** 2).sum())
+        edges = max(float(graph.sum()), 1.0)
+        rough = float(np.trace(laplacian_form(graph, T))) / edges
+        return -rough * n / spread if spread > 0 else 0.0
+
+    @property
+    def _n_features_out(self):
+        return self._project.coef.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.target_tags.required = self.graph in ("class", "marginal")
+        return tags
+
+    def _check_labels(self, X, y):
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__}(graph={self.graph!r}) requires y to be passed, but the "
+                "target y is None."
+            )
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"graph={self.graph!r} needs samples of at least two classes, and found one class."
+            )
+        return codes
+
+    def _forms(self, X, y, train, codes, Z):
+        """Intrinsic and penalty forms in the coordinates Z."""
+        if callable(self.graph):
+            S, P = (self._check_weights(S, len(Z)) for S in self.graph(X, y))
+            return laplacian_form(S, Z), laplacian_form(P, Z)
+        if self.graph == "class":
+            return class_forms(codes, Z)
+        n, k = len(Z), self.n_neighbors
+        graph = neighbour_graph(_distances(train.gram, train.X), n, k, codes)
+        if codes is None:
+            degrees = np.asarray(graph.sum(axis=1)).ravel()
+            return laplacian_form(graph, Z), centred_form(degrees, Z)
+        k = self.n_penalty_neighbors
+        penalty = neighbour_graph(_distances(train.gram, train.X), n, k, codes, False)
+        return laplacian_form(graph, Z), laplacian_form(penalty, Z)
+
+    def _check_weights(self, S, n):
+        S = sparse.csr_array(S, dtype=np.float64) if sparse.issparse(S) else np.asarray(S, float)
+        if S.shape != (n, n):
+            raise ValueError(
+                f"graph returned a matrix of shape {S.shape}; wanted are two of ({n}, {n})."
+            )
+        if n and (S.min() < 0 or abs(S - S.T).max() > 1e-10 * abs(S).max()):
+            raise ValueError("graph has to return symmetric matrices without negative entries.")
+        return S
+
+
+def _distances(gram, X):
+    """Squared distances in feature space, in blocks of rows."""
+    n = count_samples(X)
+    second = gram.subset(X, slice(None))
+    own = np.asarray(gram.diag(X), dtype=np.float64)
+    for rows in row_blocks(n, 32 * n):
+        D = np.asarray(gram(take(X, rows), second), dtype=np.float64) * -2.0
+        D += own
+        D += own[rows, None]
+        yield rows, D

@@ -1,0 +1,233 @@
+"""Graph drawing by the Laplacian of a similarity."""
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.graph_embedding import smallest_laplacian
+from skmoderndata.kernels._features import TrainingSet, as_double
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Coordinates that put similar samples close to each other.
+
+    Minimises, over the coordinates :math:`\tau_i` of the samples [1]_, [2]_,
+
+    .. math::
+        \sum_{i, j} \kappa(x_i, x_j) \lVert \tau_i - \tau_j \rVert^2 \quad \text{subject to} \quad
+        T' T = I, \quad T' 1 = 0,
+
+    where the rows of T are the coordinates: the eigenvectors of the Laplacian
+    :math:`D - K` with the smallest eigenvalues, D being the row sums of the kernel matrix K.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of coordinates, at most one less than there are samples.
+    kernel : str, Kernel or callable, default="rbf"
+        Similarity without negative values: a name in `sklearn.metrics.pairwise`, a kernel object,
+        a function of two sets of samples that returns their matrix, or "precomputed".
+    gamma : float, {"scale", "auto"} or None, default=None
+        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Coordinates of the training samples; each column has length 1 and mean 0.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Eigenvalues of the Laplacian, ascending.
+    objective_ : float
+        The sum that is minimised: twice the sum of `eigenvalues_`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.manifold.SpectralEmbedding : Weighs the constraint by the row sums, and has no map for
+        new samples.
+    KernelGraphEmbedding : Embeds by functions in feature space.
+
+    Notes
+    -----
+    Fitting takes ``n^3`` operations and two matrices of n times n numbers. The eigenvalues are the
+    certificate: no other coordinates have a smaller sum. Similarities of samples to themselves
+    have no influence on the coordinates of the training samples.
+
+    New samples are placed where they would be in equilibrium with the training samples,
+    :math:`\tau(x) = \sum_i \kappa(x, x_i) \tau_i / (\sum_i \kappa(x, x_i) - \lambda)`, which gives
+    the training samples their own places. The denominator may come near 0 for samples that
+    resemble none; without any similarity a sample is placed at 0.
+
+    A sample that resembles no other has an eigenvector almost to itself. If the graph falls into
+    parts, the first coordinates tell the parts. `SpectralEmbedding` suffers less from single
+    samples, as they weigh less in its constraint.
+
+    References
+    ----------
+    .. [1] Hall, An r-dimensional quadratic placement algorithm, Management Science 17(3), 1970,
+       pp. 219-229.
+    .. [2] Shawe-Taylor and Cristianini, Kernel Methods for Pattern Analysis, Cambridge University
+       Press, 2004, Computation 8.30 and Algorithm 8.33.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.manifold import LaplacianEmbedding
+    >>> X = np.linspace(0, 3, 7)[:, None]
+    >>> line = LaplacianEmbedding(1, gamma=4.0).fit(X)
+    >>> steps = np.diff(line.embedding_[:, 0])
+    >>> bool((steps < 0).all() or (steps > 0).all())
+    True
+    """
+
+    _card = MethodCard(
+        family="kernel methods",
+        cite=("hall1970quadratic", "shawetaylor2004kernel", "belkin2003laplacian"),
+        cost="n^3",
+        checks=({}, {"n_components": 1, "kernel": "laplacian", "gamma": 0.1}),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.KernelPCA",
+            problem="digits",
+            grid={"gamma": [0.0003, 0.001, 0.003], "n_components": [10, 20]},
+            baseline_grid={"gamma": [0.0003, 0.001, 0.003], "n_components": [10, 20]},
+            baseline_params={"kernel": "rbf"},
+        ),
+    )
+    _parameter_constraints = {"n_components": [AT_LEAST_ONE], **KERNEL_CONSTRAINTS}
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        kernel="rbf",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Place the training samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Training samples; the square matrix of similarities if `kernel="precomputed"`; a list
+            if the kernel object is one of other samples than vectors.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : LaplacianEmbedding
+            The fitted estimator.
+        """
+        X = self._samples(X, reset=True, ensure_min_samples=2)
+        n = count_samples(X)
+        if n < 2:
+            raise ValueError(f"{type(self).__name__} needs at least 2 samples, and found {n}.")
+        train = TrainingSet(self, X, np.arange(n))
+        K = train.matrix()
+        lowest = float(K.min())
+        if lowest < -1e-10 * float(np.abs(K).max()):
+            raise ValueError(
+                f"kernel={self.kernel!r} gives similarities down to {lowest:.3g}; "
+                f"{type(self).__name__} needs them without negative values: take another kernel."
+            )
+        self.eigenvalues_, T = smallest_laplacian(K, min(self.n_components, n - 1))
+        self.objective_ = 2 * float(self.eigenvalues_.sum())
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        self.embedding_ = T.astype(dtype, copy=False)
+        self._places = T
+        self._gram, self._second = train.gram, train.second()
+        self._largest = float(K.sum(axis=1).max())
+        return self
+
+    def transform(self, X):
+        """Places of samples among the training samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their similarities with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        T : ndarray of shape (n_samples, n_components)
+            Coordinates; training samples get those of `embedding_`.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        T = self._place(X)
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return T.astype(dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Minus the mean squared distance between similar samples, for new samples.
+
+        The mean over pairs of a sample and a training sample, with their similarity as weight, and
+        in units of the mean squared distance between training samples. It depends on the kernel:
+        to compare kernels take a task that follows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            At most 0; higher is better.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        T = self._place(X)
+        total = weight = 0.0
+        squares = (self._places**2).sum(axis=1)
+        for rows in row_blocks(len(T), 8 * len(self._places)):
+            K = self._gram(as_double(take(X, rows)), self._second)
+            D = (T[rows] ** 2).sum(axis=1)[:, None] + squares - 2 * T[rows] @ self._places.T
+            total += float((K * D).sum())
+            weight += float(K.sum())
+        unit = 2 * self._places.shape[1] / len(self._places)
+        return -total / (weight * unit) if weight > 0 else 0.0
+
+    @property
+    def _n_features_out(self):
+        return len(self.eigenvalues_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _place(self, X):
+        T = np.zeros((count_samples(X), len(self.eigenvalues_)))
+        for rows in row_blocks(len(T), 8 * len(self._places)):
+            K = self._gram(as_double(take(X, rows)), self._second)
+            room = K.sum(axis=1, keepdims=True) - self.eigenvalues_
+            safe = np.abs(room) > 1e-12 * self._largest
+            T[rows] = np.divide(K @ self._places, room, out=np.zeros_like(room), where=safe)
+        return T
