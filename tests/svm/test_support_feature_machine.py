@@ -236,6 +236,10 @@ def test_middle_bias_is_the_middle_of_the_best(seed):
         best = grid[np.isclose(loss, np.min(loss), rtol=0, atol=1e-9)]
         found = middle_bias(posed, np.ones(1), 0.0)
         assert_allclose(found, 0.5 * (best[0] + best[-1]), atol=1e-9)
+    # without slack: all intercepts between the nearest samples of the classes
+    x, y = np.array([-3.0, -2.0, 1.0, 5.0]), np.array([-1.0, -1.0, 1.0, 1.0])
+    hard = Separation(np.asfortranarray((y * x)[:, None]), y, 1.0, None, None, True)
+    assert_allclose(middle_bias(hard, np.ones(1), 0.3), 0.5)  # 0 <= b <= 1
 
 
 # -------------------------------------------------------------------------------------- recovery
