@@ -27,6 +27,7 @@ class KernelSamples:
             y,
             reset=reset,
             accept_sparse=False if precomputed else "csr",
+            accept_large_sparse=kernel != "laplacian" if isinstance(kernel, str) else True,
             dtype=[np.float64, np.float32],
             **checks,
         )

@@ -1,11 +1,15 @@
 """Support vector methods: core sets, minimum enclosing balls, the fewest features."""
 
 from skmoderndata.svm._core_vector_machine import CoreVectorMachine
+from skmoderndata.svm._core_vector_outlier_detector import CoreVectorOutlierDetector
+from skmoderndata.svm._core_vector_regressor import CoreVectorRegressor
 from skmoderndata.svm._minimum_enclosing_ball import MinimumEnclosingBall
 from skmoderndata.svm._support_feature_machine import SupportFeatureMachine
 
 __all__ = [
     "CoreVectorMachine",
+    "CoreVectorOutlierDetector",
+    "CoreVectorRegressor",
     "MinimumEnclosingBall",
     "SupportFeatureMachine",
 ]

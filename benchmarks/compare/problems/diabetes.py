@@ -1,0 +1,49 @@
+"""Regression of the progress of a disease on ten measurements."""
+
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.compare.problem import STEP, Data, Problem
+
+
+def load(quick):
+    X, y = load_diabetes(return_X_y=True)
+    n = 200 if quick else len(X)
+    return Data(X=X[:n], y=y[:n], about=f"{n} patients, ten measurements, from scikit-learn")
+
+
+def pipeline(step):
+    return Pipeline([("scale", StandardScaler()), (STEP, step)])
+
+
+def plot(fig, methods, data, test):
+    axes = fig.subplots(1, len(methods), squeeze=False, sharey=True)[0]
+    ends = np.array([data.y.min(), data.y.max()])
+    for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
+        guess = fitted.predict(data.X[test])
+        n_support = len(getattr(fitted.named_steps[STEP], "support_", ()))
+        ax.plot(ends, ends, color="0.7")
+        ax.scatter(guess, data.y[test], s=10)
+        ax.set(title=f"{name}: {n_support} support vectors", xlabel="predicted")
+    axes[0].set_ylabel("measured, unseen rows")
+
+
+def folds(n_splits, random_state):
+    """Shuffled folds."""
+    return KFold(n_splits, shuffle=True, random_state=random_state)
+
+
+PROBLEM = Problem(
+    title="diabetes",
+    description="Progress of a disease after one year, predicted from ten measurements by kernel "
+    "regression. The picture sets predictions of unseen rows against what was measured.",
+    score_name="R2",
+    scoring="r2",
+    load=load,
+    pipeline=pipeline,
+    plot=plot,
+    splitter=folds,
+)

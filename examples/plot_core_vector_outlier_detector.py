@@ -1,0 +1,44 @@
+"""
+===========================================================
+What does slack do to a one-class support vector machine?
+===========================================================
+
+Two rings of samples with five per cent of outliers among them. With hardly any slack the
+boundary runs around the outliers, too; with much slack the score is a density. In between is the
+best ranking. The textbook threshold, dotted, calls all support vectors outliers, whatever the
+slack; a quantile of the scores, the full line, is what one wants.
+"""
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from skmoderndata.svm import CoreVectorOutlierDetector
+
+rng = np.random.default_rng(0)
+angle = rng.uniform(0, 2 * np.pi, 5700)
+radius = np.where(rng.random(5700) < 0.4, 1.0, 2.5) + 0.15 * rng.normal(size=5700)
+usual = radius[:, None] * np.c_[np.cos(angle), np.sin(angle)]
+strange = rng.uniform(-4, 4, size=(300, 2))
+X, truth = np.vstack([usual, strange]), np.repeat([1, -1], [5700, 300])
+
+# %%
+# The training samples are the ones that are ranked; nobody told which of them are outliers.
+grid = np.stack(np.meshgrid(*[np.linspace(-4, 4, 140)] * 2), axis=-1)
+fig, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
+for ax, slack in zip(axes, [0.003, 0.05, 0.9], strict=True):
+    model = CoreVectorOutlierDetector(slack, gamma=2.0, contamination=0.05, random_state=0).fit(X)
+    score = model.score_samples(grid.reshape(-1, 2)).reshape(140, 140)
+    auc = roc_auc_score(truth, model.score_samples(X))
+    ax.contourf(grid[..., 0], grid[..., 1], score, 20, cmap="Greens")
+    ax.scatter(*usual[::4].T, s=1, color="0.4")
+    ax.scatter(*strange.T, s=5, color="tab:red")
+    ax.contour(grid[..., 0], grid[..., 1], score, [model.offset_], colors="k")
+    ax.contour(grid[..., 0], grid[..., 1], score, [model.rho_], colors="k", linestyles=":")
+    ax.set(
+        aspect="equal",
+        title=f"slack={slack}: area under curve {auc:.3f},\n"
+        f"{len(model.support_)} support vectors of {len(X)}",
+    )
+plt.show()

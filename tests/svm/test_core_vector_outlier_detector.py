@@ -1,0 +1,159 @@
+"""Evidence that CoreVectorOutlierDetector solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import OneClassSVM
+
+from skmoderndata.svm import CoreVectorOutlierDetector
+from tests.oracles import core_set as oracle
+
+
+def polluted(n=600, p=3, share=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    m = round(share * n)
+    X = np.vstack([rng.normal(size=(n - m, p)), rng.uniform(-6, 6, size=(m, p))])
+    return X, np.repeat([1, -1], [n - m, m])
+
+
+@pytest.mark.oracle
+def test_primal_problem(seed):
+    """In margins of one the problem is a squared hinge without offset, all labels one."""
+    X = np.random.default_rng(seed).normal(1.0, 0.4, size=(60, 3))
+    model = CoreVectorOutlierDetector(0.1, kernel="linear").fit(X)
+    value, w = oracle.squared_hinge_primal(X, np.full(60, model.cost_))
+    assert_allclose(0.5 / model.rho_, value, rtol=1e-7)
+    assert_allclose(model.dual_coef_ @ model.support_vectors_ / model.rho_, w, atol=1e-5)
+
+
+@pytest.mark.oracle
+def test_cvxpy_gives_the_same_scores(seed):
+    X, _ = polluted(150, seed=seed)
+    ours = CoreVectorOutlierDetector(0.1).fit(X)
+    theirs = CoreVectorOutlierDetector(0.1, solver="cvxpy").fit(X)
+    assert_allclose(theirs.score_samples(X), ours.score_samples(X), atol=1e-6)
+
+
+@pytest.mark.oracle
+def test_much_slack_is_the_kernel_density(seed):
+    X, _ = polluted(200, seed=seed)
+    model = CoreVectorOutlierDetector(0.99, gamma=0.5).fit(X)
+    density = rbf_kernel(X, gamma=0.5).mean(axis=0)
+    assert_allclose(model.score_samples(X), density, rtol=0.05)  # a hundredth of slack is left
+    assert len(model.support_) == 200
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("slack", [0.02, 0.1, 0.5])
+def test_optimality_conditions(slack, seed):
+    """`w phi(x_i) - rho = -a_i / c` where there is weight, and the slack asked for."""
+    X, _ = polluted(300, seed=seed)
+    model = CoreVectorOutlierDetector(slack, gamma=0.3).fit(X)
+    scores = model.score_samples(X)
+    below = np.maximum(0, model.rho_ - scores)
+    assert_allclose(below[model.support_] * model.cost_, model.dual_coef_, atol=1e-9)
+    assert below[np.setdiff1d(np.arange(300), model.support_)].max(initial=0) < 1e-9
+    assert_allclose(model.dual_coef_.sum(), 1, rtol=1e-9)
+    assert_allclose(below.mean() / model.rho_, slack, rtol=1e-3)
+    assert_allclose(model.slack_, slack, rtol=1e-3)
+    assert len(model.support_) >= slack * 300
+    assert model.dual_gap_ < 1e-9
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("tol", [0.2, 0.01, 1e-5])
+def test_tolerance_is_reached(tol, seed):
+    X, _ = polluted(3000, seed=seed)
+    settings = {"gamma": 0.3, "random_state": seed}
+    model = CoreVectorOutlierDetector(tol=tol, **settings).fit(X)
+    best = CoreVectorOutlierDetector(tol=1e-9, **settings).fit(X)
+    assert model.dual_gap_ <= tol
+    assert model.rho_ >= best.rho_ * (1 - 1e-9)  # the dual is minimised
+    assert model.rho_ <= best.rho_ / (1 - tol)
+    assert_allclose(model.slack_, 0.05, rtol=0.4)  # found on 1000 of the samples
+
+
+@pytest.mark.recovery
+def test_planted_outliers(seed):
+    X, truth = polluted(3000, 5, seed=seed)
+    model = CoreVectorOutlierDetector(contamination=0.05, random_state=seed).fit(X)
+    auc = roc_auc_score(truth, model.score_samples(X))
+    assert auc >= roc_auc_score(truth, OneClassSVM(nu=0.05).fit(X).score_samples(X))
+    assert auc > 0.97
+    part = CoreVectorOutlierDetector(contamination=0.05, max_samples=500, random_state=seed).fit(X)
+    assert roc_auc_score(truth, part.score_samples(X)) > 0.97
+    assert (part.predict(X) == -1).sum() == 150
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("contamination", [0.01, 0.1, 0.5])
+def test_share_of_outliers(contamination, seed):
+    X, _ = polluted(500, seed=seed)
+    model = CoreVectorOutlierDetector(contamination=contamination).fit(X)
+    assert (model.predict(X) == -1).sum() == 500 * contamination
+    rho = CoreVectorOutlierDetector(contamination="auto").fit(X)
+    assert rho.offset_ == rho.rho_
+    assert (rho.predict(X) == -1).sum() == len(rho.support_)
+
+
+@pytest.mark.invariance
+def test_order_weights_and_kernels(seed):
+    X, _ = polluted(200, seed=seed)
+    rng = np.random.default_rng(seed)
+    model = CoreVectorOutlierDetector(0.1, gamma=0.3).fit(X)
+    scores = model.score_samples(X)
+    order = rng.permutation(200)
+    same = CoreVectorOutlierDetector(0.1, gamma=0.3).fit(X[order])
+    assert_allclose(same.score_samples(X), scores, atol=1e-6)
+    gram = CoreVectorOutlierDetector(0.1, kernel="precomputed").fit(rbf_kernel(X, gamma=0.3))
+    assert_allclose(gram.score_samples(rbf_kernel(X, gamma=0.3)), scores, atol=1e-6)
+    counts = rng.integers(0, 3, 200)
+    weighted = CoreVectorOutlierDetector(0.1, gamma=0.3).fit(X, sample_weight=counts)
+    repeated = CoreVectorOutlierDetector(0.1, gamma=0.3).fit(X.repeat(counts, axis=0))
+    assert_allclose(weighted.score_samples(X), repeated.score_samples(X), atol=1e-6)
+    assert_array_equal(weighted.predict(X), repeated.predict(X))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("X", [np.ones((1, 2)), np.zeros((6, 2)), np.full((5, 3), 4.0)])
+def test_one_sample_and_equal_samples(X):
+    model = CoreVectorOutlierDetector().fit(X)
+    assert (model.predict(X) == 1).all()
+    assert_allclose(model.dual_coef_.sum(), 1)
+    assert model.score_samples(X + 100)[0] < model.offset_
+
+
+@pytest.mark.edge
+def test_refused_input():
+    X, _ = polluted(50)
+    with pytest.raises(ValueError, match="NaN"):
+        CoreVectorOutlierDetector().fit(X * np.nan)
+    with pytest.raises(ValueError, match="weights"):
+        CoreVectorOutlierDetector().fit(X, sample_weight=np.zeros(50))
+    with pytest.raises(ValueError, match="not finite"):
+        CoreVectorOutlierDetector(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X)
+    for settings in ({"slack": 0.0}, {"slack": 1.0}, {"contamination": 0.6}, {"tol": -1.0}):
+        with pytest.raises(ValueError, match=f"The '{next(iter(settings))}' parameter"):
+            CoreVectorOutlierDetector(**settings).fit(X)
+
+
+@pytest.mark.edge
+def test_limits_end_with_a_warning():
+    X, _ = polluted(3000)
+    with pytest.warns(ConvergenceWarning, match="with 30 core samples.*raise max_core"):
+        model = CoreVectorOutlierDetector(max_core=30, random_state=0).fit(X)
+    assert len(model.core_indices_) == 30
+
+
+@pytest.mark.edge
+def test_grid_search_in_a_pipeline():
+    X, _ = polluted(200)
+    pipe = make_pipeline(StandardScaler(), CoreVectorOutlierDetector())
+    grid = {"corevectoroutlierdetector__slack": [0.05, 0.3]}
+    assert GridSearchCV(pipe, grid, cv=3).fit(X).best_score_ <= 0
