@@ -43,7 +43,7 @@ for ax, (name, (T, known)) in zip(axes, drawings.items(), strict=True):
         T_new = plain.transform(new)
         ax.scatter(*T_new.T, c=new_place, cmap="viridis", s=25, marker="x", linewidths=1)
         agree = abs(np.corrcoef(T_new[:, 0], new_place)[0, 1])
-        name = f"{name}: {agree:.2f} correlation of the new"
+        name = f"LaplacianEmbedding, new: r = {agree:.2f}"
     else:
         ax.plot(*T[600], "r*", markersize=12)
     ax.set(title=name, xticks=[], yticks=[])

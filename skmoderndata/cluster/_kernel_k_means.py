@@ -202,8 +202,8 @@ class KernelKMeans(
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
             problem="digits",
-            grid={"gamma": [0.0003, 0.001, 0.003], "n_clusters": [20, 40]},
-            params={"n_init": 1, "random_state": 0},
+            grid={"n_clusters": [20, 40, 80]},
+            params={"gamma": 0.0005, "n_init": 1, "random_state": 0},
             baseline_grid={"n_clusters": [20, 40, 80]},
             baseline_params={"n_init": 1, "random_state": 0},
         ),

@@ -135,8 +135,7 @@ class KernelDiscriminantAnalysis(
             baseline="sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
             problem="digit_classes",
             grid={"alpha": [1e-5, 1e-4, 1e-3], "gamma": [0.0003, 0.001]},
-            baseline_grid={"shrinkage": [0.0, 0.01, 0.03, 0.1, 0.3, "auto"]},
-            baseline_params={"solver": "lsqr"},
+            baseline_grid={"shrinkage": [0.01, 0.1, "auto"], "solver": ["lsqr", "eigen"]},
         ),
     )
     _parameter_constraints = {

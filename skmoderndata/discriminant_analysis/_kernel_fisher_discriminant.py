@@ -125,8 +125,7 @@ class KernelFisherDiscriminant(
             baseline="sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
             problem="odd_digits",
             grid={"alpha": [1e-5, 1e-4, 1e-3], "gamma": [0.0003, 0.001]},
-            baseline_grid={"shrinkage": [0.0, 0.01, 0.03, 0.1, 0.3, "auto"]},
-            baseline_params={"solver": "lsqr"},
+            baseline_grid={"shrinkage": [0.01, 0.1, "auto"], "solver": ["lsqr", "eigen"]},
         ),
     )
     _parameter_constraints = {

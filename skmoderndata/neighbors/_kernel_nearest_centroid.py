@@ -97,8 +97,11 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
         comparison=Comparison(
             baseline="sklearn.neighbors.NearestCentroid",
             problem="digit_classes",
-            grid={"gamma": [0.0003, 0.001, 0.003, 0.01]},
-            baseline_grid={"shrink_threshold": [None, 0.1, 0.3, 1.0]},
+            grid={"gamma": [0.001, 0.003], "offset": ["distance", "density"]},
+            baseline_grid={
+                "metric": ["euclidean", "manhattan"],
+                "priors": ["uniform", "empirical"],
+            },
         ),
     )
     _parameter_constraints = {
