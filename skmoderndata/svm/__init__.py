@@ -2,6 +2,7 @@
 
 from skmoderndata.svm._core_vector_machine import CoreVectorMachine
 from skmoderndata.svm._core_vector_outlier_detector import CoreVectorOutlierDetector
+from skmoderndata.svm._core_vector_ranker import CoreVectorRanker
 from skmoderndata.svm._core_vector_regressor import CoreVectorRegressor
 from skmoderndata.svm._minimum_enclosing_ball import MinimumEnclosingBall
 from skmoderndata.svm._support_feature_machine import SupportFeatureMachine
@@ -9,6 +10,7 @@ from skmoderndata.svm._support_feature_machine import SupportFeatureMachine
 __all__ = [
     "CoreVectorMachine",
     "CoreVectorOutlierDetector",
+    "CoreVectorRanker",
     "CoreVectorRegressor",
     "MinimumEnclosingBall",
     "SupportFeatureMachine",

@@ -1,0 +1,217 @@
+"""Evidence that CoreVectorRanker solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import kendalltau
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from skmoderndata._solvers.core_problems import pair_order, pair_sums, worst_below
+from skmoderndata.svm import CoreVectorRanker
+
+
+def graded(n=60, levels=4, seed=0, n_queries=1, noise=0.1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(n, 2))
+    value = np.sin(X[:, 0]) + 0.3 * X[:, 1] + noise * rng.normal(size=n)
+    y = np.digitize(value, np.linspace(-1, 1, levels - 1))
+    return X, y, rng.integers(0, n_queries, n)
+
+
+def all_pairs(y, queries):
+    """Every (i, j) of one query with y_i above y_j, by plain loops."""
+    n = len(y)
+    return np.array(
+        [(i, j) for i in range(n) for j in range(n) if queries[i] == queries[j] and y[i] > y[j]]
+    )
+
+
+# oracle: another route agrees
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("n_queries", [1, 5])
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_linear_machine_on_differences(n_queries, C, seed):
+    X, y, queries = graded(40, 3, seed, n_queries)
+    pairs = all_pairs(y, queries)
+    D = X[pairs[:, 0]] - X[pairs[:, 1]]
+    both, signs = np.vstack([D, -D]), np.repeat([1, -1], len(D))  # LinearSVC wants two classes
+    theirs = LinearSVC(C=C / 2, fit_intercept=False, dual=False, tol=1e-12).fit(both, signs)
+    ours = CoreVectorRanker(C, kernel="linear", tol=1e-11).fit(X, y, query_ids=queries)
+    assert_allclose(ours.dual_coef_ @ ours.support_vectors_, theirs.coef_[0], rtol=1e-5)
+    listed = CoreVectorRanker(C, kernel="linear", tol=1e-11).fit(X, pairs=pairs)
+    assert_allclose(listed.dual_coef_ @ listed.support_vectors_, theirs.coef_[0], rtol=1e-5)
+
+
+@pytest.mark.oracle
+def test_grades_and_listed_pairs_give_the_same_function(seed):
+    X, y, queries = graded(80, 4, seed, 3)
+    ours = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, y, query_ids=queries)
+    listed = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, pairs=all_pairs(y, queries))
+    assert_allclose(ours.predict(X), listed.predict(X), atol=1e-4)  # root of tol
+    cone = CoreVectorRanker(0.1, gamma=0.5, solver="cvxpy", tol=1e-6)
+    small = slice(0, 30)
+    reference = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X[small], y[small])
+    assert_allclose(
+        cone.fit(X[small], y[small]).predict(X), reference.predict(X), atol=1e-4
+    )  # of a cone solver
+
+
+@pytest.mark.oracle
+def test_sums_over_pairs_by_plain_loops(seed):
+    rng = np.random.default_rng(seed)
+    queries, grades = np.sort(rng.integers(0, 3, 50)), rng.integers(0, 4, 50)
+    order = np.lexsort((grades, queries))
+    grades, f = grades[order], rng.normal(size=50)
+    pairs = all_pairs(grades, queries)
+    d = f[pairs[:, 0]] - f[pairs[:, 1]]
+    rank = np.argsort(np.argsort(f))
+    for s in (0.3, 1.0, 5.0):
+        first = np.searchsorted(np.sort(f), f - 1 / s, side="right")
+        r = np.maximum(0, 1 - s * d)
+        expected = (r @ r, r @ d, d[r > 0] @ d[r > 0])
+        assert_allclose(pair_sums(queries, grades, f, rank, first, s), expected, atol=1e-10)
+    f = np.round(f, 1)  # ties
+    d = f[pairs[:, 0]] - f[pairs[:, 1]]
+    assert_array_equal(pair_order(queries, grades, f), ((d > 0).sum(), (d == 0).sum(), len(d)))
+    partner, top = worst_below(queries, grades, f)
+    for i in range(50):
+        below = [j for k, j in pairs if k == i]
+        assert top[i] == max([f[j] for j in below], default=-np.inf)
+        assert (partner[i] in below) if below else partner[i] == -1
+
+
+# certificate: the answer is optimal
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("tol", [0.3, 0.01, 1e-6])
+def test_gap_over_all_pairs(tol, seed):
+    X, y, queries = graded(150, 4, seed, 2)
+    C = 0.05
+    model = CoreVectorRanker(C, gamma=0.5, tol=tol, random_state=seed).fit(X, y, query_ids=queries)
+    pairs = all_pairs(y, queries)
+    f = model.predict(X)
+    rest = np.maximum(0, 1 - f[pairs[:, 0]] + f[pairs[:, 1]])
+    K = rbf_kernel(model.support_vectors_, gamma=0.5)
+    primal = 0.5 * model.dual_coef_ @ K @ model.dual_coef_ + C * rest @ rest
+    best = CoreVectorRanker(C, gamma=0.5, tol=1e-9).fit(X, y, query_ids=queries)
+    f = best.predict(X)
+    rest = np.maximum(0, 1 - f[pairs[:, 0]] + f[pairs[:, 1]])
+    K = rbf_kernel(best.support_vectors_, gamma=0.5)
+    optimum = 0.5 * best.dual_coef_ @ K @ best.dual_coef_ + C * rest @ rest
+    assert model.dual_gap_ <= tol
+    assert optimum <= primal * (1 + 1e-8)
+    assert primal * (1 - 2 * tol) <= optimum
+
+
+@pytest.mark.certificate
+def test_core_pairs_are_pairs(seed):
+    X, y, queries = graded(100, 4, seed, 4)
+    model = CoreVectorRanker(0.1, gamma=0.5).fit(X, y, query_ids=queries)
+    up, down = model.core_pairs_.T
+    assert (y[up] > y[down]).all()
+    assert_array_equal(queries[up], queries[down])
+    assert_allclose(model.dual_coef_.sum(), 0, atol=1e-9 * np.abs(model.dual_coef_).sum())
+
+
+# recovery
+
+
+@pytest.mark.recovery
+def test_planted_order(seed):
+    X, y, queries = graded(900, 5, seed, 30)
+    train, test = slice(0, 600), slice(600, 900)
+    model = CoreVectorRanker(0.1, gamma=0.5, random_state=seed)
+    model.fit(X[train], y[train], query_ids=queries[train])
+    assert model.score(X[test], y[test], queries[test]) > 0.95
+
+
+# invariance
+
+
+@pytest.mark.invariance
+def test_names_order_and_kernels(seed):
+    X, y, queries = graded(60, 4, seed, 3)
+    f = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, y, query_ids=queries).predict(X)
+    names = np.array(["q", "r", "s"])[queries]
+    other = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, 10.0**y, query_ids=names)
+    assert_allclose(other.predict(X), f, atol=1e-4)  # root of tol
+    order = np.random.default_rng(seed).permutation(60)
+    moved = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10)
+    moved.fit(X[order], y[order], query_ids=queries[order])
+    assert_allclose(moved.predict(X), f, atol=1e-4)
+    gram = CoreVectorRanker(0.1, kernel="precomputed", tol=1e-10)
+    K = rbf_kernel(X, gamma=0.5)
+    assert_allclose(gram.fit(K, y, query_ids=queries).predict(K), f, atol=1e-4)
+    down = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, -y, query_ids=queries)
+    assert_allclose(down.predict(X), -f, atol=1e-4)
+
+
+@pytest.mark.invariance
+def test_score_is_kendalls_tau(seed):
+    X, _, _ = graded(50, 4, seed)
+    y = np.random.default_rng(seed).normal(size=50)
+    model = CoreVectorRanker(gamma=0.5).fit(X, y)
+    tau = kendalltau(model.predict(X), y).statistic
+    assert_allclose(2 * model.score(X, y) - 1, tau, atol=1e-12)
+
+
+# edge
+
+
+@pytest.mark.edge
+def test_refused_input():
+    X, y, _ = graded(20)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        CoreVectorRanker().fit(X)
+    with pytest.raises(ValueError, match="needs a query with two different grades"):
+        CoreVectorRanker().fit(X, np.ones(20))
+    with pytest.raises(ValueError, match="1 sample"):
+        CoreVectorRanker().fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match="needs a query with two different grades"):
+        CoreVectorRanker().fit(X, y, query_ids=np.arange(20))
+    with pytest.raises(ValueError, match="query_ids has to name the query of each of 20"):
+        CoreVectorRanker().fit(X, y, query_ids=[1, 2])
+    for pairs in ([[0, 1, 2]], [[0.0, 1.0]], np.zeros((0, 2), int)):
+        with pytest.raises(ValueError, match=r"of shape \(n_pairs, 2\)"):
+            CoreVectorRanker().fit(X, pairs=pairs)
+    for pairs in ([[0, 20]], [[3, 3]]):
+        with pytest.raises(ValueError, match="two different samples out of 20"):
+            CoreVectorRanker().fit(X, pairs=pairs)
+    with pytest.raises(ValueError, match="NaN"):
+        CoreVectorRanker().fit(X * np.nan, y)
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        CoreVectorRanker(kernel=lambda A, B: -A @ B.T, C=1e4).fit(X, y)
+
+
+@pytest.mark.edge
+def test_contradictions_and_equal_samples():
+    X = np.array([[0.0], [1.0]])
+    even = CoreVectorRanker(kernel="linear").fit(X, pairs=[[0, 1], [1, 0]])
+    assert_allclose(even.predict(X), 0, atol=1e-12)
+    same = CoreVectorRanker().fit(np.zeros((6, 2)), [1, 2, 3, 1, 2, 3])
+    assert_allclose(same.predict(X.repeat(2, axis=1)), 0, atol=1e-12)
+    assert same.score(np.zeros((2, 2)), [1, 2]) == 0.5
+    assert same.score(np.zeros((2, 2)), [1, 1]) == 0.5
+
+
+@pytest.mark.edge
+def test_limits_end_with_a_warning():
+    X, y, _ = graded(300)
+    with pytest.warns(ConvergenceWarning, match="with 20 core pairs.*raise max_core"):
+        CoreVectorRanker(1.0, gamma=0.5, max_core=20, random_state=0).fit(X, y)
+
+
+@pytest.mark.edge
+def test_grid_search_in_a_pipeline():
+    X, y, _ = graded(90)
+    pipe = make_pipeline(StandardScaler(), CoreVectorRanker())
+    search = GridSearchCV(pipe, {"corevectorranker__gamma": [0.001, 1.0]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"corevectorranker__gamma": 1.0}
