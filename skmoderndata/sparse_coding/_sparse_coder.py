@@ -32,6 +32,7 @@ from skmoderndata._solvers.pursuit import (
 from skmoderndata._solvers.signal_blocks import (
     MAX_ITER,
     STOP_REASONS,
+    SparseCodes,
     prepare_atoms,
     to_csr,
     to_dense,
@@ -499,7 +500,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         mask = ~missing if missing.any() else None
         if mask is not None:
             X = np.where(mask, X, X.dtype.type(0))
-        found = self._solve(X, mask)
+        with np.errstate(all="ignore"):  # what over- or underflows is coded again
+            found = self._solve(X, mask)
+        far = self._far_from_one(X, found)
+        if far.size:
+            near, powers = self._solve_scaled(X, mask, far)
+            found = _put_rows(found, far, near, powers, len(self.components_))
         unfinished = found.stop == MAX_ITER
         if self.algorithm in CONVEX and unfinished.any():
             warn_not_converged(
@@ -526,12 +532,28 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             found.n_iter,
         )
 
-    def _solve(self, X, mask):
+    @staticmethod
+    def _far_from_one(X, found):
+        """Rows whose squares over- or underflow."""
+        rest = found.residual_sq
+        rows = np.flatnonzero(~((rest > 1e-200) & (rest < 1e200)))
+        peaks = np.abs(X[rows]).max(axis=1, initial=0.0).astype(np.float64)
+        return rows[(peaks > 0) & ((peaks < 1e-100) | (peaks > 1e100))]
+
+    def _solve_scaled(self, X, mask, rows):
+        """Codes of rows scaled to about one, where the problem is the same; the powers of two."""
+        powers = -np.frexp(np.abs(X[rows]).max(axis=1))[1]
+        scaled = np.ldexp(X[rows], powers[:, None])
+        known = None if mask is None else mask[rows]
+        with np.errstate(all="ignore"):
+            return self._solve(scaled, known, np.ldexp(1.0, powers)), powers
+
+    def _solve(self, X, mask, scale=1.0):
         n = X.shape[1]
         common = {"mask": mask, "n_jobs": self.n_jobs}
         if self.algorithm in CONVEX:
             common |= {
-                "alpha": np.full(len(X), float(self.alpha)),
+                "alpha": np.full(len(X), float(self.alpha)) * scale,
                 "positive": self.positive,
                 "tol": self.tol_gap,
             }
@@ -551,7 +573,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         bounded = self.tol is not None or self.tol_relative is not None
         greedy = self.algorithm in GREEDY
         most = self.n_nonzero_coefs or (len(self._atoms.rows) if bounded and greedy else None)
-        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": self._bounds(X)}
+        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": self._bounds(X, scale)}
         if self.algorithm in PRUNING:
             return hard_thresholding(
                 X,
@@ -578,9 +600,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             **common,
         )
 
-    def _bounds(self, X):
+    def _bounds(self, X, scale):
         """Bound on the squared residual of each signal, -1 for none."""
-        bounds = np.full(len(X), -1.0 if self.tol is None else float(self.tol))
+        bounds = np.full(len(X), -1.0 if self.tol is None else float(self.tol)) * scale**2
         if self.tol_relative is not None:
             sizes = np.einsum("ij,ij->i", X, X, dtype=np.float64)
             bounds = np.maximum(bounds, self.tol_relative * sizes)
@@ -596,3 +618,24 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _put_rows(codes, rows, new, powers, n_atoms):
+    """Replace the codes of some rows by codes of the rows times a power of two."""
+    matrix, part = to_csr(codes, n_atoms), to_csr(new, n_atoms)
+    with np.errstate(all="ignore"):
+        part.data = np.ldexp(part.data, -np.repeat(powers, np.diff(part.indptr)))
+        residual_sq = np.ldexp(new.residual_sq, -2 * powers)
+    place = np.arange(len(codes.residual_sq))
+    place[rows] = len(place) + np.arange(len(rows))
+    matrix = sparse.vstack([matrix, part]).tocsr()[place]
+    fields = {
+        name: np.concatenate([getattr(codes, name), value])[place]
+        for name, value in (
+            ("residual_sq", residual_sq),
+            ("stop", new.stop),
+            ("gap", new.gap),
+            ("n_iter", new.n_iter),
+        )
+    }
+    return SparseCodes(matrix.indptr, matrix.indices, matrix.data, **fields)

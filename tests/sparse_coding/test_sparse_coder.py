@@ -277,6 +277,23 @@ def test_degenerate_input_has_an_answer(algorithm):
 
 
 @pytest.mark.edge
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
+def test_signals_of_any_scale(algorithm, scale, seed):
+    X, D = signals(seed, n_signals=6)
+    given = {"algorithm": algorithm, "n_nonzero_coefs": 3, "max_iter": 50_000}
+    codes = SparseCoder(D, alpha=0.5, **given).fit_transform(X)
+    mixed = np.vstack([X * scale, X])
+    found = SparseCoder(D, alpha=0.5 * scale, **given).fit_transform(mixed)[:6]
+    # the gap that is reached may be reached otherwise
+    atol = 1e-3 if algorithm in ("ista", "fista", "coordinate_descent") else 1e-12
+    assert_allclose(found / scale, codes, atol=atol)
+    bounded = SparseCoder(D, tol_relative=0.3, code_format="csr")
+    coarse = bounded.fit_transform(X).toarray()
+    assert_allclose(bounded.fit_transform(X * scale).toarray() / scale, coarse, atol=1e-12)
+
+
+@pytest.mark.edge
 def test_a_coder_that_is_stopped_says_so(seed):
     X, D = signals(seed)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol_gap"):

@@ -89,7 +89,7 @@ def sklearn_mini_batch(patches):
 
     model = MiniBatchDictionaryLearning(
         N_ATOMS,
-        alpha=10.0,
+        alpha=30.0,
         max_iter=patches.passes,
         batch_size=512,
         max_no_improvement=None,
@@ -120,9 +120,9 @@ def _sklearn_beaten(rows):
 SIZES = {
     "50,000 patches, 10 passes": (50_000, 10),
     "50,000 patches, 30 passes": (50_000, 30),
-    "5,000 patches, 10 passes": (5_000, 10),
+    "3,000 patches, 5 passes": (3_000, 5),
 }
-SMALL = ("5,000 patches, 10 passes",)
+SMALL = ("3,000 patches, 5 passes",)
 QUICK = {"2,000 patches, 3 passes": (2_000, 3)}
 
 CASE = Case(
@@ -169,7 +169,7 @@ CASE = Case(
         "scikit-learn": Contender(
             run=sklearn_mini_batch,
             requires="scikit-learn>=1.9",
-            note="`MiniBatchDictionaryLearning`, alpha = 10, batches of 512",
+            note="`MiniBatchDictionaryLearning`, alpha = 30, batches of 512",
             sizes=(*SMALL, *QUICK),
             why_not="too slow to be run at this size",
         ),
