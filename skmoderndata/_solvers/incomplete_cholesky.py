@@ -8,8 +8,8 @@ from scipy import linalg
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BLOCK = 64  # pivots found before all rows are brought up to date
-POOL = 32  # one in so many samples competes for the next pivots, at least
-ROW_BYTES = 2**20  # kernel values in one block of rows, which stays in the cache
+POOL = 64  # one in so many samples competes for the next pivots, at least
+ROW_BYTES = 2**21  # kernel values in one block of rows, which stays in the cache
 AHEAD = 16  # kernel columns of the pool computed together
 
 
@@ -219,7 +219,8 @@ def _extend(gram: Any, X: Any, R: Array, d: Array, chosen: Array, new: Array, m:
         else:
             part = np.asarray(gram(pivot, X[rows]), dtype=np.float64)
         if m:
-            part = part - known @ R[:m, rows]
+            explained = known @ R[:m, rows]
+            part = np.subtract(part, explained, out=explained)
         if inverse is not None:
             part = inverse @ part
         else:
@@ -228,10 +229,9 @@ def _extend(gram: Any, X: Any, R: Array, d: Array, chosen: Array, new: Array, m:
         part[:, old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
         here = (new >= rows.start) & (new < rows.stop)
         part[:, new[here] - rows.start] = L[here].T
-        squares = part * part
-        d[rows] -= squares.sum(axis=0)
-        gains += squares.sum(axis=1)
         R[m : m + t, rows] = part
+        d[rows] -= np.einsum("ij,ij->j", part, part)
+        gains += np.einsum("ij,ij->i", part, part)
     chosen[new] = True
     d[chosen] = 0.0
     return gains
