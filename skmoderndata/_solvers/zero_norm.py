@@ -379,7 +379,7 @@ class ColumnGeneration:
             self._master.add(self._padded(problem.y[:, None]), np.zeros(1), free=True)
         hard = problem.slack_cost is None
         price = np.ones(n) if problem.slack_cost is None else problem.slack_cost
-        self._master.add(self._padded(np.eye(n)), price)
+        self._master.add_slack(price)
         self._n_fixed = n + int(problem.intercept)
         found = problem.direction
         if found is None:
@@ -455,6 +455,9 @@ class Master(Protocol):
     def add(self, columns: Array, costs: Array, *, free: bool = False) -> None:
         """Add variables, non-negative unless they are free."""
 
+    def add_slack(self, costs: Array) -> None:
+        """Add a variable to each of the first rows, with the factor 1."""
+
     def close(self, at: Array) -> None:
         """Fix variables to zero."""
 
@@ -509,6 +512,22 @@ class HighsMaster:
         )
         self._n_columns += k
 
+    def add_slack(self, costs: Array) -> None:
+        """Add a variable to each of the first rows, with the factor 1."""
+        n = costs.size
+        at = np.arange(n, dtype=np.int32)
+        self._highs.addCols(
+            n,
+            np.asarray(costs, dtype=np.float64),
+            np.zeros(n),
+            np.full(n, np.inf),
+            n,
+            at,
+            at,
+            np.ones(n),
+        )
+        self._n_columns += n
+
     def close(self, at: Array) -> None:
         """Fix variables to zero."""
         zero = np.zeros(at.size)
@@ -550,6 +569,10 @@ class ScipyMaster:
         self._costs = np.append(self._costs, costs)
         self._least = np.append(self._least, np.full(k, -np.inf if free else 0.0))
         self._most = np.append(self._most, np.full(k, np.inf))
+
+    def add_slack(self, costs: Array) -> None:
+        """Add a variable to each of the first rows, with the factor 1."""
+        self.add(np.eye(self._lower.size, costs.size), costs)
 
     def close(self, at: Array) -> None:
         """Fix variables to zero."""
