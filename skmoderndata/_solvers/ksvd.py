@@ -18,6 +18,10 @@ Coder = Callable[[Atoms], SparseCodes]
 
 ALIKE = 0.9  # cosine above which two atoms are taken for the same; 0.99 recovers fewer atoms
 UPDATES = ("approximate", "exact")
+# an atom gives way to the half of another one that saves at least this share of what it saves
+# itself: the other atoms take over most of its work at the next coding
+EXCHANGE = 0.1
+SETTLE = 0.6  # exchanges end after this share of the passes in which atoms may be replaced
 
 
 class LearningResult(NamedTuple):
@@ -62,7 +66,7 @@ def learn_dictionary(
     With `monotone` a signal keeps its old code where the new one fits it less well. After each
     pass but the last, and in the first share `replace_until` of them, atoms with fewer than
     `min_usage` users, and of two atoms that are alike the one less used, are replaced by the
-    signals that are represented worst.
+    signals that are represented worst; and atoms that do the work of two are split (`_exchange`).
     """
     D = np.ascontiguousarray(atoms, dtype=np.float64)
     former: SparseCodes | None = None
@@ -92,6 +96,8 @@ def learn_dictionary(
         count = 0
         if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
             count = _replace(X, known, D, former, users, min_usage, positive)
+            if known is None and not positive and it.n_iter <= SETTLE * replace_until * max_iter:
+                count += _exchange(X, D, former, users)
         replaced.append(count)
         if len(objective) > 1 and count == 0 and replaced[-2] == 0:
             it.residual = (objective[-2] - objective[-1]) / max(objective[-2], 1e-300)
@@ -203,6 +209,77 @@ def _replace(
             count += 1
             break
     return count
+
+
+def _exchange(X: Array, D: Array, codes: SparseCodes, users: tuple[Array, Array, Array]) -> int:
+    """Split atoms that do the work of two at the cost of atoms that do little, in place.
+
+    The local minima of K-SVD have a pattern: one atom lies between two true ones and serves the
+    signals of both, and another serves hardly any. What the others leave of the signals of the
+    first then lies near two lines; these become its two halves, and the second atom gives way.
+    At most one atom in 32 is exchanged at a time, those of the signals represented worst.
+    """
+    start, rows, place = users
+    most = -(-len(D) // 32)
+    error = np.where(np.isfinite(codes.residual_sq), codes.residual_sq, 0.0)
+    share = _sums(error[rows], start)
+    savings = _sums(codes.values[place] ** 2, start)
+    halves = []
+    for j in np.argsort(-share, kind="stable")[:most]:
+        part = slice(start[j], start[j + 1])
+        if part.stop - part.start < 4:
+            continue
+        E = np.empty((part.stop - part.start, X.shape[1]))
+        _left_by_others(
+            X, D, codes.indptr, codes.indices, codes.values, rows[part], place[part], j, E
+        )
+        lines, gain = two_lines(E)
+        halves.append((gain, int(j), lines))
+    halves.sort(key=lambda half: -half[0])
+    idle = [int(i) for i in np.argsort(savings, kind="stable")[:most]]
+    taken: set[int] = set()
+    for gain, j, lines in halves:
+        i = next((i for i in idle if i not in taken and i != j), None)
+        if i is None or j in taken or gain <= EXCHANGE * savings[i]:
+            continue
+        taken |= {i, j}
+        D[j], D[i] = lines
+        for atom in (i, j):  # the old codes of their signals are not kept
+            codes.residual_sq[rows[start[atom] : start[atom + 1]]] = np.inf
+    return len(taken) // 2
+
+
+def _sums(values: Array, start: Array) -> Array:
+    """Sum the stretches of `values` that begin at `start`."""
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    return np.asarray(total[start[1:]] - total[start[:-1]])
+
+
+def two_lines(E: Array, n_rounds: int = 10) -> tuple[Array, float]:
+    """Two directions through zero near which the rows of E lie, sought in its leading plane.
+
+    Returns the unit directions (2, n), and by how much the sum of squared distances is smaller
+    than that to the best single line.
+    """
+    n = E.shape[1]
+    if n < 2:
+        return np.ones((2, n)), 0.0
+    values, vectors = np.linalg.eigh(E.T @ E)
+    plane = vectors[:, -2:]
+    P = E @ plane
+    lines = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2)
+    second = np.zeros(len(E), np.bool_)
+    for _ in range(n_rounds):
+        near = (P @ lines.T) ** 2
+        last, second = second, near[:, 1] > near[:, 0]
+        for side in (False, True):
+            Q = P[second == side]
+            if len(Q):
+                lines[int(side)] = np.linalg.eigh(Q.T @ Q)[1][:, 1]
+        if np.array_equal(last, second):
+            break
+    gain = float(((P @ lines.T) ** 2).max(axis=1).sum() - values[-1])
+    return np.asarray(lines @ plane.T), gain
 
 
 def _exact_sweep(
