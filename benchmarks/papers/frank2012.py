@@ -1,0 +1,146 @@
+"""Multi-assignment clustering and its rivals under growing noise."""
+
+import numpy as np
+
+from benchmarks.papers import SPECIFICATION, Entry, value
+
+N_SAMPLES, N_FEATURES, N_SOURCES = 350, 48, 3
+LEVELS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+LARGEST = {0.6: 0.005, 0.7: 0.03}  # 0 below; above 80 % nothing is asked
+
+
+def values(quick):
+    n_seeds = 4 if quick else 20
+    found = []
+    for level in [0.0, 0.5, 0.7] if quick else LEVELS:
+        mismatch, epsilon = sweep(level, n_seeds)
+        found += _judge(level, mismatch, n_seeds)
+        if level in (0.3, 0.6):
+            off = float(np.mean(epsilon)) - level
+            found.append(
+                value(
+                    f"{100 * level:.0f} % noise",
+                    "mean estimate of the noise share minus the truth",
+                    "within 0.02",
+                    SPECIFICATION,
+                    off,
+                    holds=abs(off) <= 0.02,
+                )
+            )
+    for k in range(1, 5):
+        exact = sum(_recovered(k, seed) for seed in range(n_seeds))
+        found.append(
+            value(
+                f"no noise, sources: {k}",
+                "data sets recovered exactly",
+                f"{n_seeds} of {n_seeds}",
+                SPECIFICATION,
+                f"{exact} of {n_seeds}",
+                holds=exact == n_seeds,
+            )
+        )
+    return found
+
+
+def _judge(level, mismatch, n_seeds):
+    ours = mismatch["default"]
+    setting = f"{100 * level:.0f} % noise"
+    limit = 0.0 if level <= 0.5 else LARGEST.get(level)
+    rivals = {name: m for name, m in mismatch.items() if name not in ("default", "gibbs")}
+    return [
+        value(
+            setting,
+            f"wrong source bits, mean of {n_seeds}",
+            "nothing asked" if limit is None else f"at most {100 * limit:.1f} %",
+            SPECIFICATION,
+            f"{100 * ours:.2f} % (refine='gibbs': {100 * mismatch['gibbs']:.2f} %)",
+            holds=limit is None or ours <= limit,
+        ),
+        value(
+            setting,
+            "wrong source bits of the rivals",
+            "not below ours" if level <= 0.8 else "nothing asked",
+            SPECIFICATION,
+            ", ".join(f"{name} {100 * m:.1f} %" for name, m in rivals.items()),
+            holds=level > 0.8 or min(rivals.values()) >= ours,
+        ),
+    ]
+
+
+def sweep(level, n_seeds):
+    """Mean source mismatch of each method, and the noise estimates of ours."""
+    from skmoderndata.metrics import source_mismatch
+
+    mismatch, epsilon = {}, []
+    for seed in range(n_seeds):
+        X, sources = overlapping_sources(level, seed)
+        for name, found in _sources(X, seed, epsilon):
+            mismatch.setdefault(name, []).append(source_mismatch(sources, found))
+    return {name: float(np.mean(m)) for name, m in mismatch.items()}, epsilon
+
+
+def overlapping_sources(level, seed, *, k=N_SOURCES, p=N_FEATURES):
+    """Rows of all assignment sets; each source reaches half into the block of the next one."""
+    rng = np.random.default_rng(seed)
+    width = p // k
+    sources = np.zeros((k, p), dtype=bool)
+    for j in range(k):
+        sources[j, np.arange(j * width, j * width + width + width // 2) % p] = True
+    chosen = rng.integers(1, 2**k, size=N_SAMPLES)
+    Z = (chosen[:, None] >> np.arange(k)) & 1
+    clean = (Z @ sources.astype(int)) > 0
+    noisy = rng.uniform(size=clean.shape) < level
+    return np.where(noisy, rng.uniform(size=clean.shape) < 0.5, clean), sources
+
+
+def _sources(X, seed, epsilon):
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import NMF
+
+    from skmoderndata.cluster import (
+        BooleanKMeans,
+        DiscreteBasis,
+        MultiAssignmentClustering,
+        RoundedSVD,
+    )
+
+    k = N_SOURCES
+    ours = MultiAssignmentClustering(k, random_state=seed).fit(X)
+    epsilon.append(ours.epsilon_)
+    yield "default", ours.components_
+    refined = MultiAssignmentClustering(k, refine="gibbs", random_state=seed).fit(X)
+    yield "gibbs", refined.components_
+    centres = KMeans(k, n_init=10, random_state=seed).fit(X.astype(float)).cluster_centers_
+    yield "KMeans", centres > 0.5
+    parts = NMF(k, init="nndsvda", max_iter=2000, random_state=seed).fit(X.astype(float))
+    largest = parts.components_.max(axis=1, keepdims=True)
+    yield "NMF", parts.components_ > 0.5 * largest
+    yield "SVD", RoundedSVD(k).fit(X).components_
+    yield "Boolean k-means", BooleanKMeans(k, random_state=seed).fit(X).components_
+    yield "discrete basis", DiscreteBasis(k).fit(X).components_
+
+
+def _recovered(k, seed):
+    from skmoderndata.cluster import MultiAssignmentClustering
+    from skmoderndata.metrics import source_mismatch
+
+    X, sources = overlapping_sources(0.0, seed, k=k, p=12 * k)
+    model = MultiAssignmentClustering(k, random_state=seed).fit(X)
+    same = (model.inverse_transform(model.assignments_) == X).all()
+    return same and source_mismatch(sources, model.components_) == 0
+
+
+ENTRY = Entry(
+    title="Boolean sources under noise",
+    cites="Frank, Streich, Basin, Buhmann: Multi-assignment clustering for Boolean data. Journal "
+    "of Machine Learning Research 13, 2012.",
+    source="the set-up is that of the comparison of the paper: three overlapping sources, rows of "
+    "all assignment sets, a growing share of the bits replaced by fair coins. Its curves were not "
+    "at hand as numbers; the expected values are those that the project asked for.",
+    values=values,
+    remarks="350 rows, 48 features; each source has 24 features, of which it shares 8 with each "
+    "of the other two. Centres of KMeans are rounded at one half, parts of NMF at half of their "
+    "maximum, both from scikit-learn; RoundedSVD chooses its thresholds by reconstruction error. "
+    "At 80 % noise every method is lost on data of this size, and NMF has the fewest wrong bits "
+    "by a little: there the sources of largest likelihood are often not the true ones.",
+)

@@ -1,0 +1,113 @@
+"""Multi-assignment clustering: time and memory as the rows grow."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.peers import Case, Contender, Target, at_most
+
+N_FEATURES, K, LARGEST = 500, 10, 3
+SMALL, LARGE = "10,000 x 500", "100,000 x 500"
+LIMIT = 10.0  # seconds for the small size
+EXPONENT = 1.1
+
+
+class Bits(NamedTuple):
+    """Boolean rows and the sources behind them."""
+
+    X: np.ndarray
+    sources: np.ndarray
+
+
+def work(size, rng):
+    """ORs of up to three of ten overlapping sources; 30 % of the bits replaced by fair coins."""
+    from skmoderndata.datasets import make_boolean_sources
+
+    n_samples, n_features = size
+    X, _, sources, _ = make_boolean_sources(
+        n_samples,
+        n_features,
+        K,
+        max_assignments=LARGEST,
+        noise=0.3,
+        random_state=int(rng.integers(2**31)),
+    )
+    return Bits(X, sources)
+
+
+def quality(bits, model):
+    """Mismatch of the sources, and how far the estimate of the noise is off."""
+    from skmoderndata.metrics import source_mismatch
+
+    return {
+        "mismatch": source_mismatch(bits.sources, model.components_),
+        "noise": abs(model.epsilon_ - 0.3),
+    }
+
+
+def one_start(bits):
+    from skmoderndata.cluster import MultiAssignmentClustering
+
+    return MultiAssignmentClustering(K, max_assignments=LARGEST, n_init=1, random_state=0).fit(
+        bits.X
+    )
+
+
+def tables(bits):
+    """Bytes of six tables over features and assignment sets, and three copies of packed bits."""
+    from skmoderndata._solvers.boolean import count_assignment_sets
+
+    return 6 * 8.0 * bits.X.shape[1] * count_assignment_sets(K, LARGEST) + 3 * bits.X.size / 8
+
+
+def _seconds(rows, size):
+    times = [min(row.seconds) for row in rows if row.size == size and row.seconds]
+    return min(times) if times else None
+
+
+def _fast(rows):
+    seconds = _seconds(rows, SMALL)
+    return (None, "not run") if seconds is None else (seconds < LIMIT, f"{seconds:.1f} s")
+
+
+def _linear(rows):
+    small, large = _seconds(rows, SMALL), _seconds(rows, LARGE)
+    if small is None or large is None:
+        return None, "not run"
+    exponent = np.log10(large / small)
+    return bool(exponent <= EXPONENT), f"exponent {exponent:.2f}"
+
+
+CASE = Case(
+    title="Multi-assignment clustering of many rows",
+    question="What do ten times the rows cost? No other package has the method.",
+    remarks=f"{K} sources, up to {LARGEST} per row (176 assignment sets), one start. "
+    "The memory counts what the fit adds to the input.",
+    ours="MultiAssignmentClustering",
+    sizes={SMALL: (10_000, N_FEATURES), LARGE: (100_000, N_FEATURES)},
+    quick_sizes={"1,000 x 200": (1000, 200)},
+    warmup=(200, 50),
+    repeat=1,
+    work=work,
+    contenders={
+        "MultiAssignmentClustering": Contender(
+            run=one_start, peer=False, note="one start, one BLAS thread"
+        ),
+    },
+    quality=quality,
+    figures={
+        "mismatch": "share of wrong source bits under the best permutation",
+        "noise": "error of the estimated noise share",
+    },
+    targets=(
+        Target(text="10,000 rows under 10 seconds", check=_fast),
+        Target(text="time exponent at most 1.1 from 1e4 to 1e5 rows", check=_linear),
+        at_most(
+            "memory below three copies of the packed input plus six tables over assignment sets",
+            "MultiAssignmentClustering",
+            "memory",
+            1.0,
+        ),
+    ),
+    memory_unit=("three packed copies of the input plus six tables", tables),
+)
