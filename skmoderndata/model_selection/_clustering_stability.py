@@ -195,7 +195,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         cite=("lange2004stability", "luxburg2010clustering"),
         cost="2 n_splits fits to n / 2 rows for each k",
         checks=(
-            {"param_range": (2, 3, 4), "n_splits": 4, "random_state": 0},
+            {"param_range": (2, 3), "n_splits": 4, "n_random": 5, "random_state": 0},
             {
                 "estimator": KMeans(n_init=1),
                 "classifier": NearestCentroid(),
