@@ -83,7 +83,8 @@ def render_facts(stem, classes, docs):
     out = ["## Facts", "", "| | |", "|---|---|"]
     for cls in classes:
         out.append(f"| {{obj}}`{cls.__name__} <{public_path(cls)}>` | {catalogue.summary(cls)} |")
-        out.append(f"| cost of `fit` | `{cls._card.cost.replace('`', '')}` |")
+        what = "cost of `fit`" if hasattr(cls, "fit") else "cost of a matrix"
+        out.append(f"| {what} | `{cls._card.cost.replace('`', '')}` |")
         if cls._card.comparison is not None:
             out.append(f"| compared with | {{obj}}`{cls._card.comparison.baseline}` |")
     counts = evidence.count(evidence.file_of(classes[0]))
@@ -100,7 +101,9 @@ def _deviations(classes):
     failures = {
         check: reason for cls in classes for check, reason in cls._card.known_failures.items()
     }
-    if not failures:
+    if not any(hasattr(cls, "fit") for cls in classes):
+        text = ["None: the contract test of the kernels holds for each of them."]
+    elif not failures:
         text = ["None: the common tests hold it to every check of scikit-learn's suite."]
     else:
         text = [
