@@ -29,8 +29,8 @@ class Subspace(NamedTuple):
 def kernel_subspace(K: Array, w: Array, k: int) -> Subspace:
     """Principal components by the kernel matrix [Shawe-Taylor 2004, Algorithm 6.13].
 
-    With `a = w / sum(w)` the eigenvectors v of `A = diag(a)^(1/2) H K H' diag(a)^(1/2)`, H centring
-    with `a`, give the directions `Phi' H' diag(a)^(1/2) v / l^(1/2)`.
+    With `a = w / sum(w)` the eigenvectors of `A = diag(a)^(1/2) H K H' diag(a)^(1/2)`, H centring
+    with `a`, give the directions `Phi' H' diag(a)^(1/2) v / l^(1/2)`, v an eigenvector of value l.
     """
     a = w / w.sum()
     root = np.sqrt(a)
