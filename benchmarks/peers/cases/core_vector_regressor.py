@@ -1,0 +1,129 @@
+"""Kernel regression of many samples: noisy sinc, and Friedman's first function."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.datasets import make_friedman1
+from sklearn.svm import SVR
+
+from benchmarks.peers import Case, Contender, Target
+
+
+class Problem(NamedTuple):
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    truth: np.ndarray
+    gamma: float
+    C: float
+    epsilon: float
+    mu: float
+
+
+def work(size, rng):
+    name, n = size
+    if name == "sinc":
+        X, X_test = rng.uniform(-10, 10, (n, 1)), rng.uniform(-10, 10, (5000, 1))
+        y = np.sinc(X[:, 0] / np.pi) + 0.1 * rng.normal(size=n)
+        truth = np.sinc(X_test[:, 0] / np.pi)
+        return Problem(X, y, X_test, truth, 0.3, 1.0, 0.1, 0.01)
+    seed = int(rng.integers(2**31))
+    X, y = make_friedman1(n, 10, noise=1.0, random_state=seed)
+    X_test, truth = make_friedman1(5000, 10, random_state=seed + 1)
+    return Problem(X, y, X_test, truth, 0.3, 100.0, 1.0, 0.02)
+
+
+def ours(problem):
+    from skmoderndata.svm import CoreVectorRegressor
+
+    model = CoreVectorRegressor(
+        50, mu=problem.mu, gamma=problem.gamma, random_state=0, n_jobs=2, max_core=6000
+    )
+    return model.fit(problem.X, problem.y)
+
+
+def theirs(n):
+    def run(problem):
+        model = SVR(C=problem.C, epsilon=problem.epsilon, gamma=problem.gamma, cache_size=1000)
+        return model.fit(problem.X[:n], problem.y[:n])
+
+    return run
+
+
+def quality(problem, model):
+    error = model.predict(problem.X_test) - problem.truth
+    figures = {"RMSE": float(np.sqrt(np.mean(error**2))), "support": len(model.support_)}
+    if hasattr(model, "dual_gap_"):
+        figures["gap"] = model.dual_gap_
+    return figures
+
+
+def _against(kind):
+    def check(rows):
+        told = []
+        met = True
+        for name in ("sinc 100 000", "friedman1 100 000"):
+            table = {r.contender: r for r in rows if r.size == name and r.quality}
+            mine, part, whole = (
+                table.get(k) for k in ("CoreVectorRegressor", "SVR, 10 000", "SVR")
+            )
+            if mine is None or part is None or (kind == "time" and whole is None):
+                continue
+            if kind == "error":
+                figure = mine.value("RMSE") / part.value("RMSE")
+                met &= figure <= 1.05
+            elif kind == "time":
+                figure = whole.ratio
+                met &= figure >= 5
+            else:
+                figure = mine.value("support") / (whole or part).value("support")
+                met &= figure < 1
+            told.append(f"{name.split()[0]}: {figure:.3g}")
+        return (met, ", ".join(told)) if told else (None, "not measured")
+
+    return check
+
+
+CASE = Case(
+    title="Core vector regression of many samples",
+    question="How long does it take to fit a noisy function, how large is the error?",
+    remarks="Two cores. Errors are against the function without noise. `C`, `epsilon` and "
+    "`gamma` of `SVR` are the best of a small grid at 10 000 samples.",
+    ours="CoreVectorRegressor",
+    sizes={
+        "sinc 10 000": ("sinc", 10_000),
+        "sinc 100 000": ("sinc", 100_000),
+        "friedman1 10 000": ("friedman1", 10_000),
+        "friedman1 100 000": ("friedman1", 100_000),
+    },
+    quick_sizes={"sinc 2 000": ("sinc", 2_000)},
+    warmup=("sinc", 1_000),
+    work=work,
+    contenders={
+        "CoreVectorRegressor": Contender(
+            run=ours, peer=False, note="C=50, mu=0.01 (sinc) or 0.02, max_core=6000, n_jobs=2"
+        ),
+        "SVR, 10 000": Contender(
+            run=theirs(10_000), requires="scikit-learn>=1.9", note="on 10 000 of the samples"
+        ),
+        "SVR": Contender(
+            run=theirs(None),
+            requires="scikit-learn>=1.9",
+            note="cache of 1 GB",
+            sizes=("sinc 2 000", "sinc 100 000"),
+            why_not="takes ten minutes and more",
+        ),
+    },
+    quality=quality,
+    figures={
+        "RMSE": "root of the mean squared error against the true function, 5000 new samples",
+        "support": "support vectors",
+        "gap": "relative duality gap",
+    },
+    targets=(
+        Target(text="RMSE within 5 % of SVR on 10 000", check=_against("error")),
+        Target(text="SVR on all samples takes 5 times as long", check=_against("time")),
+        Target(text="fewer support vectors than SVR", check=_against("support")),
+    ),
+    repeat=1,
+)
