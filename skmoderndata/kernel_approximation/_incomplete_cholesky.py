@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
@@ -111,6 +111,14 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         cite=("shawetaylor2004kernel", "fine2001efficient", "harbrecht2012low"),
         cost="n k^2",
         checks=({"n_components": 20}, {"kernel": "poly", "tol": 0.05}, {"slack": 0.5}),
+        comparison=Comparison(
+            baseline="sklearn.kernel_approximation.Nystroem",
+            problem="digits",
+            params={"gamma": 5e-4},
+            baseline_params={"gamma": 5e-4, "random_state": 0},
+            grid={"n_components": (20, 40, 80, 160)},
+            baseline_grid={"n_components": (20, 40, 80, 160)},
+        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata._solvers.linalg import fix_signs
 from skmoderndata.kernels._base import as_samples
@@ -117,6 +117,14 @@ class NonlinearProjectionTrick(
                 "center": False,
                 "random_state": 0,
             },
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.KernelPCA",
+            problem="digits",
+            params={"gamma": 5e-4, "method": "nystroem", "n_landmarks": 200},
+            baseline_params={"kernel": "rbf", "gamma": 5e-4},
+            grid={"n_components": (10, 20, 40, 80)},
+            baseline_grid={"n_components": (10, 20, 40, 80)},
         ),
     )
     _parameter_constraints = {
