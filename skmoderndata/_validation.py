@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 
@@ -69,3 +70,26 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     X.sum_duplicates()
     X.eliminate_zeros()
     return X, None
+
+
+def check_memberships(Z, n_components, *, called="components"):
+    """Check memberships given to `inverse_transform`, and return them as Boolean.
+
+    Parameters
+    ----------
+    Z : array-like of shape (n_samples, n_components)
+        Memberships; entries above one half count as True.
+    n_components : int
+        Number of columns that Z must have.
+    called : str, default="components"
+        What the error message calls them.
+
+    Returns
+    -------
+    Z : ndarray of bool of shape (n_samples, n_components)
+        Memberships.
+    """
+    Z = check_array(Z, dtype="numeric", input_name="Z")
+    if Z.shape[1] != n_components:
+        raise ValueError(f"Z has {Z.shape[1]} columns, but there are {n_components} {called}.")
+    return Z > 0.5

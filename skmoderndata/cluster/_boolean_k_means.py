@@ -21,7 +21,7 @@ from skmoderndata._solvers.boolean import (
     popcount,
     unpack_rows,
 )
-from skmoderndata._validation import validate_boolean
+from skmoderndata._validation import check_memberships, validate_boolean
 
 
 class BooleanKMeans(
@@ -247,12 +247,8 @@ class BooleanKMeans(
             Reconstructed bits.
         """
         check_is_fitted(self)
-        Z = check_array(Z, dtype="numeric", input_name="Z")
-        if Z.shape[1] != len(self.components_):
-            raise ValueError(
-                f"Z has {Z.shape[1]} columns, but there are {len(self.components_)} clusters."
-            )
-        return boolean_product(Z > 0.5, self.components_)
+        Z = check_memberships(Z, len(self.components_), called="clusters")
+        return boolean_product(Z, self.components_)
 
     def score(self, X, y=None):
         """Minus the share of bits that differ between rows and their reconstruction.

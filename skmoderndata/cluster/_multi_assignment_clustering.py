@@ -7,7 +7,7 @@ from joblib import effective_n_jobs
 from scipy.special import logsumexp
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -44,7 +44,7 @@ from skmoderndata._solvers.multi_assignment import (
     soft_error_rates,
     table_log_likelihood,
 )
-from skmoderndata._validation import validate_boolean
+from skmoderndata._validation import check_memberships, validate_boolean
 
 TABLES = 6  # tables over features and assignment sets in memory at once
 
@@ -415,12 +415,8 @@ class MultiAssignmentClustering(
             Reconstructed bits.
         """
         check_is_fitted(self)
-        Z = check_array(Z, dtype="numeric", input_name="Z")
-        if Z.shape[1] != len(self.components_):
-            raise ValueError(
-                f"Z has {Z.shape[1]} columns, but there are {len(self.components_)} sources."
-            )
-        return boolean_product(Z > 0.5, self.components_)
+        Z = check_memberships(Z, len(self.components_), called="sources")
+        return boolean_product(Z, self.components_)
 
     def score(self, X, y=None):
         """Mean log-likelihood of the rows, each with its best set of sources.

@@ -5,7 +5,6 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
@@ -23,7 +22,7 @@ from skmoderndata._solvers.boolean import (
     popcount,
     unpack_rows,
 )
-from skmoderndata._validation import validate_boolean
+from skmoderndata._validation import check_memberships, validate_boolean
 
 
 class RoleMiner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -233,12 +232,8 @@ class RoleMiner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             Reconstructed bits.
         """
         check_is_fitted(self)
-        Z = check_array(Z, dtype="numeric", input_name="Z")
-        if Z.shape[1] != len(self.components_):
-            raise ValueError(
-                f"Z has {Z.shape[1]} columns, but there are {len(self.components_)} components."
-            )
-        return boolean_product(Z > 0.5, self.components_)
+        Z = check_memberships(Z, len(self.components_), called="components")
+        return boolean_product(Z, self.components_)
 
     def score(self, X, y=None):
         """Minus the share of bits that differ between rows and their reconstruction.

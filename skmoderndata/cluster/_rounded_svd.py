@@ -22,7 +22,7 @@ from skmoderndata._solvers.boolean import (
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._validation import validate_boolean
+from skmoderndata._validation import check_memberships, validate_boolean
 
 _DENSE = 1500  # Gram matrices up to this size are decomposed as a whole
 _BLOCK = 2**22  # entries of X written out as numbers at a time
@@ -217,12 +217,8 @@ class RoundedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             Reconstructed bits.
         """
         check_is_fitted(self)
-        Z = check_array(Z, dtype="numeric", input_name="Z")
-        if Z.shape[1] != len(self.components_):
-            raise ValueError(
-                f"Z has {Z.shape[1]} columns, but there are {len(self.components_)} components."
-            )
-        return boolean_product(Z > 0.5, self.components_)
+        Z = check_memberships(Z, len(self.components_), called="components")
+        return boolean_product(Z, self.components_)
 
     def score(self, X, y=None):
         """Minus the share of bits that differ between rows and their reconstruction.
