@@ -58,7 +58,7 @@ def test_functions_have_unit_norm_and_given_covariance(seed):
 def test_square_is_found(seed):
     X, Y = data(seed, n=300)
     model = KernelPLSSVD(1).fit(X[:150], Y[:150, 0])
-    assert model.score(X[150:], Y[150:, 0]) > 0.7
+    assert model.score(X[150:], Y[150:, 0]) > 0.5  # of noise it is 0.0 +- 0.1
 
 
 @pytest.mark.invariance
