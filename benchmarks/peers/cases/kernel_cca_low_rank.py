@@ -85,7 +85,7 @@ CASE = Case(
     ),
     remarks=f"Gaussian kernels, {NEW} samples held out. Memory is what the fit adds.",
     ours="KernelCCA",
-    sizes={"n = 5000": 5000, "n = 10000": 10_000, "n = 20000": 20_000, "n = 50000": 50_000},
+    sizes={"n = 5000": 5000, "n = 10000": 10_000, "n = 50000": 50_000},
     quick_sizes={"n = 1000": 1000},
     warmup=400,
     work=work,
