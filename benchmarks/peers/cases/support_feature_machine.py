@@ -87,23 +87,6 @@ def l1_machine(draws):
     return found
 
 
-def l1_logistic(draws):
-    from sklearn.linear_model import LogisticRegressionCV
-
-    found = []
-    for draw in draws:
-        model = LogisticRegressionCV(
-            Cs=np.logspace(-1.5, 0.5, 5),
-            l1_ratios=(1.0,),
-            solver="liblinear",
-            cv=5,
-            use_legacy_attributes=False,
-            scoring="accuracy",
-        ).fit(draw.X, draw.y)
-        found.append(Linear(model.coef_[0], float(model.intercept_[0])))
-    return found
-
-
 def elimination(draws):
     from sklearn.feature_selection import RFE
     from sklearn.svm import LinearSVC
@@ -171,11 +154,6 @@ CASE = Case(
             run=l1_machine,
             requires="scikit-learn>=1.9",
             note='`LinearSVC(penalty="l1")`, C from 5 values by 5 folds',
-        ),
-        "L1 logistic": Contender(
-            run=l1_logistic,
-            requires="scikit-learn>=1.9",
-            note="`LogisticRegressionCV` with an L1 penalty, the same grid and folds",
         ),
         "RFE": Contender(
             run=elimination,
