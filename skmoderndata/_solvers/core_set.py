@@ -26,7 +26,7 @@ FIRST_BLOCK, LAST_BLOCK = 1000, 200_000  # units scored at a time, growing
 MOST_ADDED = 512  # points that join the core set at a time
 QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
 SAMPLE_SEARCHES = 30  # first points, found in small samples
-RARE = 1e-3  # share of violators that random samples of the published rule do not find
+RARE = 1e-2  # share of violators that random samples of the published rule do not find
 EXACT_UNITS = 1000  # problems up to this size are solved to rounding
 MASK = 100_000_000  # variables up to which membership in the core set is a mask
 TIGHT = 1e-10  # relative duality gap that is taken for rounding
@@ -276,7 +276,7 @@ def core_set(
         falls until the gap is reached.
     eps : float or None
         Published rule instead: no point further from the centre than `(1 + eps)` radii, as far
-        as random samples tell, that is for all but one in a thousand.
+        as random samples tell, that is for all but one in a hundred.
     solver : {"core_set", "ball", "cvxpy"}
         How weights are found on the core set; "ball" shifts a ball of fixed radius.
     sample_size : int

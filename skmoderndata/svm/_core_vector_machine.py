@@ -74,7 +74,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
     eps : float, default=None
         If given, the published rule stops the search in place of `tol`: no sample is further
         from the centre than ``1 + eps`` radii, as far as random samples can tell, which is all
-        but one in a thousand. See Notes.
+        but one in a hundred. See Notes.
     solver : {"core_set", "ball", "cvxpy"}, default="core_set"
         Exact weights on the core set by pairwise descent, a ball of fixed radius that is shifted
         [2]_ (for kernels with constant ``k(x, x)``, without weights), or a cone solver, for
