@@ -94,7 +94,7 @@ CASE = Case(
     remarks="Overlapping sources, up to three per row, 5 % of the bits flipped: no factorisation "
     "can explain these.",
     ours="DiscreteBasis, tau=0.5",
-    sizes={"1,000 x 60": (1000, 60), "2,000 x 120": (2000, 120)},
+    sizes={"500 x 60": (500, 60), "1,000 x 60": (1000, 60)},
     quick_sizes={"300 x 30": (300, 30)},
     warmup=(70, 30),
     repeat=3,
