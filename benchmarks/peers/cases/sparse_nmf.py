@@ -166,7 +166,9 @@ def _never_above(rows):
         difference = (min(in_time) if in_time else np.inf) - best.value("excess")
         if difference > worst:
             worst, where = difference, f"{difference:.1e} of the objective ({size})"
-    if not np.isfinite(worst):
+            if not in_time:
+                where = f"the peer ends first ({size})"
+    if worst == -np.inf:
         return None, where
     return worst <= 1e-4, where
 
