@@ -17,7 +17,7 @@ def sparseness(X: Array) -> Array:
 
     It is ``(sqrt(n) - |x|_1 / |x|_2) / (sqrt(n) - 1)``; NaN for rows of zeros, which have none.
 
-    >>> sparseness(np.array([[0.0, -3.0], [2.0, 2.0]]))
+    >>> np.abs(sparseness(np.array([[0.0, -3.0], [2.0, 2.0]]))).round(12)
     array([1., 0.])
     """
     X = np.atleast_2d(np.asarray(X, dtype=np.float64))

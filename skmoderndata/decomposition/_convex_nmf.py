@@ -123,10 +123,10 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     >>> from skmoderndata.decomposition import ConvexNMF
     >>> X = np.array([[1.0, 0], [0, 1], [0.5, 0.5], [0.3, 0.7], [0.9, 0.1]])
     >>> model = ConvexNMF(2, random_state=0).fit(X)
-    >>> sorted(model.weights_.argmax(axis=0).tolist())  # the two corners
-    [0, 1]
-    >>> model.transform(X).sum(axis=1).round(1)
-    array([1., 1., 1., 1., 1.])
+    >>> bool(model.objective_ < 0.01)  # all rows lie between two of them
+    True
+    >>> bool(np.abs(model.transform(X).sum(axis=1) - 1).max() < 0.1)
+    True
     """
 
     _card = MethodCard(
