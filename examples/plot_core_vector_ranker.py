@@ -1,7 +1,7 @@
 """
-==========================================================
+===========================================================
 Can an order be learned when every judge has another scale?
-==========================================================
+===========================================================
 
 Forty judges give grades to samples. They agree on what is better, but each has a level and a
 strictness of his own. A regression of the grades mixes these up; ranking compares samples within

@@ -23,6 +23,7 @@ from skmoderndata._solvers.simplex_qp import (
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FIRST_BLOCK, LAST_BLOCK = 1000, 200_000  # units scored at a time, growing
+MOST_PASSES = 1000  # full passes before the search for a certificate is given up
 MOST_ADDED = 512  # points that join the core set at a time
 QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
 SAMPLE_SEARCHES = 30  # first points, found in small samples
@@ -469,7 +470,12 @@ class _Search:
             gap = problem.relative_gap(values, core.indices[active], core.a[active], core.rho)
             indices, g = problem.candidates(everything, values)
             lowest = float(g[~core.inside(indices)].min(initial=np.inf))
-            violation = max(0.0, core.level - lowest) / problem.margin_unit(core.rho)
+            unit = problem.margin_unit(core.rho)
+            converged = gap <= self.tol
+            if unit <= 0 or self.n_passes > MOST_PASSES:  # below zero: the kernel is none
+                violation = np.inf
+                break
+            violation = max(0.0, core.level - lowest) / unit
             if self.solver == "ball":
                 done = self._violators(everything, values)[0].size == 0
                 if done and self.eps is None and gap > self.tol and self.ball_eps > 1e-12:
