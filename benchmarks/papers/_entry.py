@@ -34,6 +34,8 @@ class Entry:
         `values(quick)` computes ours and returns a list of `Value`.
     remarks : str
         Where our setting differs from the publication.
+    not_reached : tuple of str
+        Settings with a value that is known not to agree; `remarks` say why.
     """
 
     title: str
@@ -41,6 +43,7 @@ class Entry:
     source: str
     values: Callable[[bool], list[Value]]
     remarks: str = ""
+    not_reached: tuple[str, ...] = ()
 
 
 def value(setting, quantity, expected, origin, ours, *, holds):
