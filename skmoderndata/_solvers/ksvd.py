@@ -21,6 +21,7 @@ UPDATES = ("approximate", "exact")
 # an atom gives way to the half of another one that saves at least this share of what it saves
 # itself: the other atoms take over most of its work at the next coding
 EXCHANGE = 0.1
+PATIENCE = 5  # passes that show whether replacing atoms over and over leads anywhere
 SETTLE = 0.6  # exchanges end after this share of the passes in which atoms may be replaced
 
 
@@ -67,6 +68,9 @@ def learn_dictionary(
     pass but the last, and in the first share `replace_until` of them, atoms with fewer than
     `min_usage` users, and of two atoms that are alike the one less used, are replaced by the
     signals that are represented worst; and atoms that do the work of two are split (`_exchange`).
+
+    Converged is a pass that lowers the objective by at most the share `tol`; while atoms are
+    replaced or split in every pass, the best of the last `PATIENCE` passes is looked at instead.
     """
     D = np.ascontiguousarray(atoms, dtype=np.float64)
     former: SparseCodes | None = None
@@ -99,8 +103,12 @@ def learn_dictionary(
             if known is None and not positive and it.n_iter <= SETTLE * replace_until * max_iter:
                 count += _exchange(X, D, former, users)
         replaced.append(count)
-        if len(objective) > 1 and count == 0 and replaced[-2] == 0:
-            it.residual = (objective[-2] - objective[-1]) / max(objective[-2], 1e-300)
+        # replacements make the objective jump: while they go on, the best of some passes counts
+        settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
+        if settled or len(objective) > PATIENCE:
+            before = objective[-2] if settled else min(objective[:-PATIENCE])
+            after = objective[-1] if settled else min(objective[-PATIENCE:])
+            it.residual = (before - after) / max(before, 1e-300)
             if tol == 0.0:
                 it.residual = max(it.residual, 1e-300)
     assert former is not None

@@ -67,7 +67,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     max_iter : int, default=30
         Largest number of passes.
     tol : float, default=0.0
-        Stop when a pass lowers the objective by less, in proportion. With 0 all passes are made.
+        Stop when a pass lowers the objective by less, in proportion; while atoms are still replaced
+        in every pass, when five passes together do. With 0 all passes are made.
     min_usage : int, default=3
         An atom with fewer users is replaced by the signal that is represented worst, and so is the
         less used of two atoms with a cosine above 0.9. 0 replaces only the latter.

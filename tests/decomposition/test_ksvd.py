@@ -251,3 +251,12 @@ def test_borders(seed):
         zeros.inverse_transform(np.ones((1, 5)))
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
         KSVD(3, tol=1e-12, max_iter=2, random_state=seed).fit(rng.normal(size=(50, 4)))
+
+
+@pytest.mark.edge
+def test_atoms_that_are_replaced_over_and_over_do_not_keep_the_fit_from_ending():
+    """Splitting an atom of these tables changes nothing, in pass after pass."""
+    for cycle in (86, 112, 235):
+        X = np.random.RandomState(cycle).normal(size=(10, 3))
+        model = KSVD(init="random", min_usage=0, residual_tol=0.5, tol=0.9, random_state=0).fit(X)
+        assert model.n_iter_ < 10
