@@ -3,6 +3,7 @@
 python tools/new_method.py METHOD=KernelCCA MODULE=cross_decomposition
 """
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -240,17 +241,21 @@ def register(path, name, stem, module):
     """Add the import line and the `__all__` entry, sorted."""
     if not path.exists():
         path.write_text(f'"""{module.replace("_", " ").capitalize()}."""\n\n__all__ = []\n')
-    head, _, listed = path.read_text(encoding="utf-8").partition("__all__ = [")
-    names = sorted({*re.findall(r'"(\w+)"', listed), name})
-    docstring, _, imports = head.partition("\n\n")
-    lines = sorted(
-        {
-            *[line for line in imports.splitlines() if line.strip()],
-            f"from skmoderndata.{module}._{stem} import {name}",
-        }
-    )
-    entries = "".join(f'    "{entry}",\n' for entry in names)
-    text = f"{docstring}\n\n" + "\n".join(lines) + f"\n\n__all__ = [\n{entries}]\n"
+    text = path.read_text(encoding="utf-8")
+    body = ast.parse(text).body
+    imports = [node for node in body if isinstance(node, ast.ImportFrom)]
+    module_name = f"skmoderndata.{module}._{stem}"
+    after = next((node.lineno for node in imports if node.module > module_name), None)
+    listing = next(node for node in body if isinstance(node, ast.Assign))
+    if after is None:  # below the imports, or above the list where there are none
+        after = imports[-1].end_lineno + 1 if imports else listing.lineno
+    lines = text.splitlines()
+    names = sorted({*ast.literal_eval(listing.value), name})
+    entries = [f'    "{entry}",' for entry in names]
+    lines[listing.lineno - 1 : listing.end_lineno] = ["__all__ = [", *entries, "]"]
+    line = f"from {module_name} import {name}"
+    lines[after - 1 : after - 1] = [line] if imports else [line, ""]
+    text = "\n".join(lines) + "\n"
     path.write_text(text, encoding="utf-8")
     print(f"edited {path.relative_to(ROOT)}")
 

@@ -49,6 +49,25 @@ def test_names_are_sorted_and_nothing_is_overwritten(checkout):
     assert "exist already" in new_method.main(["METHOD=Zebra", "MODULE=cluster"])
 
 
+def test_imports_of_several_lines_are_left_as_they_are(checkout):
+    path = checkout / "skmoderndata" / "cluster" / "__init__.py"
+    before = (
+        '"""Clusters."""\n\n'
+        "from skmoderndata.cluster._many import (\n    First,\n    Second,\n)\n\n"
+        '__all__ = [\n    "First",\n    "Second",\n]\n'
+    )
+    path.write_text(before)
+    for name in ("Aardvark", "Zebra"):
+        assert new_method.main([f"METHOD={name}", "MODULE=cluster"]) == 0
+    assert path.read_text() == (
+        '"""Clusters."""\n\n'
+        "from skmoderndata.cluster._aardvark import Aardvark\n"
+        "from skmoderndata.cluster._many import (\n    First,\n    Second,\n)\n"
+        "from skmoderndata.cluster._zebra import Zebra\n\n"
+        '__all__ = [\n    "Aardvark",\n    "First",\n    "Second",\n    "Zebra",\n]\n'
+    )
+
+
 @pytest.mark.parametrize("arguments", [[], ["METHOD=lower", "MODULE=cluster"], ["METHOD=Good"]])
 def test_wrong_call_is_answered_by_the_usage(checkout, arguments):
     assert new_method.main(arguments).startswith("usage:")
