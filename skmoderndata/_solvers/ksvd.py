@@ -8,16 +8,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.iterate import Iterations, Progress
+from skmoderndata._solvers.nnls import nnls
 from skmoderndata._solvers.signal_blocks import Atoms, SparseCodes, prepare_atoms
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coder = Callable[[Atoms], SparseCodes]
 
 ALIKE = 0.9  # cosine above which two atoms are taken for the same; 0.99 recovers fewer atoms
-UPDATES = ("approximate", "exact")
+UPDATES = ("approximate", "exact", "mod")
 # an atom gives way to the half of another one that saves at least this share of what it saves
 # itself: the other atoms take over most of its work at the next coding
 EXCHANGE = 0.1
@@ -49,6 +52,7 @@ def learn_dictionary(
     update: str = "approximate",
     n_power: int = 1,
     positive: bool = False,
+    constant: bool = False,
     monotone: bool = False,
     min_usage: int = 3,
     replace_until: float = 1.0,
@@ -61,8 +65,11 @@ def learn_dictionary(
 
     The update of an atom takes what the others leave of the signals that use it and replaces atom
     and coefficients by the best matrix of rank one ("exact"), or by `n_power` steps of the power
-    method from the present ones ("approximate" [Rubinstein et al. 2008]). With `known`, a Boolean
-    mask, hidden entries do not count; with `positive`, neither atoms nor codes are negative.
+    method from the present ones ("approximate" [Rubinstein et al. 2008]); "mod" solves the least
+    squares problem of all atoms at once, the codes as they are (`least_squares_atoms`). With
+    `known`, a Boolean mask, hidden entries do not count; with `positive`, neither atoms nor codes
+    are negative. With `constant` the first atom stays as it is, and the others (unless `positive`)
+    are kept at right angles to the constant one: of zero mean.
 
     With `monotone` a signal keeps its old code where the new one fits it less well. After each
     pass but the last, and in the first share `replace_until` of them, atoms with fewer than
@@ -72,7 +79,8 @@ def learn_dictionary(
     Converged is a pass that lowers the objective by at most the share `tol`; while atoms are
     replaced or split in every pass, the best of the last `PATIENCE` passes is looked at instead.
     """
-    D = np.ascontiguousarray(atoms, dtype=np.float64)
+    D = np.array(atoms, dtype=np.float64, order="C")
+    center = constant and not positive
     former: SparseCodes | None = None
     objective: list[float] = []
     replaced: list[int] = []
@@ -85,23 +93,25 @@ def learn_dictionary(
         sparse = codes.indptr, codes.indices, values
         users = _users(codes, len(D))
         order = rng.permutation(len(D))
-        if known is not None:
-            _masked_sweep(
-                X, known, D, codes.indptr, codes.indices, values, *users, order, positive
-            )
+        if constant:
+            order = order[order != 0]
+        if update == "mod":
+            least_squares_atoms(X, known, D, *sparse, positive=positive, constant=constant)
+        elif known is not None:
+            _masked_sweep(X, known, D, *sparse, *users, order, positive, center)
         elif update == "exact" and not positive:
-            _exact_sweep(X, D, codes.indptr, codes.indices, values, *users, order)
+            _exact_sweep(X, D, *sparse, *users, order, center)
         else:
-            _sweep(X, D, *sparse, *users, order, n_power, positive)
+            _sweep(X, D, *sparse, *users, order, n_power, positive, center)
         residual_sq = np.empty(len(X))
         _residuals(X, known, D, *sparse, residual_sq)
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
         count = 0
         if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
-            count = _replace(X, known, D, former, users, min_usage, positive)
+            count = _replace(X, known, D, former, users, min_usage, positive, constant)
             if known is None and not positive and it.n_iter <= SETTLE * replace_until * max_iter:
-                count += _exchange(X, D, former, users)
+                count += _exchange(X, D, former, users, constant)
         replaced.append(count)
         # replacements make the objective jump: while they go on, the best of some passes counts
         settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
@@ -125,21 +135,88 @@ def merge_statistics(
 
 
 def update_from_statistics(
-    D: Array, S: Array, T: Array, *, n_sweeps: int, positive: bool
+    D: Array, S: Array, T: Array, *, n_sweeps: int, positive: bool, constant: bool = False
 ) -> Array:
     """Move each atom to the least squares optimum given the others, at unit norm."""
     D = D.copy()
     for _ in range(n_sweeps):
-        for j in range(len(D)):
+        for j in range(int(constant), len(D)):
             if S[j, j] <= 0:
                 continue
             d = T[j] - S[j] @ D + S[j, j] * D[j]
             if positive:
                 d = np.maximum(d, 0.0)
+            elif constant:
+                d -= d.mean()
             norm = np.linalg.norm(d)
             if norm > 1e-12 * S[j, j]:
                 D[j] = d / norm
     return D
+
+
+def least_squares_atoms(
+    X: Array,
+    known: Array | None,
+    D: Array,
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    *,
+    positive: bool = False,
+    constant: bool = False,
+    n_rounds: int = 3,
+) -> None:
+    """Best atoms for the given codes, in place: the method of optimal directions.
+
+    ``D = (A^T A)^+ A^T X``, then atoms to unit norm and their coefficients in proportion, which
+    leaves ``A D`` as it is; by non-negative least squares with `positive`. Hidden entries are
+    filled with ``A D`` in each of `n_rounds` rounds, none of which raises the sum over the known
+    ones. Atoms that nobody uses, or that would become zero, stay; the latter's coefficients
+    become zero.
+    """
+    k = len(D)
+    A = sparse.csr_array((values, indices, indptr), shape=(len(X), k))
+    S = np.asarray((A.T @ A).todense())
+    free = np.flatnonzero(np.diag(S) > 0)
+    if constant:
+        free = free[free > 0]
+    if free.size == 0:
+        return
+    new = D.copy()
+    for _ in range(1 if known is None else n_rounds):
+        full = X if known is None else np.where(known, X, A @ new)
+        right = np.asarray(A.T @ full, dtype=np.float64)[free]
+        if constant:
+            right = right - np.outer(S[free, 0], new[0])
+        if positive:
+            scale = np.sqrt(np.diag(S)[free])
+            scaled = S[np.ix_(free, free)] / np.outer(scale, scale)
+            solved = nnls(scaled, (right / scale[:, None]).T).Z.T / scale[:, None]
+        else:
+            if constant:
+                right = right - right.mean(axis=1, keepdims=True)
+            solved = _symmetric_solve(S[np.ix_(free, free)], right)
+        new[free] = solved
+    norms = np.ones(k)
+    norms[free] = np.linalg.norm(new[free], axis=1)
+    kept = norms > 1e-14 * max(1.0, float(norms.max()))
+    D[kept] = new[kept] / norms[kept, None]
+    values *= np.where(kept, norms, 0.0)[indices]
+
+
+def _symmetric_solve(S: Array, T: Array) -> Array:
+    """Solve ``S Z = T`` for positive semi-definite S; of least norm where S is singular."""
+    scale = np.sqrt(np.diag(S))
+    scaled = S / np.outer(scale, scale)
+    try:
+        factor = cho_factor(scaled)
+        pivots = np.diag(factor[0])
+        if pivots.min() > 1e-6:
+            return np.asarray(cho_solve(factor, T / scale[:, None]) / scale[:, None])
+    except np.linalg.LinAlgError:
+        pass
+    found = np.linalg.lstsq(scaled, T / scale[:, None], rcond=1e-10)[0]
+    return np.asarray(found / scale[:, None])
 
 
 def _users(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
@@ -175,6 +252,7 @@ def _replace(
     users: tuple[Array, Array, Array],
     min_usage: int,
     positive: bool,
+    constant: bool = False,
 ) -> int:
     """Replace atoms hardly used or alike by the worst represented signals, in place."""
     start, _, place = users
@@ -183,6 +261,9 @@ def _replace(
     )
     gram = np.abs(D @ D.T)
     bad = usage < min_usage
+    if constant:
+        bad[0] = False
+        gram[0] = gram[:, 0] = 0.0
     for j in np.argsort(usage, kind="stable"):
         twins = (gram[j] > ALIKE) & ~bad
         twins[j] = False
@@ -201,8 +282,12 @@ def _replace(
             candidate += 1
             x = X[i] if known is None else np.where(known[i], X[i], 0.0)
             d = np.maximum(x, 0.0) if positive else np.asarray(x)
-            norm = np.linalg.norm(d.astype(np.float64))
-            if norm == 0:
+            d = d.astype(np.float64)
+            size = np.linalg.norm(d)
+            if constant and not positive:
+                d = d - d.mean()
+            norm = np.linalg.norm(d)
+            if norm <= 1e-10 * size:
                 continue
             d = d / norm
             if good.size and np.abs(D[good] @ d).max() > ALIKE:
@@ -219,7 +304,13 @@ def _replace(
     return count
 
 
-def _exchange(X: Array, D: Array, codes: SparseCodes, users: tuple[Array, Array, Array]) -> int:
+def _exchange(
+    X: Array,
+    D: Array,
+    codes: SparseCodes,
+    users: tuple[Array, Array, Array],
+    constant: bool = False,
+) -> int:
     """Split atoms that do the work of two at the cost of atoms that do little, in place.
 
     The local minima of K-SVD have a pattern: one atom lies between two true ones and serves the
@@ -232,15 +323,19 @@ def _exchange(X: Array, D: Array, codes: SparseCodes, users: tuple[Array, Array,
     error = np.where(np.isfinite(codes.residual_sq), codes.residual_sq, 0.0)
     share = _sums(error[rows], start)
     savings = _sums(codes.values[place] ** 2, start)
+    if constant:  # is neither split nor given up
+        share[0], savings[0] = -1.0, np.inf
     halves = []
     for j in np.argsort(-share, kind="stable")[:most]:
         part = slice(start[j], start[j + 1])
-        if part.stop - part.start < 4:
+        if part.stop - part.start < 4 or (constant and j == 0):
             continue
         E = np.empty((part.stop - part.start, X.shape[1]))
         _left_by_others(
             X, D, codes.indptr, codes.indices, codes.values, rows[part], place[part], j, E
         )
+        if constant:
+            E -= E.mean(axis=1, keepdims=True)
         lines, gain = two_lines(E)
         halves.append((gain, int(j), lines))
     halves.sort(key=lambda half: -half[0])
@@ -300,6 +395,7 @@ def _exact_sweep(
     rows: Array,
     place: Array,
     order: Array,
+    center: bool = False,
 ) -> None:
     """Best approximation of rank one to what the other atoms leave, for each atom."""
     n = X.shape[1]
@@ -310,6 +406,8 @@ def _exact_sweep(
         own = place[start[j] : start[j + 1]]
         E = np.empty((users.size, n))
         _left_by_others(X, D, indptr, indices, values, users, own, j, E)
+        if center:
+            E -= E.mean(axis=1, keepdims=True)
         if users.size > n:
             d = np.linalg.eigh(E.T @ E)[1][:, -1]
         else:
@@ -342,7 +440,7 @@ def _left_by_others(  # type: ignore[no-untyped-def]
 
 @jit
 def _sweep(  # type: ignore[no-untyped-def]
-    X, D, indptr, indices, values, start, rows, place, order, n_power, positive
+    X, D, indptr, indices, values, start, rows, place, order, n_power, positive, center=False
 ):
     """Power steps for each atom, without forming what the other atoms leave.
 
@@ -384,8 +482,14 @@ def _sweep(  # type: ignore[no-untyped-def]
                     atom = D[c]
                     for p in range(n):
                         d[p] -= w * atom[p]
+            mean = 0.0
+            if center:
+                for p in range(n):
+                    mean += d[p]
+                mean /= n
             norm = 0.0
             for p in range(n):
+                d[p] -= mean
                 if positive:
                     d[p] = max(d[p], 0.0)
                 norm += d[p] * d[p]
@@ -422,7 +526,7 @@ def _sweep(  # type: ignore[no-untyped-def]
 
 @jit
 def _masked_sweep(  # type: ignore[no-untyped-def]
-    X, known, D, indptr, indices, values, start, rows, place, order, positive
+    X, known, D, indptr, indices, values, start, rows, place, order, positive, center=False
 ):
     """Weighted approximations of rank one by alternating least squares on the known entries."""
     n = D.shape[1]
@@ -457,11 +561,18 @@ def _masked_sweep(  # type: ignore[no-untyped-def]
                     if known[i, p]:
                         above[p] += g * e[p]
                         below[p] += g * g
-            norm = 0.0
+            total, give = 0.0, 0.0
             for p in range(n):
                 d[p] = above[p] / below[p] if below[p] > 0.0 else D[j, p]
                 if positive:
                     d[p] = max(d[p], 0.0)
+                total += d[p]
+                if below[p] > 0.0:
+                    give += 1.0 / below[p]
+            norm = 0.0
+            for p in range(n):
+                if center and below[p] > 0.0:  # the best of zero sum: the weaker gives way more
+                    d[p] -= total / (give * below[p])
                 norm += d[p] * d[p]
             norm = np.sqrt(norm)
             if norm <= 1e-14:

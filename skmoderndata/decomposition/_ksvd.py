@@ -74,8 +74,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     max_iter : int, default=30
         Largest number of passes.
     tol : float, default=0.0
-        Stop when a pass lowers the objective by less, in proportion; while atoms are still replaced
-        in every pass, when five passes together do. With 0 all passes are made.
+        Stop when a pass lowers the objective by less, in proportion; while atoms are still
+        replaced in every pass, when five passes together do. With 0 all passes are made.
     min_usage : int, default=3
         An atom with fewer users is replaced by the signal that is represented worst, and so is the
         less used of two atoms with a cosine above 0.9. 0 replaces only the latter.
@@ -279,6 +279,9 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         data, known = self._known(X)
         rng = check_random_state(self.random_state)
         start = self.components_.astype(np.float64) if warm else self._start(data, rng)
+        if warm and self.dc_atom:
+            start = self._with_constant(start)
+            start /= np.linalg.norm(start, axis=1, keepdims=True)
         if start.shape[1] != X.shape[1]:
             raise ValueError(
                 f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "

@@ -1,5 +1,6 @@
 """Evidence that KSVD solves the problem it states."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,6 +13,7 @@ from skmoderndata._solvers.ksvd import (
     _residuals,
     _sweep,
     _users,
+    least_squares_atoms,
     two_lines,
 )
 from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
@@ -213,6 +215,108 @@ def test_warm_start_goes_on_and_codes_are_kept(seed):
     rest = X - model.codes_ @ model.components_
     assert_allclose(np.sum(rest**2), second[-1], rtol=1e-10)
     assert_array_equal(model.usage_, (model.codes_.toarray() != 0).sum(axis=0))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+def test_optimal_directions_solve_the_least_squares_problem(positive, constant, seed):
+    X, D, codes = coded(seed, positive=positive)
+    if constant:
+        D[0] = 12**-0.5
+    values = np.abs(codes.values) if positive else codes.values.copy()
+    A = to_dense(codes._replace(values=values), len(D))
+    A[:, 5] = 0  # nobody uses it
+    values[codes.indices == 5] = 0
+    atoms = D.copy()
+    least_squares_atoms(
+        X, None, atoms, codes.indptr, codes.indices, values, positive=positive, constant=constant
+    )
+    P = cp.Variable(D.shape)
+    bounds = [P >= 0] if positive else []
+    if constant:
+        bounds.append(P[0] == D[0])
+        if not positive:
+            bounds.append(cp.sum(P[1:], axis=1) == 0)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(X - A @ P)), bounds)
+    problem.solve(solver="CLARABEL")
+    new = to_dense(codes._replace(values=values), len(D))
+    # the interior point solver stops at about 1e-8
+    assert_allclose(np.sum((X - new @ atoms) ** 2), problem.value, rtol=1e-6)
+    assert_allclose(np.linalg.norm(atoms, axis=1), 1, rtol=1e-12)
+    assert_array_equal(atoms[5], D[5])
+    if constant:
+        assert_array_equal(atoms[0], D[0])
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+def test_optimal_directions_never_raise_the_objective(positive, hidden, seed):
+    X, D, codes = coded(seed, positive=positive)
+    known = np.random.default_rng(seed).uniform(size=X.shape) < 0.7 if hidden else None
+    values = np.abs(codes.values) if positive else codes.values.copy()
+    sparse = codes.indptr, codes.indices, values
+    before, after = np.empty(len(X)), np.empty(len(X))
+    last = None
+    for _ in range(4):
+        _residuals(X, known, D, *sparse, before)
+        least_squares_atoms(X, known, D, *sparse, positive=positive)
+        _residuals(X, known, D, *sparse, after)
+        assert after.sum() <= before.sum() * (1 + 1e-10)
+        last = before.sum() if last is None else last
+    assert after.sum() < 0.9 * last
+
+
+@pytest.mark.recovery
+def test_optimal_directions_recover_atoms(seed):
+    X, D, _ = planted(seed, snr=30)
+    model = KSVD(50, n_nonzero_coefs=3, update="mod", max_iter=60, random_state=seed).fit(X)
+    assert recovered(D, model.components_) >= 0.9
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("update", ["approximate", "exact", "mod"])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_the_constant_atom_stays_and_the_others_have_no_mean(update, hidden, seed):
+    rng = np.random.default_rng(seed)
+    X = planted(seed, 500, n=16, k=20, snr=20)[0] + rng.normal(3, 1, size=(500, 1))
+    data = np.where(rng.uniform(size=X.shape) < 0.2, np.nan, X) if hidden else X
+    model = KSVD(
+        24, n_nonzero_coefs=4, update=update, dc_atom=True, monotone=True, replace_until=0,
+        max_iter=8, random_state=seed,
+    ).fit(data)  # fmt: skip
+    assert_array_equal(model.components_[0], np.full(16, 0.25))
+    assert_allclose(model.components_[1:].sum(axis=1), 0, atol=1e-12)
+    assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-12)
+    # the filled entries of "mod" and rounding of the masked codes leave little room
+    assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
+    replacing = KSVD(24, n_nonzero_coefs=4, update=update, dc_atom=True, random_state=seed)
+    passes = replacing.fit(data).objective_
+    assert passes[-1] < 0.8 * passes[0]
+    replacing.partial_fit(X)
+    assert_array_equal(replacing.components_[0], np.full(16, 0.25))
+    assert_allclose(replacing.components_[1:].sum(axis=1), 0, atol=1e-12)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("positive", [False, True])
+def test_borders_of_the_constant_atom(positive, seed):
+    rng = np.random.default_rng(seed)
+    given = {"dc_atom": True, "positive": positive, "max_iter": 4, "random_state": seed}
+    X = np.abs(rng.normal(size=(30, 4)))
+    only = KSVD(1, **given).fit(X)
+    assert_array_equal(only.components_, np.full((1, 4), 0.5))
+    flat = KSVD(3, **given).fit(np.outer(np.arange(1, 7), np.ones(4)))
+    assert np.isfinite(flat.components_).all()
+    assert_allclose(flat.objective_, 0, atol=1e-20)
+    assert np.isfinite(KSVD(3, **given).fit(X[:, :1]).components_).all()
+    kept = KSVD(dc_atom=positive, init=np.abs(rng.normal(size=(3, 4))), warm_start=True)
+    kept.fit(X).set_params(dc_atom=True).fit(X)
+    assert_array_equal(kept.components_[0], np.full(4, 0.5))
+    if not positive:
+        with pytest.raises(ValueError, match="init has a constant atom beside the first"):
+            KSVD(2, init=[[1, 2, 1, 1], [3, 3, 3, 3]], **given).fit(X)
 
 
 @pytest.mark.certificate
