@@ -1,5 +1,6 @@
 """Pivoted incomplete Cholesky factorisation of a kernel matrix that is never formed."""
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 BLOCK = 64  # pivots found before all rows are brought up to date
 POOL = 64  # one in so many samples competes for the next pivots, at least
 ROW_BYTES = 2**21  # kernel values in one block of rows, which stays in the cache
-AHEAD = 16  # kernel columns of the pool computed together
+AHEAD = 8  # kernel columns of the pool computed together
 
 
 class CholeskyResult(NamedTuple):
@@ -74,7 +75,9 @@ def incomplete_cholesky(
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
     n = diagonal.shape[0]
     rank = min(rank, n)
+    write = _writer(gram, X)
     R = np.empty((rank, n))  # columns of the factor in rows, as products like it
+    explained = np.zeros(n)  # squared lengths of the rows of the factor
     d = diagonal.copy()
     pivots = np.empty(rank, dtype=np.intp)
     trace = float(diagonal.sum())
@@ -87,37 +90,36 @@ def incomplete_cholesky(
     while m < rank and remaining > stop_at:
         members, bound, first = _largest(d, size, chosen)
         goal = min(block, rank - m)
-        found = _compete(
-            gram, X, R[:m, members], d[members], members, goal, (1 - slack) * bound, first, floor
+        found, few = _compete(
+            write, R[:m, members], d[members], members, goal, (1 - slack) * bound, first, floor
         )
-        t = len(found)
-        if t == 0:
+        count += few * len(members)
+        if not found:
             break  # nothing above rounding is left
         new = members[found]
-        before = d.copy()
-        gains = _extend(gram, X, R, d, chosen, new, m)
+        before = explained.copy() if stop_at > 0 else explained
+        gains = _extend(write, R, explained, chosen, new, m, stop_at > 0)
         t = len(gains)
         if t == 0:
             break  # rounding has made the pivots dependent: the numerical rank is reached
         new = new[:t]
-        count += n * t + len(members) * t
-        left = remaining - np.cumsum(gains)
-        enough = np.flatnonzero(left <= stop_at)
-        if enough.size and enough[0] + 1 < t:  # the last block went too far
-            t = int(enough[0]) + 1
-            chosen[new[t:]] = False
-            d = before - np.einsum("ij,ij->j", R[m : m + t], R[m : m + t])
+        count += n * t
+        if stop_at > 0:
+            enough = np.flatnonzero(remaining - np.cumsum(gains) <= stop_at)
+            if enough.size and enough[0] + 1 < t:  # the last block went too far
+                t = int(enough[0]) + 1
+                chosen[new[t:]] = False
+                explained = before + np.einsum("ij,ij->j", R[m : m + t], R[m : m + t])
         pivots[m : m + t] = new[:t]
-        d[new[:t]] = 0.0
+        np.subtract(diagonal, explained, out=d)
+        d[chosen] = 0.0  # pivots are fitted exactly
+        # the first pivot of samples of equal length ends its block, whatever the pool
+        if m and t < goal and 4 * t < block:
+            size = min(2 * size, max(n // 2, 1))
         m += t
         n_blocks += 1
         remaining = float(d.sum())
-        if t < goal and 4 * t < block:
-            size = min(2 * size, max(n // 2, 1))
-    # pivots are fitted exactly; elsewhere the sum of squares is taken anew, without the steps
     R = R[:m].copy() if m < rank else R
-    d = diagonal - np.einsum("ij,ij->j", R, R)
-    d[pivots[:m]] = 0.0
     return CholeskyResult(R.T, pivots[:m].copy(), float(d.sum()), d, count, n_blocks)
 
 
@@ -148,14 +150,21 @@ def _largest(d: Array, size: int, chosen: Array) -> tuple[Array, float, int]:
     """
     if size >= d.size:
         return np.flatnonzero(~chosen), -np.inf, d.size
-    order = np.argsort(-d, kind="stable")
-    members = np.sort(order[:size])
-    return members[~chosen[members]], float(d[order[size]]), int(order[size])
+    least = np.partition(d, d.size - size)[d.size - size]
+    inside = d > least
+    level = np.flatnonzero(d == least)
+    room = size - int(np.count_nonzero(inside))
+    inside[level[:room]] = True
+    if room < len(level):
+        bound, first = float(least), int(level[room])
+    else:
+        first = int(np.argmax(np.where(inside, -np.inf, d)))
+        bound = float(d[first])
+    return np.flatnonzero(inside & ~chosen), bound, first
 
 
 def _compete(
-    gram: Any,
-    X: Any,
+    write: Any,
     R: Array,
     d: Array,
     members: Array,
@@ -163,8 +172,11 @@ def _compete(
     bound: float,
     first: int,
     floor: float,
-) -> list[int]:
-    """Pivots among the members of the pool, as positions in it, until it may miss the largest."""
+) -> tuple[list[int], int]:
+    """Pivots among the members of the pool, as positions in it, until it may miss the largest.
+
+    Also returned is the number of kernel columns computed.
+    """
     d = d.copy()
     G = np.empty((goal, len(members)))  # the new columns, one per row
     found: list[int] = []
@@ -176,27 +188,33 @@ def _compete(
         t = len(found)
         if i not in ready:  # together with the columns of others that may be next
             few = min(AHEAD, goal - t, d.size)
-            likely = np.union1d([i], np.argpartition(d, d.size - few)[d.size - few :])
-            columns = np.ascontiguousarray(_block(gram, X, members, members[likely]).T)
+            top = np.argpartition(d, d.size - few)[d.size - few :].tolist()
+            likely = np.array(sorted({i, *(j for j in top if j not in ready)}))
+            columns = write(members[likely], members, np.empty((len(likely), d.size)))
+            columns -= R[:, likely].T @ R
             ready.update(zip(likely.tolist(), columns, strict=True))
-        column = ready[i] - R[:, i] @ R - G[:t, i] @ G[:t]
+        column = ready[i]
+        if t:
+            column -= G[:t, i] @ G[:t]
         column /= np.sqrt(d[i])
         G[t] = column
         d -= column * column
         found.append(i)
         d[found] = 0.0
-    return found
+    return found, len(ready)
 
 
-def _extend(gram: Any, X: Any, R: Array, d: Array, chosen: Array, new: Array, m: int) -> Array:
-    """Write the columns of the pivots `new` into `R[m:]` and subtract their squares from `d`.
+def _extend(
+    write: Any, R: Array, explained: Array, chosen: Array, new: Array, m: int, gained: bool
+) -> Array:
+    """Write the columns of the pivots `new` into `R[m:]` and add their squares to `explained`.
 
-    Returns what each takes from the trace, for the first ones that are independent up to
-    rounding; the others are left out.
+    Returns what each takes from the trace, or ones if that is not asked for, for the first ones
+    that are independent up to rounding; the others are left out.
     """
     t = len(new)
-    C = _block(gram, X, new, new)
-    S = C - R[:m, new].T @ R[:m, new]
+    S = write(new, new, np.empty((t, t)))
+    S = S - R[:m, new].T @ R[:m, new]
     L = _lower_root(np.asarray((S + S.T) / 2, dtype=np.float64))
     if len(L) < t:
         t = len(L)
@@ -205,43 +223,47 @@ def _extend(gram: Any, X: Any, R: Array, d: Array, chosen: Array, new: Array, m:
         new = new[:t]
     known = np.ascontiguousarray(R[:m, new].T)
     old = np.flatnonzero(chosen)
-    n = d.shape[0]
-    step = max(1, ROW_BYTES // (8 * t))
-    gains = np.zeros(t)
+    n = len(explained)
+    step = max(1, min(n, ROW_BYTES // (8 * t)))
+    gains = np.zeros(t) if gained else np.ones(t)
     # a product is faster than substitution, and as accurate where pivots are of similar size
     roots = L.diagonal()
     inverse = np.linalg.inv(L) if roots.min() > 1e-2 * roots.max() else None
-    pivot = _take(X, new) if not _precomputed(gram) else None
+    kernel, product = np.empty((t, step)), np.empty((t, step))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
-        if pivot is None:
-            part = np.asarray(gram(X[rows], gram.subset(X, new)), dtype=np.float64).T
-        else:
-            part = np.asarray(gram(pivot, X[rows]), dtype=np.float64)
+        part, other = kernel[:, : rows.stop - start], product[:, : rows.stop - start]
+        write(new, rows, part)
         if m:
-            explained = known @ R[:m, rows]
-            part = np.subtract(part, explained, out=explained)
+            part -= np.matmul(known, R[:m, rows], out=other)
+        target = R[m : m + t, rows]
         if inverse is not None:
-            part = inverse @ part
+            np.matmul(inverse, part, out=target)
         else:
-            part = linalg.solve_triangular(L, part, lower=True, check_finite=False)
+            target[:] = linalg.solve_triangular(L, part, lower=True, check_finite=False)
         # rows of pivots are known exactly
-        part[:, old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
+        target[:, old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
         here = (new >= rows.start) & (new < rows.stop)
-        part[:, new[here] - rows.start] = L[here].T
-        R[m : m + t, rows] = part
-        d[rows] -= np.einsum("ij,ij->j", part, part)
-        gains += np.einsum("ij,ij->i", part, part)
+        target[:, new[here] - rows.start] = L[here].T
+        explained[rows] += np.einsum("ij,ij->j", target, target)
+        if gained:
+            gains += np.einsum("ij,ij->i", target, target)
     chosen[new] = True
-    d[chosen] = 0.0
     return gains
 
 
-def _block(gram: Any, X: Any, rows: Array, columns: Array) -> Array:
-    """Kernel values of samples against others."""
-    pivot = gram.subset(X, columns)
-    values = gram(X, pivot)[rows] if _precomputed(gram) else gram(_take(X, rows), pivot)
-    return np.asarray(values, dtype=np.float64)
+def _writer(gram: Any, X: Any) -> Any:
+    """Return `write(chosen, rows, out)`, which puts `k(X[chosen], X[rows])` into `out`."""
+    fast = gram.writer(X) if hasattr(gram, "writer") else None
+    return fast or functools.partial(_write, gram, X)
+
+
+def _write(gram: Any, X: Any, chosen: Array, rows: Any, out: Array) -> Array:
+    if getattr(gram, "precomputed", False):
+        out[:] = np.asarray(gram(_take(X, rows), gram.subset(X, chosen))).T
+    else:
+        out[:] = gram(_take(X, chosen), _take(X, rows))
+    return out
 
 
 def _lower_root(S: Array) -> Array:
@@ -255,9 +277,7 @@ def _lower_root(S: Array) -> Array:
     return root
 
 
-def _precomputed(gram: Any) -> bool:
-    return bool(getattr(gram, "precomputed", False))
-
-
-def _take(X: Any, indices: Array) -> Any:
-    return X[indices] if hasattr(X, "shape") else [X[i] for i in indices]
+def _take(X: Any, indices: Any) -> Any:
+    if hasattr(X, "shape") or isinstance(indices, slice):
+        return X[indices]
+    return [X[i] for i in indices]

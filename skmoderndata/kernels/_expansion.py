@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from skmoderndata.kernels._resolve import Array, Gram, count_samples, take
+from skmoderndata.kernels._resolve import Array, Gram, count_samples, take, variance_of_entries
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
 GATHER_ROWS = 2**15  # rows picked from the data at a time
@@ -306,24 +306,5 @@ def scale_gamma(gamma: Any, kernel: Any, X: Any, weights: Array | None = None) -
         return gamma
     if kernel in ("linear", "precomputed"):
         return gamma
-    n, p = X.shape
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-    total = float(w.sum()) * p
-    if bool(sparse.issparse(X)):
-        first = float(w @ np.asarray(X.sum(axis=1)).ravel()) / total
-        second = float(w @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) / total
-        variance = second - first * first
-    else:
-        blocks = [slice(s, s + GATHER_ROWS) for s in range(0, n, GATHER_ROWS)]
-        sums = [float(w[b] @ X[b].sum(axis=1, dtype=np.float64)) for b in blocks]
-        first = sum(sums) / total
-        variance = 0.0
-        for b in blocks:
-            rest = np.subtract(X[b], first, dtype=np.float64)
-            variance += float(w[b] @ np.einsum("ij,ij->i", rest, rest)) / total
-    if not np.isfinite(variance):
-        raise ValueError(
-            'gamma="scale" needs the variance of X, which is not a finite number in double '
-            "precision: rescale X."
-        )
-    return 1.0 / (p * variance) if variance > 0 else 1.0
+    variance = variance_of_entries(X, weights)
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.extmath import row_norms
 
@@ -184,6 +184,16 @@ class Gram:
             return Columns(np.arange(count_samples(X))[indices])
         return take(X, indices)
 
+    def writer(self, X: Any) -> "GaussianWriter | None":
+        """Fast route to kernel values among the samples of one table, where there is one."""
+        if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
+            return None
+        if isinstance(self.kernel, str) and self.kernel == "rbf":
+            return GaussianWriter(X, float(self.params["gamma"]))
+        if type(self.kernel) is RBF and np.size(self.kernel.length_scale) == 1:
+            return GaussianWriter(X, 0.5 / float(np.ravel(self.kernel.length_scale)[0]) ** 2)
+        return None
+
     def blocks(
         self, X: Any, Y: Any, *, n_bytes: int | None = None
     ) -> Iterator[tuple[slice, Array]]:
@@ -191,6 +201,44 @@ class Gram:
         n_X, n_Y = count_samples(X), count_samples(Y)
         for rows in row_blocks(n_X, 8 * max(1, n_Y), n_bytes=n_bytes):
             yield rows, self(take(X, rows), Y)
+
+
+class GaussianWriter:
+    """Values of `exp(-gamma |x - z|^2)` among rows of one table, written into a given array.
+
+    With few features the samples are centred, which leaves less to cancel, and kept together with
+    their squared norms, so that one product of matrices gives the exponents.
+    """
+
+    few = 64  # features up to which the table is copied
+
+    def __init__(self, X: Array, gamma: float) -> None:
+        n, p = X.shape
+        self.gamma = gamma
+        self.augmented = p <= self.few
+        if not self.augmented:
+            self.table = np.asarray(X, dtype=np.float64)
+            self.heights = -gamma * np.einsum("ij,ij->i", self.table, self.table)
+            return
+        self.table = np.ones((n, p + 2))  # samples, ones, and minus gamma |x|^2
+        A = self.table[:, :p]
+        np.subtract(X, X.mean(axis=0, dtype=np.float64), out=A)
+        self.heights = np.multiply(-gamma, np.einsum("ij,ij->i", A, A), out=self.table[:, -1])
+
+    def __call__(self, chosen: Array, rows: Any, out: Array) -> Array:
+        """Kernel values of the samples `chosen` against those of `rows`, into `out`."""
+        left = self.table[chosen]
+        if self.augmented:
+            left[:, :-2] *= 2 * self.gamma
+            left[:, -2], left[:, -1] = left[:, -1].copy(), 1.0
+            np.matmul(left, self.table[rows].T, out=out)
+        else:
+            left *= 2 * self.gamma
+            np.matmul(left, self.table[rows].T, out=out)
+            out += self.heights[rows]
+            out += self.heights[chosen][:, None]
+        np.minimum(out, 0.0, out=out)
+        return np.exp(out, out=out)
 
 
 @dataclass(frozen=True)
@@ -232,12 +280,43 @@ def _settle_gamma(gamma: float | str | None, X: Any, kernel: str) -> float:
     p = int(X.shape[1])
     if gamma != "scale":
         return 1.0 / p
-    if _is_sparse(X):
-        mean = X.mean()
-        variance = float(X.multiply(X).mean() - mean * mean)
-    else:
-        variance = float(np.var(X, dtype=np.float64))
+    variance = variance_of_entries(X)
     return 1.0 / (p * variance) if variance > 0 else 1.0
+
+
+def variance_of_entries(X: Any, weights: Array | None = None) -> float:
+    """Variance of all entries of a table, in blocks of rows: no copy of the table is made.
+
+    Two passes, so that a large mean does not cancel the digits; entries that a sparse matrix does
+    not store count as zeros, and a sample of weight two like two samples.
+    """
+    n, p = X.shape
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    total = float(w.sum()) * p
+    if not total > 0:
+        return 0.0
+    blocks = list(row_blocks(n, 8 * max(1, p), n_bytes=2**22))
+    mean = 0.0
+    for rows in blocks:
+        mean += float(w[rows] @ np.ravel(X[rows].sum(axis=1, dtype=np.float64))) / total
+    variance = 0.0
+    for rows in blocks:
+        if _is_sparse(X):
+            part = X[rows].tocsr().astype(np.float64)  # a copy
+            part.sum_duplicates()
+            stored = np.diff(part.indptr)
+            inner = np.repeat(w[rows], stored) @ (part.data - mean) ** 2
+            variance += float(inner + (w[rows] @ (p - stored)) * mean**2) / total
+        else:
+            rest = np.subtract(X[rows], mean, dtype=np.float64)
+            variance += float(w[rows] @ np.einsum("ij,ij->i", rest, rest)) / total
+    if not np.isfinite(variance):
+        raise ValueError(
+            'gamma="scale" needs the variance of X, which is not a finite number in double '
+            "precision: rescale X."
+        )
+    # of equal numbers only the rounding of their mean is left
+    return variance if variance > (8 * np.finfo(np.float64).eps * mean) ** 2 else 0.0
 
 
 def _dense(K: Any) -> Array:

@@ -1,5 +1,7 @@
 """Evidence that the `kernel` parameter means the same for every estimator."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import sklearn
@@ -8,7 +10,12 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from skmoderndata.kernels._resolve import KERNEL_NAMES, resolve_kernel, row_blocks
+from skmoderndata.kernels._resolve import (
+    KERNEL_NAMES,
+    resolve_kernel,
+    row_blocks,
+    variance_of_entries,
+)
 
 NAMES = sorted(KERNEL_NAMES - {"precomputed"})
 
@@ -35,6 +42,36 @@ def test_sparse_samples_give_the_same_matrix(name, seed):
     assert thin.params == pytest.approx(dense.params)
     assert_allclose(thin(rows), dense(X), rtol=1e-12)
     assert_allclose(thin.diag(rows), dense.diag(X), rtol=1e-12)
+
+
+@pytest.mark.oracle
+def test_variance_of_all_entries(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 7)) * (rng.random((300, 7)) < 0.3)
+    times = rng.integers(0, 4, size=300)
+    for shift in (0.0, 1e7):  # the digits of a large mean do not cancel
+        assert variance_of_entries(X + shift) == pytest.approx(X.var(), rel=1e-7)
+    rows = sparse.csr_array(X)
+    assert variance_of_entries(rows) == pytest.approx(X.var(), rel=1e-12)
+    assert variance_of_entries(rows.tocsc()) == pytest.approx(X.var(), rel=1e-12)
+    twice = sparse.csr_array((np.ones(2), np.zeros(2, dtype=int), [0, 2, 2]), shape=(2, 2))
+    assert variance_of_entries(twice) == pytest.approx(twice.toarray().var())
+    repeated = np.repeat(X, times, axis=0).var()
+    assert variance_of_entries(X, times) == pytest.approx(repeated, rel=1e-12)
+    assert variance_of_entries(rows, times) == pytest.approx(repeated, rel=1e-12)
+    assert variance_of_entries(np.full((50, 3), 0.1)) == 0
+
+
+@pytest.mark.edge
+def test_variance_takes_no_memory_of_the_size_of_the_table():
+    X = np.ones((40_000, 50), dtype=np.float32)
+    tracemalloc.start()
+    resolve_kernel("rbf", X, gamma="scale")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.size * 8
+    with pytest.raises(ValueError, match="rescale X"), np.errstate(over="ignore"):
+        resolve_kernel("rbf", np.array([[1e200], [-1e200]]), gamma="scale")
 
 
 @pytest.mark.oracle

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics.pairwise import rbf_kernel
 
 from skmoderndata._solvers.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._resolve import resolve_kernel
@@ -40,6 +42,39 @@ def test_ties_go_to_the_first_sample(seed):
     assert found.pivots[0] == pivots[0] == 0
     assert_array_equal(found.pivots, pivots)
     assert found.residual_trace == pytest.approx(trace, rel=1e-9)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("n_features", [1, 5, 90])
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+def test_values_of_the_fast_route(n_features, shift, seed):
+    X = np.random.default_rng(seed).normal(size=(80, n_features)) + shift
+    chosen = np.array([3, 70, 11])
+    exact = [[np.exp(-0.02 * ((X[i] - z) ** 2).sum()) for z in X[20:61]] for i in chosen]
+    for gram in (
+        resolve_kernel("rbf", X, gamma=0.02),
+        resolve_kernel(RBF(5.0), X),
+        resolve_kernel(RBF([5.0]), X),
+    ):
+        out = np.empty((3, 41))
+        values = gram.writer(X)(chosen, slice(20, 61), out)
+        assert values is out
+        # with many features the squares of a table far from zero cancel
+        assert_allclose(out, exact, atol=1e-12 if n_features < 64 or shift == 0 else 1e-7)
+    assert resolve_kernel(RBF([1.0, 2.0]), X).writer(X) is None
+    assert resolve_kernel("laplacian", X).writer(X) is None
+
+
+@pytest.mark.oracle
+def test_the_fast_route_gives_the_factor_of_the_other(seed):
+    X = np.random.default_rng(seed).normal(size=(700, 3))
+    found = incomplete_cholesky(resolve_kernel("rbf", X, gamma=0.5), X, rank=90)
+    other = incomplete_cholesky(
+        resolve_kernel(rbf_kernel, X, kernel_params={"gamma": 0.5}), X, rank=90
+    )
+    assert_array_equal(found.pivots, other.pivots)
+    assert_allclose(found.factor, other.factor, atol=1e-9)
+    assert found.residual_trace == pytest.approx(other.residual_trace, rel=1e-9)
 
 
 @pytest.mark.certificate
