@@ -14,10 +14,16 @@ from scipy.linalg import cho_factor, cho_solve
 from skmoderndata._jit import jit
 from skmoderndata._solvers.iterate import Iterations, Progress
 from skmoderndata._solvers.nnls import nnls
-from skmoderndata._solvers.signal_blocks import Atoms, SparseCodes, prepare_atoms
+from skmoderndata._solvers.signal_blocks import (
+    Atoms,
+    SparseCodes,
+    concatenate_codes,
+    prepare_atoms,
+    take_back,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Coder = Callable[[Atoms], SparseCodes]
+Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
 
 ALIKE = 0.9  # cosine above which two atoms are taken for the same; 0.99 recovers fewer atoms
 UPDATES = ("approximate", "exact", "mod")
@@ -54,6 +60,7 @@ def learn_dictionary(
     positive: bool = False,
     constant: bool = False,
     monotone: bool = False,
+    batch_size: int | None = None,
     min_usage: int = 3,
     replace_until: float = 1.0,
     max_iter: int = 30,
@@ -71,6 +78,10 @@ def learn_dictionary(
     are negative. With `constant` the first atom stays as it is, and the others (unless `positive`)
     are kept at right angles to the constant one: of zero mean.
 
+    With `batch_size` (and no mask) the signals are coded so many at a time, and in between every
+    atom moves to the least squares optimum given the other atoms and the last codes of all
+    signals (`_code_in_batches`); the update of atoms and codes follows at the end of the pass.
+
     With `monotone` a signal keeps its old code where the new one fits it less well. After each
     pass but the last, and in the first share `replace_until` of them, atoms with fewer than
     `min_usage` users, and of two atoms that are alike the one less used, are replaced by the
@@ -86,7 +97,10 @@ def learn_dictionary(
     replaced: list[int] = []
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        codes = code(prepare_atoms(D))
+        if batch_size is None or known is not None:
+            codes = code(prepare_atoms(D), slice(None))
+        else:
+            codes = _code_in_batches(X, D, code, former, batch_size, rng, positive, constant)
         if former is not None and monotone:
             codes = _better(former, codes)
         values = codes.values.copy()
@@ -125,6 +139,95 @@ def learn_dictionary(
     return LearningResult(
         D, former, np.array(objective), np.array(replaced), it.n_iter, it.converged
     )
+
+
+def _code_in_batches(
+    X: Array,
+    D: Array,
+    code: Coder,
+    former: SparseCodes | None,
+    batch_size: int,
+    rng: np.random.RandomState,
+    positive: bool,
+    constant: bool,
+) -> SparseCodes:
+    """Code all signals, batch after batch in random order, and update D in place in between.
+
+    ``S = A^T A`` and ``T = A^T X`` are those of the last code of every signal: the new codes of a
+    batch take the place of its old ones. Given them, each atom moves to its optimum in turn.
+    """
+    k = len(D)
+    S, T = np.zeros((k, k)), np.zeros(D.shape)
+    everyone = np.arange(len(X))
+    if former is not None:
+        _add_statistics(X, everyone, *former[:3], 1.0, S, T)
+    shuffled = rng.permutation(len(X))
+    parts = []
+    for first in range(0, len(X), batch_size):
+        rows = np.sort(shuffled[first : first + batch_size])
+        shuffled[first : first + batch_size] = rows
+        part = code(prepare_atoms(D), rows)
+        signals = X[rows]
+        if former is not None:
+            _add_statistics(signals, rows, *former[:3], -1.0, S, T)
+        _add_statistics(signals, everyone[: len(rows)], *part[:3], 1.0, S, T)
+        order = rng.permutation(k)
+        if constant:
+            order = order[order != 0]
+        _update_all(D, S, T, order, positive, constant and not positive)
+        parts.append(part)
+    return take_back(concatenate_codes(parts), shuffled)
+
+
+@jit
+def _add_statistics(X, at, indptr, indices, values, sign, S, T):  # type: ignore[no-untyped-def]
+    """Add ``A^T A`` and ``A^T X``, times `sign`, for the codes in the rows `at` of A."""
+    for i in range(X.shape[0]):
+        first, last = indptr[at[i]], indptr[at[i] + 1]
+        x = X[i]
+        for q in range(first, last):
+            v = sign * values[q]
+            if v == 0.0:
+                continue
+            j = indices[q]
+            for c in range(first, last):
+                S[j, indices[c]] += v * values[c]
+            for p in range(x.shape[0]):
+                T[j, p] += v * x[p]
+
+
+@jit
+def _update_all(D, S, T, order, positive, center):  # type: ignore[no-untyped-def]
+    """Move the atoms to their optima given the others, in `order`, at unit norm."""
+    k, n = D.shape
+    d = np.empty(n)
+    for o in range(order.shape[0]):
+        j = order[o]
+        size = S[j, j]
+        if size <= 0.0:
+            continue
+        for p in range(n):
+            d[p] = T[j, p] + size * D[j, p]
+        for c in range(k):
+            w = S[j, c]
+            if w != 0.0:
+                for p in range(n):
+                    d[p] -= w * D[c, p]
+        mean = 0.0
+        if center:
+            for p in range(n):
+                mean += d[p]
+            mean /= n
+        norm = 0.0
+        for p in range(n):
+            d[p] -= mean
+            if positive:
+                d[p] = max(d[p], 0.0)
+            norm += d[p] * d[p]
+        norm = np.sqrt(norm)
+        if norm > 1e-10 * size:
+            for p in range(n):
+                D[j, p] = d[p] / norm
 
 
 def merge_statistics(
@@ -349,6 +452,7 @@ def _exchange(
         D[j], D[i] = lines
         for atom in (i, j):  # the old codes of their signals are not kept
             codes.residual_sq[rows[start[atom] : start[atom + 1]]] = np.inf
+            codes.values[place[start[atom] : start[atom + 1]]] = 0.0
     return len(taken) // 2
 
 

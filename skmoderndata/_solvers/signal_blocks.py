@@ -174,10 +174,11 @@ def by_pattern(
                 kept, norms = kept / scale[:, None], norms * scale
             masked = Atoms(kept, norms, kept @ kept.T)
         parts.append(solve(np.ascontiguousarray(X[rows][:, known]), masked, rows))
-    return take_back(_concatenate(parts), order)
+    return take_back(concatenate_codes(parts), order)
 
 
-def _concatenate(parts: list[SparseCodes]) -> SparseCodes:
+def concatenate_codes(parts: list[SparseCodes]) -> SparseCodes:
+    """Codes of groups of signals one after the other."""
     offset, indptr = 0, [np.zeros(1, np.int64)]
     for part in parts:
         indptr.append(part.indptr[1:] + offset)

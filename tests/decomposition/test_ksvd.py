@@ -8,10 +8,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata import KSVD
 from skmoderndata._solvers.ksvd import (
+    _add_statistics,
     _exact_sweep,
     _masked_sweep,
     _residuals,
     _sweep,
+    _update_all,
     _users,
     least_squares_atoms,
     two_lines,
@@ -317,6 +319,66 @@ def test_borders_of_the_constant_atom(positive, seed):
     if not positive:
         with pytest.raises(ValueError, match="init has a constant atom beside the first"):
             KSVD(2, init=[[1, 2, 1, 1], [3, 3, 3, 3]], **given).fit(X)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+def test_between_batches_atoms_move_to_their_optima(positive, seed):
+    """Each atom solves its own least squares problem, the others and all codes as they are."""
+    X, D, codes = coded(seed, positive=positive)
+    A = np.abs(to_dense(codes, len(D))) if positive else to_dense(codes, len(D))
+    order = np.random.default_rng(seed).permutation(len(D))
+    expected = D.copy()
+    for j in order:
+        rest = X - A @ expected + np.outer(A[:, j], expected[j])
+        d = A[:, j] @ rest
+        d = np.maximum(d, 0) if positive else d
+        expected[j] = d / np.linalg.norm(d)
+    S, T = np.zeros((20, 20)), np.zeros(D.shape)
+    values = np.abs(codes.values) if positive else codes.values
+    three = codes.indptr, codes.indices, values
+    _add_statistics(X, np.arange(300), *three, 1.0, S, T)
+    assert_allclose(S, A.T @ A, atol=1e-10)
+    assert_allclose(T, A.T @ X, atol=1e-10)
+    found = D.copy()
+    _update_all(found, S, T, order, positive, False)
+    assert_allclose(found, expected, atol=1e-9)
+    some = np.arange(0, 300, 3)
+    _add_statistics(X[some], some, *three, -1.0, S, T)
+    others = np.arange(300) % 3 > 0
+    assert_allclose(S, A[others].T @ A[others], atol=1e-10)
+    assert_allclose(T, A[others].T @ X[others], atol=1e-10)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("update", ["approximate", "mod"])
+def test_batches_learn_faster_and_recover_as_much(update, seed):
+    X, D, _ = planted(seed, snr=20)
+    given = {"n_components": 50, "n_nonzero_coefs": 3, "update": update, "random_state": seed}
+    early = KSVD(**given, max_iter=4, batch_size=200).fit(X).objective_[-1]
+    assert early < KSVD(**given, max_iter=4).fit(X).objective_[-1]
+    model = KSVD(**given, max_iter=60, batch_size=300).fit(X)
+    assert recovered(D, model.components_) >= 0.94
+
+
+@pytest.mark.invariance
+def test_batches_keep_codes_in_the_order_of_the_signals(seed):
+    X = planted(seed, 333, snr=20)[0]
+    given = {"n_nonzero_coefs": 3, "max_iter": 4, "batch_size": 50, "random_state": seed}
+    model = KSVD(30, store_codes=True, **given).fit(X)
+    rest = X - model.codes_ @ model.components_
+    assert_allclose(np.sum(rest**2), model.objective_[-1], rtol=1e-10)
+    assert_array_equal(KSVD(30, n_jobs=2, **given).fit(X).components_, model.components_)
+    constant = KSVD(30, dc_atom=True, **given).fit(X)
+    assert_array_equal(constant.components_[0], np.full(20, 20**-0.5))
+    assert_allclose(constant.components_[1:].sum(axis=1), 0, atol=1e-12)
+    parts = KSVD(30, positive=True, **given).fit(np.abs(X))
+    assert (parts.components_ >= 0).all()
+    hidden = np.where(np.random.default_rng(seed).uniform(size=X.shape) < 0.1, np.nan, X)
+    at_once = KSVD(30, **{**given, "batch_size": None}).fit(hidden)
+    assert_array_equal(KSVD(30, **given).fit(hidden).components_, at_once.components_)
+    with pytest.raises(ValueError, match="set batch_size=None or monotone=False"):
+        KSVD(30, monotone=True, **given).fit(X)
 
 
 @pytest.mark.certificate
