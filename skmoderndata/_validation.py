@@ -93,3 +93,54 @@ def check_memberships(Z, n_components, *, called="components"):
     if Z.shape[1] != n_components:
         raise ValueError(f"Z has {Z.shape[1]} columns, but there are {n_components} {called}.")
     return Z > 0.5
+
+
+def check_groups(groups, n_members, *, member="feature", whole="X"):
+    """Check groups that partition features or atoms, and return the number of each one's group.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_members,) or list of arrays
+        A label for each member, or the members of each group.
+    n_members : int
+        How many there are.
+    member, whole : str
+        What the error messages call them, and what they are part of.
+
+    Returns
+    -------
+    labels : ndarray of int of shape (n_members,)
+        0, 1, ...; labels are numbered in ascending order, lists in the order given.
+    """
+    groups = list(groups)
+    if all(np.ndim(group) == 0 for group in groups):
+        if len(groups) != n_members:
+            raise ValueError(
+                f"groups has {len(groups)} labels, and {whole} {n_members} {member}s: give "
+                f"one label for each {member}, or a list of the {member}s of each group."
+            )
+        return np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
+    labels = np.full(n_members, -1)
+    for g, members in enumerate(groups):
+        members = np.asarray(members)
+        if members.ndim != 1 or members.size == 0 or members.dtype.kind not in "iu":
+            raise ValueError(f"groups[{g}] must be a list of numbers of {member}s, not empty.")
+        if members.min() < 0 or members.max() >= n_members:
+            wrong = members.min() if members.min() < 0 else members.max()
+            raise ValueError(
+                f"groups[{g}] names {member} {wrong}, and {whole} has {member}s 0 to "
+                f"{n_members - 1}."
+            )
+        if len(np.unique(members)) < len(members) or (labels[members] >= 0).any():
+            raise ValueError(
+                f"groups overlap: {'an' if member[0] in 'aeiou' else 'a'} {member} of groups[{g}] "
+                f"is listed twice. For overlapping groups repeat the {member} in {whole}, once "
+                "for each group."
+            )
+        labels[members] = g
+    if (labels < 0).any():
+        raise ValueError(
+            f"groups leave out {np.count_nonzero(labels < 0)} of {n_members} {member}s, the first "
+            f"is {int(np.argmax(labels < 0))}: give each a group, alone if need be."
+        )
+    return labels

@@ -1,7 +1,9 @@
 """Linear model."""
 
 from skmoderndata.linear_model._basis_pursuit import BasisPursuit
+from skmoderndata.linear_model._group_lasso import GroupLasso
 
 __all__ = [
     "BasisPursuit",
+    "GroupLasso",
 ]

@@ -37,6 +37,7 @@ from skmoderndata._solvers.signal_blocks import (
     to_csr,
     to_dense,
 )
+from skmoderndata._validation import check_groups
 
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")
@@ -448,37 +449,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """Return 0, 1, ... for each atom, or None."""
         if self.groups is None:
             return None
-        groups = list(self.groups)
-        if all(np.ndim(group) == 0 for group in groups):
-            if len(groups) != n_atoms:
-                raise ValueError(
-                    f"groups has {len(groups)} labels, and the dictionary {n_atoms} atoms: give "
-                    "one label for each atom, or a list of the atoms of each group."
-                )
-            return np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
-        labels = np.full(n_atoms, -1)
-        for g, members in enumerate(groups):
-            members = np.asarray(members)
-            if members.ndim != 1 or members.size == 0 or members.dtype.kind not in "iu":
-                raise ValueError(f"groups[{g}] must be a list of numbers of atoms, not empty.")
-            if members.min() < 0 or members.max() >= n_atoms:
-                wrong = members.min() if members.min() < 0 else members.max()
-                raise ValueError(
-                    f"groups[{g}] names atom {wrong}, and the dictionary has atoms 0 to "
-                    f"{n_atoms - 1}."
-                )
-            if len(np.unique(members)) < len(members) or (labels[members] >= 0).any():
-                raise ValueError(
-                    f"groups overlap: an atom of groups[{g}] is listed twice. For overlapping "
-                    "groups repeat the atom in the dictionary, once for each group."
-                )
-            labels[members] = g
-        if (labels < 0).any():
-            raise ValueError(
-                f"groups leave out {np.count_nonzero(labels < 0)} of {n_atoms} atoms, the first "
-                f"is {int(np.argmax(labels < 0))}: give each a group, alone if need be."
-            )
-        return labels
+        return check_groups(self.groups, n_atoms, member="atom", whole="the dictionary")
 
     def _encode(self, X):
         """Codes of validated signals, sparse ones in stretches that fit in memory."""

@@ -1,0 +1,354 @@
+"""Evidence that GroupLasso solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso, LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skmoderndata._solvers.group_lasso import Columns, dual_norms, group_lasso_gap
+from skmoderndata.linear_model import GroupLasso
+from tests.oracles.group_lasso import conic_minimum, dual_norm, objective
+
+
+def planted(seed, n=60, p=40, n_groups=9):
+    """Correlated columns with means, labels in any order, two groups with an influence."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) @ (np.eye(p) + 0.3 * rng.normal(size=(p, p)) / np.sqrt(p) * 3)
+    X += rng.normal(size=p)
+    labels = np.concatenate([np.arange(n_groups), rng.integers(0, n_groups, p - n_groups)])
+    rng.shuffle(labels)
+    y = X @ np.where(labels < 2, rng.normal(size=p), 0.0) + rng.normal(size=n)
+    return X, y, labels
+
+
+def value(model, X, y, labels, **rest):
+    return objective(
+        X, y, labels, model.alpha, model.coef_, model.intercept_, model.l1_ratio, **rest
+    )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.002])
+def test_agrees_with_a_conic_solver(share, l1_ratio, positive, seed):
+    X, y, labels = planted(seed)
+    settings = {"groups": labels, "l1_ratio": l1_ratio, "positive": positive}
+    alpha = share * GroupLasso(1e9, **settings).fit(X, y).alpha_max_
+    model = GroupLasso(alpha, **settings).fit(X, y)
+    least, _ = conic_minimum(X, y, labels, alpha, l1_ratio, positive)
+    reached = value(model, X, y, labels)
+    assert reached <= least * (1 + 1e-9) + 1e-10 * np.var(y)  # not above the conic solver
+    assert_allclose(reached, least, rtol=1e-6)
+    assert not positive or model.coef_.min() >= 0
+
+
+@pytest.mark.oracle
+def test_coefficients_of_the_conic_solver(seed):
+    X, y, labels = planted(seed)
+    model = GroupLasso(0.3, labels, fit_intercept=False).fit(X, y)
+    # the accuracy of the conic solver in the coefficients is the root of that in the objective
+    _, coef = conic_minimum(X, y, labels, 0.3, intercept=False)
+    assert_allclose(model.coef_, coef, atol=1e-4 * np.abs(coef).max())
+    assert model.intercept_ == 0
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("route", ["single groups", "l1_ratio=1"])
+def test_lasso_of_scikit_learn(route, positive, seed):
+    X, y, labels = planted(seed)
+    settings = {"groups": labels, "l1_ratio": 1} if route == "l1_ratio=1" else {}
+    weight = np.random.default_rng(seed).uniform(0.5, 2, len(y))
+    for alpha in (0.5, 0.05):
+        model = GroupLasso(alpha, positive=positive, **settings).fit(X, y, weight)
+        lasso = Lasso(alpha, positive=positive, tol=1e-13, max_iter=10**6).fit(X, y, weight)
+        assert_allclose(model.coef_, lasso.coef_, atol=1e-8)
+        assert_allclose(model.intercept_, lasso.intercept_, atol=1e-8)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("mix", [0.0, 0.2, 0.7, 1.0])
+def test_dual_norm_by_bisection(mix, seed):
+    rng = np.random.default_rng(seed)
+    sizes = np.array([1, 2, 7, 30])
+    edges = np.concatenate([[0], np.cumsum(sizes)])
+    c, weights = rng.normal(size=40), rng.uniform(0.1, 3, 4)
+    c[5] = c[4]
+    for positive, used in ((False, c), (True, np.maximum(c, 0))):
+        wanted = [dual_norm(used[edges[g] : edges[g + 1]], weights[g], mix) for g in range(4)]
+        assert_allclose(dual_norms(c, edges, weights, mix, positive), wanted, rtol=1e-10)
+    assert_array_equal(dual_norms(0 * c, edges, weights, mix, False), 0)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
+def test_gap_proves_the_optimum_and_can_tell(l1_ratio, seed):
+    X, y, labels = planted(seed)
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    edges = np.concatenate([[0], np.cumsum(sizes)])
+    model = GroupLasso(0.1, labels, l1_ratio=l1_ratio, fit_intercept=False).fit(X, y)
+    common = {"lam": 0.1 * len(y), "edges": edges, "weights": np.sqrt(sizes), "mix": l1_ratio,
+              "positive": False}  # fmt: skip
+    columns = Columns(X[:, order])
+    gap = group_lasso_gap(columns, y, model.coef_[order], **common)
+    assert gap <= 1e-8 * (0.5 * y @ y) * 1.001
+    assert_allclose(gap / (0.5 * y @ y), model.dual_gap_, atol=1e-13)
+    # an upper bound on what is missing, for other coefficients
+    w = model.coef_ + 0.01 * np.random.default_rng(seed).normal(size=len(labels))
+    worse = objective(X, y, labels, 0.1, w, l1_ratio=l1_ratio)
+    missing = len(y) * (worse - value(model, X, y, labels))
+    assert 0 < missing <= group_lasso_gap(columns, y, w[order], **common)
+
+
+@pytest.mark.certificate
+def test_optimality_conditions_of_each_group(seed):
+    X, y, labels = planted(seed)
+    model = GroupLasso(0.2, labels, tol=1e-14).fit(X, y)
+    slopes = X.T @ (y - model.predict(X)) / len(y)
+    for g in range(labels.max() + 1):
+        members = labels == g
+        bound = 0.2 * np.sqrt(members.sum())
+        norm = np.linalg.norm(model.coef_[members])
+        assert_allclose(norm, model.group_norms_[g], rtol=1e-12)
+        if norm > 0:
+            assert_allclose(slopes[members], bound * model.coef_[members] / norm, atol=1e-6)
+        else:
+            assert np.linalg.norm(slopes[members]) <= bound + 1e-6
+
+
+@pytest.mark.certificate
+def test_alpha_max_is_the_border(seed):
+    X, y, labels = planted(seed)
+    for settings in ({}, {"l1_ratio": 0.5}, {"positive": True}):
+        top = GroupLasso(1.0, labels, **settings).fit(X, y).alpha_max_
+        assert not GroupLasso(1.0001 * top, labels, **settings).fit(X, y).coef_.any()
+        assert GroupLasso(0.99 * top, labels, **settings).fit(X, y).coef_.any()
+
+
+@pytest.mark.recovery
+def test_planted_groups_are_found(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 300))
+    labels = rng.permutation(np.repeat(np.arange(60), 5))
+    w = np.where(labels < 4, 1.0, 0.0)
+    y = X @ w + 0.5 * rng.normal(size=200)
+    model = GroupLasso(0.25, labels).fit(X, y)
+    assert_array_equal(np.flatnonzero(model.group_norms_), np.arange(4))
+    # within groups, the mix finds single coefficients
+    w = np.where((labels < 4) & (rng.random(300) < 0.5), 2.0, 0.0)
+    mixed = GroupLasso(0.3, labels, l1_ratio=0.5).fit(X, X @ w + 0.1 * rng.normal(size=200))
+    plain = GroupLasso(0.3, labels).fit(X, X @ w)
+    assert np.count_nonzero(mixed.coef_[w == 0]) < np.count_nonzero(plain.coef_[w == 0])
+    assert np.all(mixed.coef_[w != 0] > 0)
+
+
+@pytest.mark.paper
+def test_orthonormal_groups_shrink_in_closed_form(seed):
+    """Yuan and Lin (2006), equation 2.4: least squares of a group, shortened."""
+    rng = np.random.default_rng(seed)
+    X = np.linalg.qr(rng.normal(size=(50, 12)))[0] * np.sqrt(50)
+    y = X @ rng.normal(size=12)
+    labels = np.repeat([0, 1, 2], [2, 4, 6])
+    model = GroupLasso(0.5, labels, fit_intercept=False, tol=1e-14).fit(X, y)
+    least_squares = X.T @ y / 50
+    for g in range(3):
+        s = least_squares[labels == g]
+        factor = max(0.0, 1 - 0.5 * np.sqrt(len(s)) / np.linalg.norm(s))
+        assert_allclose(model.coef_[labels == g], factor * s, atol=1e-7)
+
+
+@pytest.mark.invariance
+def test_names_order_and_form_of_groups(seed):
+    X, y, labels = planted(seed)
+    model = GroupLasso(0.1, labels).fit(X, y)
+    lists = [np.flatnonzero(labels == g) for g in range(labels.max() + 1)]
+    assert_array_equal(GroupLasso(0.1, lists).fit(X, y).coef_, model.coef_)
+    names = np.array(list("abcdefghi"))[labels]
+    assert_array_equal(GroupLasso(0.1, names).fit(X, y).coef_, model.coef_)
+    order = np.random.default_rng(seed).permutation(len(labels))
+    turned = GroupLasso(0.1, labels[order]).fit(X[:, order], y)
+    assert_allclose(turned.coef_, model.coef_[order], atol=1e-5)  # root of the gap
+    blocks = GroupLasso(0.1, 7).fit(X, y)
+    assert_array_equal(blocks.groups_, np.arange(40) // 7)
+
+
+@pytest.mark.invariance
+def test_rotation_within_groups(seed):
+    X, y, labels = planted(seed)
+    model = GroupLasso(0.1, labels, tol=1e-13).fit(X, y)
+    Q = np.zeros((40, 40))
+    for g in range(labels.max() + 1):
+        members = np.flatnonzero(labels == g)
+        rotation = np.linalg.qr(
+            np.random.default_rng(seed + g).normal(size=(len(members), len(members)))
+        )[0]
+        Q[np.ix_(members, members)] = rotation
+    turned = GroupLasso(0.1, labels, tol=1e-13).fit(X @ Q, y)
+    assert_allclose(Q @ turned.coef_, model.coef_, atol=1e-5)  # root of the gap
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("intercept", [False, True])
+def test_sparse_input_is_the_same_problem(intercept, seed):
+    X, y, labels = planted(seed)
+    X = np.where(np.abs(X) > 1, X, 0.0)
+    weight = np.random.default_rng(seed).integers(0, 3, len(y))
+    settings = {"alpha": 0.1, "groups": labels, "fit_intercept": intercept, "tol": 1e-13}
+    dense = GroupLasso(**settings).fit(X, y, weight)
+    for form in (sparse.csr_array, sparse.csc_array):
+        model = GroupLasso(**settings).fit(form(X), y, weight)
+        assert_allclose(model.coef_, dense.coef_, atol=1e-6)  # root of the gap
+        assert_allclose(model.predict(form(X)), dense.predict(X), atol=1e-5)
+        assert_allclose(model.alpha_max_, dense.alpha_max_, rtol=1e-10)
+
+
+@pytest.mark.invariance
+def test_weights_count_rows_and_scale_does_not_matter(seed):
+    X, y, labels = planted(seed, n=40)
+    weight = np.arange(40) % 3
+    settings = {"alpha": 0.1, "groups": labels, "tol": 1e-13}
+    weighted = GroupLasso(**settings).fit(X, y, weight)
+    repeated = GroupLasso(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)  # root of the gap
+    scaled = GroupLasso(0.1, labels, tol=1e-13).fit(X, y, 1000.0 * weight)
+    assert_allclose(scaled.coef_, weighted.coef_, atol=1e-6)
+
+
+@pytest.mark.invariance
+def test_units(seed):
+    X, y, labels = planted(seed)
+    model = GroupLasso(0.1, labels, tol=1e-13).fit(X, y)
+    for a, b in ((1e6, 1e-3), (1e-90, 1e90), (1e100, 1e100)):
+        scaled = GroupLasso(0.1 * a * b, labels, tol=1e-13).fit(a * X, b * y)
+        assert_allclose(scaled.coef_ * a / b, model.coef_, atol=1e-6)
+        assert_allclose(scaled.intercept_ / b, model.intercept_, atol=1e-5)
+        assert_allclose(scaled.alpha_max_ / a / b, model.alpha_max_, rtol=1e-9)
+
+
+@pytest.mark.invariance
+def test_warm_start_path_ends_where_a_cold_start_ends(seed):
+    X, y, labels = planted(seed)
+    labels = np.arange(40) // 5
+    warm = GroupLasso(groups=5, warm_start=True, tol=1e-12)
+    for alpha in np.geomspace(2, 0.02, 8):
+        warm.set_params(alpha=alpha).fit(X, y)
+        cold = GroupLasso(alpha, labels, tol=1e-12).fit(X, y)
+        assert_allclose(
+            warm.coef_, cold.coef_, atol=1e-4
+        )  # root of the gap, small singular values
+    again = warm.n_iter_
+    assert warm.fit(X, y).n_iter_ <= again
+    assert warm.fit(X[:, :20], y).coef_.shape == (20,)  # other features: a cold start
+
+
+def test_warm_start_of_other_features_needs_other_groups():
+    X, y, labels = planted(0)
+    model = GroupLasso(0.1, labels, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="groups has 40 labels, and X 20 features"):
+        model.fit(X[:, :20], y)
+
+
+@pytest.mark.invariance
+def test_targets_are_separate_and_float32_stays(seed):
+    X, y, labels = planted(seed)
+    Y = np.column_stack([y, np.roll(y, 7)])
+    both = GroupLasso(0.1, labels, tol=1e-13).fit(X, Y)
+    one = GroupLasso(0.1, labels, tol=1e-13).fit(X, Y[:, 1])
+    assert both.coef_.shape == (2, 40)
+    assert both.group_norms_.shape == (2, 9)
+    assert_allclose(both.coef_[1], one.coef_, atol=1e-5)  # root of the gap
+    assert both.predict(X).shape == Y.shape
+    single = GroupLasso(0.1, labels).fit(X.astype(np.float32), y.astype(np.float32))
+    assert single.coef_.dtype == np.float32
+    assert_allclose(single.coef_, both.coef_[0], atol=1e-3)  # single precision of the data
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+def test_without_room_for_inner_products(l1_ratio, seed):
+    X, y, labels = planted(seed)
+    settings = {"alpha": 0.1, "groups": labels, "l1_ratio": l1_ratio}
+    usual = GroupLasso(**settings).fit(X, y)
+    with config_context(working_memory=1e-4):  # 100 bytes
+        frugal = GroupLasso(**settings, max_iter=20_000).fit(X, y)
+    assert frugal.dual_gap_ <= 1e-8
+    assert_allclose(value(frugal, X, y, labels), value(usual, X, y, labels), rtol=1e-7)
+
+
+def test_small_penalty_is_least_squares(seed):
+    X, y, labels = planted(seed, n=100)
+    model = GroupLasso(1e-7, labels, tol=1e-11).fit(X, y)
+    reference = LinearRegression().fit(X, y)
+    # the loss of least squares is missed by no more than the penalty of its coefficients
+    excess = np.mean((y - model.predict(X)) ** 2) - np.mean((y - reference.predict(X)) ** 2)
+    assert 0 <= excess <= 2e-7 * np.sqrt(40) * np.abs(reference.coef_).sum()
+
+
+def test_pipeline_and_search():
+    X, y, labels = planted(0)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), GroupLasso(groups=labels)),
+        {"grouplasso__alpha": [0.01, 0.1, 1.0], "grouplasso__l1_ratio": [0.0, 0.5]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_score_ > 0.8
+
+
+@pytest.mark.edge
+def test_degenerate_input():
+    X, y, labels = planted(0)
+    constant = GroupLasso(0.1, labels).fit(X, np.full(60, 3.0))
+    assert not constant.coef_.any()
+    assert constant.intercept_ == 3
+    assert constant.dual_gap_ == 0
+    # zero, constant and repeated columns
+    X[:, 3], X[:, 5], X[:, 8] = 0.0, 7.0, X[:, 9]
+    model = GroupLasso(0.05, labels).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert_allclose(model.coef_[[3, 5]], 0)
+    assert model.dual_gap_ <= 1e-8
+    same = GroupLasso(0.05).fit(X, y)  # the split between equal columns is free, the sum is not
+    assert_allclose(same.predict(X), Lasso(0.05, tol=1e-12, max_iter=10**6).fit(X, y).predict(X),
+                    atol=1e-5)  # fmt: skip
+    assert not GroupLasso(0.1, 4).fit(np.zeros((5, 8)), np.arange(5.0)).coef_.any()
+    one = GroupLasso(0.1).fit([[2.0]], [3.0])
+    assert_allclose(one.predict([[2.0]]), 3.0)
+    wide = GroupLasso(0.01, 3).fit(X[:4], y[:4])
+    assert wide.dual_gap_ <= 1e-8
+    whole = GroupLasso(0.1, 40).fit(X, y)  # one group
+    assert whole.group_norms_.shape == (1,)
+
+
+@pytest.mark.edge
+def test_errors_name_the_remedy():
+    X, y, labels = planted(0)
+    with pytest.raises(ValueError, match="groups has 39 labels, and X 40 features"):
+        GroupLasso(groups=labels[:-1]).fit(X, y)
+    with pytest.raises(ValueError, match=r"groups leave out 38 of 40 features, the first is 0"):
+        GroupLasso(groups=[[1], [2]]).fit(X, y)
+    with pytest.raises(ValueError, match=r"groups overlap: a feature of groups\[1\]"):
+        GroupLasso(groups=[list(range(40)), [3]]).fit(X, y)
+    with pytest.raises(ValueError, match=r"groups\[0\] names feature 40, and X has"):
+        GroupLasso(groups=[[40]]).fit(X, y)
+    with pytest.raises(ValueError, match="group_weights must be positive numbers, one for each"):
+        GroupLasso(groups=labels, group_weights=np.zeros(9)).fit(X, y)
+    with pytest.raises(ValueError, match=r"group_weights must be positive .* got shape"):
+        GroupLasso(groups=labels, group_weights=np.ones(3)).fit(X, y)
+    with pytest.raises(ValueError, match="must contain at least one non-zero"):
+        GroupLasso(groups=labels).fit(X, y, np.zeros(60))
+    with pytest.warns(ConvergenceWarning, match=r"relative duality gap .* raise max_iter"):
+        GroupLasso(0.001, 2, max_iter=1).fit(X[:30] ** 3, y[:30])
+    weighted = GroupLasso(0.3, labels, group_weights=[9.0, *np.ones(8)]).fit(X, y)
+    least = objective(X, y, labels, 0.3, weighted.coef_, weighted.intercept_,
+                      weights=[9.0, *np.ones(8)])  # fmt: skip
+    plain = GroupLasso(0.3, labels).fit(X, y)
+    assert least < objective(X, y, labels, 0.3, plain.coef_, plain.intercept_,
+                             weights=[9.0, *np.ones(8)])  # fmt: skip
