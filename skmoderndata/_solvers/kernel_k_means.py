@@ -37,6 +37,7 @@ class Clusters(Protocol):
     diagonal: Array
     weights: Array
     n_rows: int
+    many: float  # share of samples above which to compute anew is faster than to move them
 
     def refresh(self, labels: Array) -> None:
         """Compute the sums anew."""
@@ -74,6 +75,7 @@ class GramClusters:
         self.diagonal, self.weights = diagonal, weights
         self.sums = np.zeros((k, len(weights)))
         self.n_rows = 0
+        self.many = 0.5 if K is not None else 1.0
 
     def _parts(self, samples: Array) -> Iterator[tuple[slice, Array, Array]]:
         self.n_rows += len(samples)
@@ -86,6 +88,11 @@ class GramClusters:
     def refresh(self, labels: Array) -> None:
         """Compute the sums anew."""
         self.sums[:] = 0.0
+        if self.K is not None:
+            self.n_rows += len(labels)
+            order = np.argsort(labels, kind="stable")
+            _add_kernel_rows(self.sums, self.K, order, labels, self.weights)
+            return
         nowhere = np.full(len(labels), -1, dtype=np.intp)
         self.move(np.arange(len(labels)), nowhere, labels)
 
@@ -133,6 +140,7 @@ class FeatureClusters:
         self.totals = np.zeros((k, Z.shape[1]))
         self.sums = np.zeros((k, len(Z)))
         self.n_rows = 0
+        self.many = 0.5
 
     def refresh(self, labels: Array) -> None:
         """Compute the sums anew."""
@@ -210,9 +218,12 @@ def kernel_k_means(
         moved = np.flatnonzero(nearest != labels)
         if not settled:
             if len(moved):
-                clusters.move(moved, labels[moved], nearest[moved])
+                fresh = len(moved) > clusters.many * n
+                if fresh:
+                    clusters.refresh(nearest)
+                else:
+                    clusters.move(moved, labels[moved], nearest[moved])
                 labels[moved] = nearest[moved]
-                fresh = False
                 continue
             if local_search and clusters.exchange(labels, mass, inner, slack):
                 fresh = False
@@ -372,6 +383,27 @@ def _move(sums: Any, K: Any, index: Any, old: Any, new: Any, w: Any) -> Any:
             target = sums[b]
             for i in range(n):
                 target[i] += weight * row[i]
+
+
+@jit
+def _add_kernel_rows(sums: Any, K: Any, order: Any, labels: Any, w: Any) -> Any:
+    # `order` goes cluster by cluster: four rows at a time, and sums that stay in the cache
+    n, t = K.shape[1], 0
+    while t < len(order):
+        i = order[t]
+        total = sums[labels[i]]
+        if t + 3 < len(order) and labels[order[t + 3]] == labels[i]:
+            i1, i2, i3 = order[t + 1], order[t + 2], order[t + 3]
+            row0, row1, row2, row3 = K[i], K[i1], K[i2], K[i3]
+            w0, w1, w2, w3 = w[i], w[i1], w[i2], w[i3]
+            for j in range(n):
+                total[j] += w0 * row0[j] + w1 * row1[j] + w2 * row2[j] + w3 * row3[j]
+            t += 4
+        else:
+            row, weight = K[i], w[i]
+            for j in range(n):
+                total[j] += weight * row[j]
+            t += 1
 
 
 @jit

@@ -77,11 +77,14 @@ class KernelKMeans(
     init : {"k-means++", "random", "spectral"} or array-like, default="k-means++"
         Starts: samples drawn by k-means++ in feature space, samples drawn at random, or k-means on
         the `n_clusters - 1` leading kernel principal components. An array with one label per
-        sample gives the clusters of the start, an array of shape (n_clusters, n_features) points
-        that are the first centres.
+        sample gives the clusters of the start, one of shape (n_starts, n_samples) those of several
+        starts, and an array of shape (n_clusters, n_features) points that are the first centres.
     n_init : int or "auto", default="auto"
         Number of starts, of which the best is kept. "auto" is 10 for "k-means++" and "random",
         else 1; with "spectral" it is the number of starts within the principal components.
+    compute_bound : bool, default=True
+        Whether to compute `relaxation_bound_`, which takes a part of the spectrum of the kernel
+        matrix and may cost more than some starts. `init="spectral"` has it in any case.
     local_search : bool, default=True
         Whether samples move singly where that lowers the objective, once Lloyd's algorithm has
         come to its end; False is Lloyd's algorithm.
@@ -112,7 +115,7 @@ class KernelKMeans(
     relaxation_bound_ : float
         No clustering of the training samples into `n_clusters` clusters has a lower objective: the
         sum of the eigenvalues of the centred kernel matrix without the `n_clusters - 1` largest,
-        or a bound from below of it.
+        or a bound from below of it. Only with `compute_bound`.
     dual_coef_ : ndarray of shape (n_clusters, n_fit)
         Centres as combinations of the training samples of positive weight. Only `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
@@ -182,6 +185,7 @@ class KernelKMeans(
         cost="n^2 + n times the samples that move; low rank r: n r^2 + T n r k",
         checks=(
             {"n_clusters": 3, "n_init": 2, "random_state": 0},
+            {"n_clusters": 3, "n_init": 1, "compute_bound": False, "random_state": 0},
             {"n_clusters": 3, "kernel": "linear", "init": "spectral", "random_state": 0},
             {
                 "n_clusters": 3,
@@ -213,6 +217,7 @@ class KernelKMeans(
         **KERNEL_CONSTRAINTS,
         "init": [StrOptions({"k-means++", "random", "spectral"}), "array-like"],
         "n_init": [AT_LEAST_ONE, StrOptions({"auto"})],
+        "compute_bound": ["boolean"],
         "local_search": ["boolean"],
         "solver": [StrOptions({"auto", "exact", "low_rank"})],
         "max_rank": [AT_LEAST_ONE],
@@ -233,6 +238,7 @@ class KernelKMeans(
         kernel_params=None,
         init="k-means++",
         n_init="auto",
+        compute_bound=True,
         local_search=True,
         solver="auto",
         max_rank=300,
@@ -249,6 +255,7 @@ class KernelKMeans(
         self.kernel_params = kernel_params
         self.init = init
         self.n_init = n_init
+        self.compute_bound = compute_bound
         self.local_search = local_search
         self.solver = solver
         self.max_rank = max_rank
@@ -292,12 +299,17 @@ class KernelKMeans(
         self._gram = self._resolve(take(X, kept) if len(kept) < n and given else X, w)
         model = self._low_rank_model if self._choose_solver(len(kept)) else self._exact_model
         rng = check_random_state(self.random_state)
-        make, relaxation, rows_of, residual = model(as_double(X), kept, w)
-        self.relaxation_bound_ = relaxation.bound
+        make, relax, rows_of, residual = model(as_double(X), kept, w)
+        spectral = isinstance(init, str) and init == "spectral"
+        relaxation = relax() if self.compute_bound or spectral else None
+        if relaxation is not None:
+            self.relaxation_bound_ = relaxation.bound
+        elif hasattr(self, "relaxation_bound_"):
+            del self.relaxation_bound_  # of an earlier fit
 
         if isinstance(init, np.ndarray):
-            starts = [self._given_start(init, kept, rows_of)]
-        elif init == "spectral":
+            starts = self._given_starts(init, kept, rows_of)
+        elif spectral:
             inner = FeatureClusters(relaxation.coordinates, w, k)
             tries = [
                 kernel_k_means(inner, plus_plus_start(inner, k, rng), max_iter=self.max_iter)
@@ -401,8 +413,10 @@ class KernelKMeans(
         if isinstance(init, str):
             return init, n_init
         init, k = np.asarray(init), self.n_clusters
-        if init.ndim == 1:
-            if init.shape != (n,) or init.dtype.kind not in "iu":
+        p = X.shape[1] if hasattr(X, "shape") and self.kernel != "precomputed" else None
+        several = init.ndim == 2 and init.shape[1] == n and init.dtype.kind in "iu"
+        if init.ndim == 1 or (several and init.shape != (k, p) and len(init)):
+            if init.shape[-1] != n or init.dtype.kind not in "iu":
                 raise ValueError(
                     f"init of shape {init.shape} and type {init.dtype} is no labelling of "
                     f"{n} samples: give one integer from 0 to n_clusters - 1={k - 1} per sample."
@@ -412,8 +426,7 @@ class KernelKMeans(
                     f"init holds labels from {init.min()} to {init.max()}, while "
                     f"n_clusters={k} allows 0 to {k - 1}."
                 )
-            return init.astype(np.intp), 1
-        p = X.shape[1] if hasattr(X, "shape") and self.kernel != "precomputed" else None
+            return np.atleast_2d(init).astype(np.intp), len(np.atleast_2d(init))
         if p is None or init.shape != (k, p):
             wanted = "one label per sample" if p is None else f"({k}, {p})"
             raise ValueError(f"init has shape {init.shape}; wanted is {wanted}.")
@@ -430,7 +443,7 @@ class KernelKMeans(
         return self.solver_ == "low_rank"
 
     def _exact_model(self, X, kept, w):
-        """Clusters on all kernel values: a maker, the relaxation, rows of new points, residual."""
+        """Clusters on all kernel values: a maker, a relaxation, rows of new points, residual."""
         gram, k, n = self._gram, self.n_clusters, len(kept)
         self._centres_on = gram.subset(X, kept)
         samples = X if n == count_samples(X) else take(X, kept)
@@ -448,16 +461,18 @@ class KernelKMeans(
 
         if not np.isfinite(diagonal).all():
             raise ValueError(f"kernel={self.kernel!r} is not finite on the training samples.")
-        if K is not None:
-            relaxation = spectral_relaxation(lambda B: K @ B, diagonal, w, k)
-        else:  # what the leading features leave is positive semi-definite: the bound holds
+
+        def relax():
+            if K is not None:
+                return spectral_relaxation(lambda B: K @ B, diagonal, w, k)
+            # what the leading features leave is positive semi-definite: the bound holds
             _, result = low_rank_features(gram, samples, rank=min(n, self.max_rank))
-            relaxation = _relax(result.factor, w, k)
+            return _relax(result.factor, w, k)
 
         def rows_of(points):
             return np.asarray(gram(points, self._centres_on)), np.asarray(gram.diag(points))
 
-        return (lambda: GramClusters(K, blocks, diagonal, w, k)), relaxation, rows_of, 0.0
+        return (lambda: GramClusters(K, blocks, diagonal, w, k)), relax, rows_of, 0.0
 
     def _low_rank_model(self, X, kept, w):
         """Clusters on features of low rank."""
@@ -479,10 +494,12 @@ class KernelKMeans(
 
         residual = float(w @ np.maximum(result.residual, 0.0))
         k = self.n_clusters
-        return (lambda: FeatureClusters(Z, w, k)), _relax(Z, w, k), rows_of, residual
+        return (lambda: FeatureClusters(Z, w, k)), (lambda: _relax(Z, w, k)), rows_of, residual
 
-    def _given_start(self, init, kept, rows_of):
-        return init[kept] if init.ndim == 1 else assign_to_samples(*rows_of(init))
+    def _given_starts(self, init, kept, rows_of):
+        if init.dtype.kind == "f":
+            return [assign_to_samples(*rows_of(init))]
+        return list(init[:, kept])
 
     def _run(self, starts, make, X, y):
         """Best result over the starts, and the clusters that it left."""

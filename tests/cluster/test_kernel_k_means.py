@@ -38,6 +38,28 @@ def test_passes_are_those_of_the_plain_loop(seed):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_best_of_several_given_starts(solver, seed):
+    X = blobs(seed)
+    starts = np.random.default_rng(seed).integers(5, size=(6, len(X)))
+    settings = {"gamma": 0.03, "local_search": False, "solver": solver, "compute_bound": False}
+    single = [KernelKMeans(5, init=start, **settings).fit(X) for start in starts]
+    best = min(single, key=lambda model: model.inertia_)
+    model = KernelKMeans(5, init=starts, **settings).fit(X)
+    assert_array_equal(model.labels_, best.labels_)
+    assert_allclose(model.inertia_, best.inertia_, rtol=1e-12)
+    if solver == "exact":
+        K = rbf_kernel(X, gamma=0.03)
+        reached = min(plain_loop(K, start, 5)[1] for start in starts)
+        assert_allclose(model.inertia_, reached, rtol=1e-10)
+    assert not hasattr(model, "relaxation_bound_")
+    again = model.set_params(compute_bound=True).fit(X)
+    assert again.relaxation_bound_ <= again.inertia_
+    assert not hasattr(again.set_params(compute_bound=False).fit(X), "relaxation_bound_")
+    assert hasattr(again.set_params(init="spectral").fit(X), "relaxation_bound_")
+
+
+@pytest.mark.oracle
 def test_linear_kernel_is_k_means(seed):
     X = blobs(seed)
     start = X[np.random.default_rng(seed).choice(len(X), 5, replace=False)]
@@ -301,6 +323,8 @@ def test_messages():
         KernelKMeans(2, init=np.full(20, 5) * (np.arange(20) > 3)).fit(X)
     with pytest.raises(ValueError, match=r"init has shape \(2, 9\); wanted is \(2, 4\)"):
         KernelKMeans(2, init=np.zeros((2, 9))).fit(X)
+    with pytest.raises(ValueError, match="labels from 0 to 2"):
+        KernelKMeans(2, init=np.full((3, 20), 2) * (np.arange(20) > 3)).fit(X)
     with pytest.raises(ValueError, match="needs the square matrix"):
         KernelKMeans(2, kernel="precomputed").fit(X)
     with pytest.raises(ValueError, match="not symmetric"):
