@@ -7,6 +7,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.pursuit import (
@@ -46,7 +47,7 @@ def lasso_codes(
     tol: float = 1e-6,
     max_iter: int = 1000,
     mask: Array | None = None,
-    start: Array | None = None,
+    start: "Array | sparse.csr_array | None" = None,
     n_jobs: int | None = None,
 ) -> SparseCodes:
     """Minimise ``1/2 |x - a D|^2 + alpha |a|_1`` for every signal, to a certified gap.
@@ -70,7 +71,7 @@ def lasso_codes(
         arbitrary.
     alpha : array of shape (N,)
         Weight of the penalty for each signal, positive.
-    start : array of shape (N, k) or None
+    start : array or CSR array of shape (N, k) or None
         Codes to start from ("feature_sign" and "coordinate_descent").
     mask : boolean array of shape (N, n) or None
         True where an entry counts.
@@ -94,7 +95,7 @@ def lasso_codes(
     def work(part: slice) -> Block:
         x = np.array(X[part], dtype=np.float64, order="C")
         m = len(x)
-        codes = np.zeros((m, k)) if start is None else np.array(start[part], dtype=np.float64)
+        codes = np.zeros((m, k)) if start is None else _dense(start[part])
         if start is not None:
             codes *= atoms.norms
         gap, residual_sq = np.zeros(m), np.zeros(m)
@@ -163,6 +164,12 @@ def proximal_codes(
         return dense_block(codes[:, inverse] / atoms.norms, rest, stop, gap, steps)
 
     return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block)
+
+
+def _dense(codes: "Array | sparse.csr_array") -> Array:
+    """Copy as an array in double precision."""
+    out: Array = codes.toarray() if sparse.issparse(codes) else codes
+    return np.array(out, dtype=np.float64)
 
 
 class _Groups(NamedTuple):

@@ -2,6 +2,9 @@
 
 from skmoderndata.decomposition._ccipca import CCIPCA
 from skmoderndata.decomposition._convex_nmf import ConvexNMF
+from skmoderndata.decomposition._feature_sign_dictionary_learning import (
+    FeatureSignDictionaryLearning,
+)
 from skmoderndata.decomposition._hierarchical_slow_feature_analysis import (
     HierarchicalSlowFeatureAnalysis,
 )
@@ -20,6 +23,7 @@ from skmoderndata.decomposition._sparse_nmf import SparseNMF
 __all__ = [
     "CCIPCA",
     "ConvexNMF",
+    "FeatureSignDictionaryLearning",
     "HierarchicalSlowFeatureAnalysis",
     "IncrementalSlowFeatureAnalysis",
     "KSVD",

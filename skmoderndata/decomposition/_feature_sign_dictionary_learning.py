@@ -1,0 +1,476 @@
+"""Dictionary learning with an l1 penalty, both subproblems solved to a proved gap."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.l1_coding import METHODS, lasso_codes
+from skmoderndata._solvers.lagrange_dictionary import (
+    code_statistics,
+    coded_objective,
+    draw_atoms,
+    learn_l1_dictionary,
+    replace_unused,
+    update_atoms,
+)
+from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.signal_blocks import prepare_atoms, to_csr, to_dense
+
+
+class FeatureSignDictionaryLearning(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Dictionary for codes with an l1 penalty, by feature-sign search and Lagrange's dual.
+
+    Looks for atoms D (rows) and codes A of the signals X (rows) with
+
+    .. math::
+        \min_{D, A}\ \tfrac12 \|X - A D\|_F^2 + \alpha \sum_{ij} |a_{ij}|
+        \quad\text{subject to}\quad \|d_j\| \le 1,
+
+    the objective of `sklearn.decomposition.DictionaryLearning`. For given atoms the codes are a
+    lasso problem for each signal, for given codes the atoms are a least squares problem with a
+    bound on each norm. Both are convex and both are solved to a duality gap that is proved: the
+    first by feature-sign search, the second by Newton's method on its dual, which has one variable
+    for each atom, whatever the number of signals and features [1]_. The two together are not
+    convex: the result depends on the start. The objective never rises. Missing entries are NaN,
+    and do not count.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of atoms; None takes twice the number of features.
+    alpha : float, default=1.0
+        Weight of the penalty. A signal shorter than `alpha` has a zero code.
+    algorithm : {"feature_sign", "homotopy", "coordinate_descent"}, default="feature_sign"
+        How signals are coded in `fit`. The first and the last begin with the codes of the pass
+        before; all end at the same codes.
+    momentum : bool, default=True
+        Code with atoms that are moved on along the line of the last two updates. Where that does
+        not lower the objective the step is taken back. Far fewer passes are needed.
+    positive_code : bool, default=False
+        Codes of at least zero.
+    init : {"data", "random"} or array-like of shape (n_components, n_features), default="data"
+        Atoms to start from: different signals, random directions, or given ones.
+    max_iter : int, default=200
+        Largest number of passes.
+    tol : float, default=1e-5
+        Stop when a pass lowers the objective by less, in proportion. With 0 all passes are made.
+    transform_alpha : float, default=None
+        Weight of the penalty in `transform` and `score`; None takes `alpha`.
+    store_codes : bool, default=False
+        Keep `codes_`.
+    warm_start : bool, default=False
+        Start `fit` from the atoms of the last call.
+    forget : float, default=1.0
+        Factor of the statistics of earlier batches at each `partial_fit`.
+    n_jobs : int, default=None
+        Number of threads that code, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the start.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The atoms, of unit norm; the entry of largest magnitude is positive, unless
+        `positive_code` ties the sign.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective after each pass.
+    dual_gap_ : ndarray of shape (n_samples,)
+        Duality gap of the last code of each training signal, in proportion to its objective.
+    dictionary_gap_ : float
+        Duality gap of the last update of the atoms, in proportion to the objective.
+    multipliers_ : ndarray of shape (n_components,)
+        Lagrange multipliers of ``|d_j|^2 <= 1`` (of half of it): by how much the objective would
+        fall if the bound on an atom were relaxed. 0 for atoms that no signal uses.
+    n_replaced_ : ndarray of shape (n_iter_,)
+        Number of unused atoms replaced at the end of each pass.
+    usage_ : ndarray of shape (n_components,)
+        Number of training signals that use each atom.
+    codes_ : csr_array of shape (n_samples, n_components)
+        Codes of the training signals, with ``store_codes=True``. They belong to the atoms before
+        the last update and differ a little from those of `transform`.
+    n_iter_ : int
+        Number of passes.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.decomposition.DictionaryLearning : Minimises the same by coordinate descent or least
+        angle regression for the codes and one sweep over the atoms. Its `positive_dict` and its
+        other coders for `transform` are not here; missing entries, weights, certificates and
+        mini-batches with the exact update are not there.
+    skmoderndata.decomposition.KSVD : Bounds the number of atoms in a code, or the error.
+
+    Notes
+    -----
+    A pass costs ``N (n k + s k + s^3)`` for the codes of N signals of n values with s of k atoms,
+    ``N s (s + n)`` for the statistics ``A^T A`` and ``A^T X``, and some times ``k^3`` for the
+    atoms.
+
+    Two steps go beyond the source, and both lower the objective. An atom that ends up shorter than
+    its bound is lengthened and its codes are shortened: the fit stays, the penalty falls. An atom
+    that no signal uses becomes the direction of the largest residual, if that is longer than
+    `alpha`; otherwise no signal would use it.
+
+    With missing entries, these are filled by the fit before each update of the atoms, which
+    majorises the objective over the known entries: it still never rises, but passes gain less.
+    `partial_fit` codes a batch, adds it to the statistics, and takes the optimal atoms for these.
+    All is computed in double precision. X is not centred.
+
+    References
+    ----------
+    .. [1] Lee, Battle, Raina and Ng, Efficient sparse coding algorithms, NIPS 2007, algorithm 1
+       and section 4. The objective there is twice this one, and the penalty 2 alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.decomposition import FeatureSignDictionaryLearning
+    >>> rng = np.random.default_rng(0)
+    >>> D = rng.normal(size=(12, 8))
+    >>> D /= np.linalg.norm(D, axis=1, keepdims=True)
+    >>> A = rng.normal(size=(500, 12)) * (rng.uniform(size=(500, 12)) < 0.15)
+    >>> model = FeatureSignDictionaryLearning(12, alpha=0.1, random_state=0).fit(A @ D)
+    >>> found = np.abs(model.components_ @ D.T).max(axis=0) > 0.99
+    >>> bool(found.mean() > 0.9)
+    True
+    >>> bool(model.dual_gap_.max() < 1e-6 and model.dictionary_gap_ < 1e-6)
+    True
+    """
+
+    _card = MethodCard(
+        family="dictionaries and sparse codes",
+        cite=("lee2007efficient",),
+        cost="T (n (p k + s k) + k^3)",
+        checks=(
+            {"max_iter": 5, "tol": 0.0, "random_state": 0},
+            {
+                "n_components": 3,
+                "alpha": 0.1,
+                "algorithm": "homotopy",
+                "momentum": False,
+                "tol": 0.01,
+                "random_state": 0,
+            },
+            {
+                "positive_code": True,
+                "init": "random",
+                "max_iter": 4,
+                "tol": 0.0,
+                "store_codes": True,
+                "random_state": 0,
+            },
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.DictionaryLearning",
+            problem="noisy_patches",
+            params={"n_components": 72, "max_iter": 20, "tol": 1e-4, "random_state": 0},
+            grid={"alpha": (20.0, 40.0, 80.0)},
+            baseline_params={
+                "n_components": 72,
+                "fit_algorithm": "cd",
+                "transform_algorithm": "lasso_cd",
+                "max_iter": 20,
+                "tol": 1e-4,
+                "random_state": 0,
+            },
+            baseline_grid={"alpha": (20.0, 40.0, 80.0)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE, None],
+        "alpha": [POSITIVE],
+        "algorithm": [StrOptions(set(METHODS))],
+        "momentum": ["boolean"],
+        "positive_code": ["boolean"],
+        "init": [StrOptions({"data", "random"}), "array-like"],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "transform_alpha": [POSITIVE, None],
+        "store_codes": ["boolean"],
+        "warm_start": ["boolean"],
+        "forget": [Interval(Real, 0, 1, closed="both")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=None,
+        alpha=1.0,
+        *,
+        algorithm="feature_sign",
+        momentum=True,
+        positive_code=False,
+        init="data",
+        max_iter=200,
+        tol=1e-5,
+        transform_alpha=None,
+        store_codes=False,
+        warm_start=False,
+        forget=1.0,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.algorithm = algorithm
+        self.momentum = momentum
+        self.positive_code = positive_code
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.transform_alpha = transform_alpha
+        self.store_codes = store_codes
+        self.warm_start = warm_start
+        self.forget = forget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Learn the atoms.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Signals; NaN marks missing entries.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the signals in the objective; None gives all weight 1.
+
+        Returns
+        -------
+        self : FeatureSignDictionaryLearning
+            The fitted estimator.
+        """
+        warm = self.warm_start and hasattr(self, "components_")
+        X = self._validate(X, reset=True)
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        data, known = self._known(X)
+        rng = check_random_state(self.random_state)
+        start = self.components_.astype(np.float64) if warm else self._start(data[w > 0], rng)
+        if start.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
+                f"and X has {X.shape[1]}."
+            )
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            result = learn_l1_dictionary(
+                data,
+                start,
+                lambda atoms, codes: self._code(data, known, atoms, self.alpha, codes),
+                alpha=float(self.alpha),
+                weights=w,
+                known=known,
+                momentum=self.momentum,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+            )
+        k = len(result.atoms)
+        atoms = result.atoms if self.positive_code else fix_signs(result.atoms)
+        self.components_ = atoms.astype(X.dtype, copy=False)
+        self.objective_, self.n_replaced_ = result.objective, result.replaced
+        self.dual_gap_, self.dictionary_gap_ = result.code_gap, result.atom_gap
+        self.multipliers_, self.n_iter_ = result.multipliers, result.n_iter
+        self.usage_ = np.bincount(result.codes.indices, minlength=k)
+        if self.store_codes:
+            signs = np.sign(np.einsum("ij,ij->i", atoms, result.atoms))
+            codes = result.codes._replace(values=result.codes.values * signs[result.codes.indices])
+            self.codes_ = to_csr(codes, k, X.dtype)
+        elif hasattr(self, "codes_"):
+            del self.codes_
+        self._statistics = None
+        if self.tol > 0 and not result.converged:
+            warn_not_converged(
+                self,
+                reached=f"after {result.n_iter} passes the objective still falls by more than "
+                f"tol={self.tol:g} a pass",
+                remedy="raise max_iter or tol",
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Improve the atoms by a batch of signals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Signals without missing entries; the first batch of a new estimator has at least as
+            many different signals as there are atoms, unless `init` gives the atoms.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the signals; None gives all weight 1.
+
+        Returns
+        -------
+        self : FeatureSignDictionaryLearning
+            The estimator.
+        """
+        first = not hasattr(self, "components_")
+        X = self._validate(X, reset=first)
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        data, known = self._known(X)
+        if known is not None:
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
+            )
+        rng = check_random_state(self.random_state)
+        D = self._start(data, rng) if first else self.components_.astype(np.float64)
+        codes = self._code(data, None, D, self.alpha)
+        S, T, _ = code_statistics(codes, data, w, len(D))
+        if getattr(self, "_statistics", None) is not None:
+            S += self.forget * self._statistics[0]
+            T += self.forget * self._statistics[1]
+        value = coded_objective(codes, self.alpha, w)
+        update = update_atoms(S, T, D, size=max(value, 1e-300))
+        norms = np.linalg.norm(update.atoms, axis=1)
+        norms[norms == 0] = 1.0
+        D = update.atoms / norms[:, None]
+        # the statistics are those of codes for atoms of unit norm
+        self._statistics = S * np.outer(norms, norms), T * norms[:, None]
+        scaled = codes._replace(values=codes.values * norms[codes.indices])
+        replaced = replace_unused(data, D, scaled, np.diag(S) > 0, w, self.alpha)
+        used = np.bincount(codes.indices, minlength=len(D))
+        self.components_ = D.astype(X.dtype, copy=False)
+        self.usage_ = used if first else self.usage_ + used
+        self.objective_ = np.array([value])
+        self.dual_gap_, self.dictionary_gap_ = codes.gap, update.gap / max(value, 1e-300)
+        self.multipliers_, self.n_replaced_ = update.multipliers, np.array([replaced])
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        return self
+
+    def transform(self, X):
+        """Code signals with the atoms.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Signals; NaN marks missing entries.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_components)
+            Codes; that of a row depends on the row alone.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return to_dense(self._transform(X), len(self.components_), X.dtype)
+
+    def inverse_transform(self, X):
+        """Signals with given codes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_components)
+            Codes.
+
+        Returns
+        -------
+        signals : ndarray of shape (n_samples, n_features)
+            ``X @ components_``.
+        """
+        check_is_fitted(self)
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if X.shape[1] != len(self.components_):
+            raise ValueError(
+                f"X has {X.shape[1]} coefficients a row, but {type(self).__name__} has "
+                f"{len(self.components_)} components."
+            )
+        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
+
+    def score(self, X, y=None):
+        """Minus the squared residuals of signals in proportion to their squares.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Signals; NaN marks missing entries.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            0 for signals that are coded exactly, -1 for codes that are zero. It rises with the
+            number of atoms, and as `alpha` falls.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        total = float(np.nansum(X.astype(np.float64) ** 2))
+        return -float(self._transform(X).residual_sq.sum()) / total if total > 0 else 0.0
+
+    def _transform(self, X):
+        alpha = self.alpha if self.transform_alpha is None else self.transform_alpha
+        data, known = self._known(X)
+        return self._code(data, known, self.components_.astype(np.float64), alpha)
+
+    def _code(self, data, known, atoms, alpha, start=None):
+        return lasso_codes(
+            data,
+            prepare_atoms(atoms, normalize=False, distinct=True),
+            alpha=np.full(len(data), float(alpha)),
+            method=self.algorithm,
+            positive=self.positive_code,
+            mask=known,
+            start=None if self.algorithm == "homotopy" else start,
+            n_jobs=self.n_jobs,
+        )
+
+    def _validate(self, X, reset):
+        return validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        )
+
+    def _known(self, X):
+        """Signals with 0 for missing entries, and the mask of known ones where some miss."""
+        missing = np.isnan(X)
+        if not missing.any():
+            return np.ascontiguousarray(X), None
+        return np.where(missing, X.dtype.type(0), X), ~missing
+
+    def _start(self, data, rng):
+        n = data.shape[1]
+        if isinstance(self.init, str):
+            k = self.n_components or 2 * n
+            return draw_atoms(data if self.init == "data" else data[:0], k, rng)
+        start = check_array(self.init, dtype=np.float64, input_name="init")
+        wanted = (self.n_components or len(start), n)
+        if start.shape != wanted:
+            raise ValueError(f"init has shape {start.shape}, and {wanted} is wanted.")
+        if not np.any(start != 0, axis=1).all():
+            raise ValueError("init has a zero atom: leave it out, or give it a direction.")
+        return start / np.linalg.norm(start, axis=1, keepdims=True)
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

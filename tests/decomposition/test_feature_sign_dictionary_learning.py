@@ -1,0 +1,338 @@
+"""Evidence that FeatureSignDictionaryLearning solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import DictionaryLearning
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from skmoderndata._solvers.l1_coding import lasso_codes
+from skmoderndata._solvers.lagrange_dictionary import (
+    code_statistics,
+    dual_point,
+    primal_value,
+    update_atoms,
+)
+from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
+from skmoderndata.decomposition import FeatureSignDictionaryLearning
+from tests.oracles import feature_sign_dictionary_learning as oracle
+
+
+def planted(seed, n_signals=600, n=12, k=18, density=0.12, noise=0.0):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(k, n))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    A = rng.normal(size=(n_signals, k)) * (rng.uniform(size=(n_signals, k)) < density)
+    X = A @ D
+    return X + noise * rng.normal(size=X.shape), D, A
+
+
+def statistics(seed, n_signals=60, n=6, k=8, unused=False):
+    """Signals, sparse codes, ``A' A`` and ``A' X``; some bounds of the atoms are slack."""
+    X, _, A = planted(seed, n_signals, n, k, density=0.3, noise=0.3)
+    A = A * np.linspace(0.5, 3, k)  # large codes want short atoms
+    if unused:
+        A[:, 2] = 0
+    return X, A, A.T @ A, A.T @ X
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("unused", [False, True])
+def test_atoms_are_those_of_a_conic_solver(unused, seed):
+    X, A, S, T = statistics(seed, unused=unused)
+    rng = np.random.default_rng(seed)
+    start = rng.normal(size=T.shape)
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    update = update_atoms(S, T, start, size=0.5 * np.sum(X**2))
+    D, multipliers, value = oracle.best_atoms(X, A)
+    assert update.converged
+    assert_allclose(0.5 * np.sum((X - A @ update.atoms) ** 2), value, rtol=1e-7)
+    used = np.diag(S) > 0
+    # the conic solver stops at about 1e-5 of the variables
+    assert_allclose(update.atoms[used], D[used], atol=2e-4)
+    assert_allclose(update.multipliers[used], multipliers[used], atol=1e-3 * multipliers.max())
+    assert_array_equal(update.atoms[~used], start[~used])
+    assert (np.linalg.norm(update.atoms, axis=1) <= 1 + 1e-12).all()
+
+
+@pytest.mark.certificate
+def test_derivatives_of_the_dual_are_its_differences(seed):
+    _, _, S, T = statistics(seed)
+    rng = np.random.default_rng(seed)
+    lam = rng.uniform(0.5, 2, size=len(S)) * np.diag(S).mean()
+    point = dual_point(S, T, lam)
+    step = 1e-5 * lam.mean()
+    for j in range(len(S)):
+        e = step * np.eye(len(S))[j]
+        up, down = dual_point(S, T, lam + e), dual_point(S, T, lam - e)
+        slope = (up.value - down.value) / (2 * step)
+        assert_allclose(point.gradient[j], slope, rtol=1e-5, atol=1e-7)  # differences
+        curve = (up.gradient - down.gradient) / (2 * step)
+        scale = np.abs(point.hessian).max()
+        assert_allclose(point.hessian[j], curve, rtol=1e-5, atol=1e-7 * scale)
+    assert np.linalg.eigvalsh(point.hessian)[-1] <= 1e-12 * scale
+
+
+@pytest.mark.certificate
+def test_weak_and_strong_duality(seed):
+    X, _, S, T = statistics(seed)
+    rng = np.random.default_rng(seed)
+    size = 0.5 * np.sum(X**2)
+    start = np.eye(*T.shape) + 0.1
+    update = update_atoms(S, T, start / np.linalg.norm(start, axis=1)[:, None], size=size)
+    best = primal_value(S, T, update.atoms)
+    for _ in range(20):
+        lam = rng.exponential(size=len(S)) * np.diag(S).mean()
+        D = rng.normal(size=T.shape)
+        D *= rng.uniform(size=(len(S), 1)) / np.linalg.norm(D, axis=1, keepdims=True)
+        assert dual_point(S, T, lam).value <= best + 1e-9 * size <= primal_value(S, T, D) + size
+        assert best <= primal_value(S, T, D) + 1e-9 * size
+    assert 0 <= update.gap <= 1e-9 * size
+    # complementary slackness: an atom inside the ball has no multiplier
+    slack = 1 - np.linalg.norm(update.atoms, axis=1)
+    assert (update.multipliers * slack <= 1e-6 * np.diag(S).max()).all()
+
+
+@pytest.mark.certificate
+def test_singular_statistics_have_an_optimum(seed):
+    X, A, *_ = statistics(seed)
+    A[:, 1] = 2 * A[:, 0]  # two atoms always used together
+    A = A[:5]  # and fewer signals than atoms
+    S, T = A.T @ A, A.T @ X[:5]
+    start = np.eye(*T.shape) + 0.1
+    start /= np.linalg.norm(start, axis=1)[:, None]
+    update = update_atoms(S, T, start, size=0.5 * np.sum(X[:5] ** 2))
+    value = oracle.best_atoms(X[:5], A)[2]
+    assert_allclose(0.5 * np.sum((X[:5] - A @ update.atoms) ** 2), value, atol=1e-7 * np.sum(X**2))
+    assert update.gap <= 1e-8 * np.sum(X**2)
+
+
+@pytest.mark.oracle
+def test_statistics_are_products(seed):
+    X, D, _ = planted(seed, 50)
+    w = np.random.default_rng(seed).uniform(size=50)
+    codes = lasso_codes(X, prepare_atoms(D, normalize=False), alpha=np.full(50, 0.2))
+    S, T, l1 = code_statistics(codes, X, w, len(D))
+    A = to_dense(codes, len(D))
+    assert_allclose(S, A.T @ (w[:, None] * A), atol=1e-12)
+    assert_allclose(T, A.T @ (w[:, None] * X), atol=1e-12)
+    assert_allclose(l1, w @ np.abs(A), atol=1e-12)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("kind", ["plain", "masked", "weighted", "positive", "no momentum"])
+def test_objective_is_what_is_stated_and_never_rises(kind, seed):
+    X, _, _ = planted(seed, 300, noise=0.1)
+    rng = np.random.default_rng(seed)
+    known = rng.uniform(size=X.shape) < 0.8 if kind == "masked" else np.ones(X.shape, bool)
+    w = rng.uniform(size=len(X)) if kind == "weighted" else np.ones(len(X))
+    model = FeatureSignDictionaryLearning(
+        15,
+        alpha=0.2,
+        max_iter=12,
+        tol=0,
+        momentum=kind != "no momentum",
+        positive_code=kind == "positive",
+        store_codes=True,
+        random_state=seed,
+    ).fit(np.where(known, X, np.nan), sample_weight=w)
+    assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
+    assert model.objective_.shape == (12,) == (model.n_iter_,)
+    stated = oracle.objective(X, model.components_, model.codes_.toarray(), 0.2, w, known)
+    assert_allclose(model.objective_[-1], stated, rtol=1e-9)
+    assert model.dual_gap_.max() <= 1e-6
+    assert model.dictionary_gap_ <= 1e-8
+    assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-9)
+    if kind == "positive":
+        assert (model.codes_.data >= 0).all()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+def test_codes_are_those_of_a_conic_solver(positive, seed):
+    X, D, _ = planted(seed, 60, noise=0.1)
+    model = FeatureSignDictionaryLearning(
+        18, alpha=0.2, init=D, max_iter=1, tol=0, positive_code=positive
+    ).fit(X)
+    codes = model.transform(X)
+    for x, a in zip(X[:8], codes[:8], strict=True):
+        value = oracle.objective(x[None], model.components_, a[None], 0.2)
+        best = oracle.best_code(x, model.components_, 0.2, positive)
+        assert_allclose(value, best, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.oracle
+def test_lower_objective_than_scikit_learn_after_as_many_passes(seed):
+    X, D, _ = planted(seed, 400, noise=0.1)
+    start = D + 0.3 * np.random.default_rng(seed).normal(size=D.shape)
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    given = {"n_components": 18, "alpha": 0.2, "max_iter": 15}
+    model = FeatureSignDictionaryLearning(**given, init=start, tol=0).fit(X)
+    theirs = DictionaryLearning(
+        **given,
+        dict_init=start,
+        code_init=np.zeros((400, 18)),
+        fit_algorithm="cd",
+        transform_algorithm="lasso_cd",
+        transform_max_iter=10_000,
+        tol=0,
+    ).fit(X)
+    # both dictionaries with optimal codes, computed by the same solver
+    values = []
+    for components in (model.components_, theirs.components_):
+        assert (np.linalg.norm(components, axis=1) <= 1 + 1e-9).all()
+        atoms = prepare_atoms(components, normalize=False)
+        A = to_dense(lasso_codes(X, atoms, alpha=np.full(400, 0.2)), 18)
+        values.append(oracle.objective(X, components, A, 0.2))
+    assert values[0] <= values[1] * (1 + 2e-3)  # local optima differ a little
+
+
+@pytest.mark.recovery
+def test_planted_atoms_are_found(seed):
+    X, D, _ = planted(seed, 1500, n=16, k=24, noise=0.02)
+    model = FeatureSignDictionaryLearning(24, alpha=0.1, random_state=seed).fit(X)
+    found = np.abs(model.components_ @ D.T).max(axis=0) > 0.98
+    assert found.mean() >= 0.85
+
+
+@pytest.mark.recovery
+def test_missing_entries_are_filled(seed):
+    X, _, _ = planted(seed, 1500, n=16, k=16, density=0.08)
+    hidden = np.random.default_rng(seed).uniform(size=X.shape) < 0.2
+    model = FeatureSignDictionaryLearning(16, alpha=0.05, max_iter=80, tol=0, random_state=seed)
+    model.fit(np.where(hidden, np.nan, X))
+    filled = model.inverse_transform(model.transform(np.where(hidden, np.nan, X)))
+    assert np.sum((filled - X)[hidden] ** 2) < 0.5 * np.sum(X[hidden] ** 2)
+
+
+@pytest.mark.recovery
+def test_mini_batches_come_near_to_all_at_once(seed):
+    X, _, _ = planted(seed, 2000, noise=0.1)
+    stream = FeatureSignDictionaryLearning(18, alpha=0.2, forget=0.9, random_state=seed)
+    for _ in range(4):
+        for first in range(0, 2000, 200):
+            stream.partial_fit(X[first : first + 200])
+    assert stream.n_iter_ == 40
+    assert stream.objective_.shape == (1,)
+    assert stream.dictionary_gap_ < 1e-8
+    given = {"n_components": 18, "alpha": 0.2, "tol": 0, "random_state": seed}
+    start = FeatureSignDictionaryLearning(**given, max_iter=1).fit(X[:200])
+    batch = FeatureSignDictionaryLearning(**given, max_iter=60).fit(X)
+
+    def value(model):
+        return oracle.objective(X, model.components_, model.transform(X), 0.2)
+
+    assert value(stream) < value(batch) + 0.5 * (value(start) - value(batch))
+
+
+@pytest.mark.invariance
+def test_coders_threads_scale_and_dtype_agree(seed):
+    X, _, _ = planted(seed, 600, noise=0.1)
+    given = {"n_components": 15, "alpha": 0.2, "max_iter": 6, "tol": 0, "random_state": seed}
+    model = FeatureSignDictionaryLearning(**given).fit(X)
+    for other in (
+        FeatureSignDictionaryLearning(**given, algorithm="homotopy").fit(X),
+        FeatureSignDictionaryLearning(**given, algorithm="coordinate_descent").fit(X),
+        FeatureSignDictionaryLearning(**given).fit(X, sample_weight=np.full(600, 3.0)),
+    ):
+        assert_allclose(other.components_, model.components_, atol=1e-4)  # codes to gaps of 1e-6
+    threads = FeatureSignDictionaryLearning(**given, n_jobs=2).fit(X)
+    assert_array_equal(threads.components_, model.components_)
+    scaled = FeatureSignDictionaryLearning(**{**given, "alpha": 0.2 * 1024}).fit(1024 * X)
+    assert_allclose(scaled.components_, model.components_, atol=1e-8)
+    single = FeatureSignDictionaryLearning(**given).fit(X.astype(np.float32))
+    assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.objective_, model.objective_, rtol=1e-4)  # single precision
+
+
+@pytest.mark.invariance
+def test_weights_count_repetitions(seed):
+    X, _, _ = planted(seed, 150, noise=0.1)
+    w = np.random.default_rng(seed).integers(0, 3, size=150)
+    init = X[:10]
+    given = {"alpha": 0.2, "init": init, "max_iter": 5, "tol": 0}
+    model = FeatureSignDictionaryLearning(**given).fit(X, sample_weight=w)
+    repeated = FeatureSignDictionaryLearning(**given).fit(np.repeat(X, w, axis=0))
+    assert_allclose(model.components_, repeated.components_, atol=1e-6)
+    assert_allclose(model.objective_, repeated.objective_, rtol=1e-9)
+
+
+@pytest.mark.invariance
+def test_warm_start_and_grid_search(seed):
+    X, _, _ = planted(seed, 300, noise=0.1)
+    model = FeatureSignDictionaryLearning(
+        15, alpha=0.2, max_iter=5, tol=0, warm_start=True, random_state=seed
+    )
+    first = model.fit(X).objective_
+    second = model.fit(X).objective_
+    assert second[0] < first[-1] * (1 + 1e-9)
+    search = GridSearchCV(model, {"alpha": [0.1, 2.0]}, cv=3).fit(X)
+    assert search.best_params_ == {"alpha": 0.1}
+    assert -1 <= search.best_score_ <= 0
+
+
+@pytest.mark.edge
+def test_borders(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(10, 4))
+    many = FeatureSignDictionaryLearning(30, alpha=0.1, random_state=seed).fit(X)
+    assert np.isfinite(many.components_).all()
+    assert_allclose(np.linalg.norm(many.components_, axis=1), 1)
+    zeros = FeatureSignDictionaryLearning(3, random_state=seed).fit(np.zeros((5, 4)))
+    assert_allclose(np.linalg.norm(zeros.components_, axis=1), 1)
+    assert (zeros.transform(np.zeros((5, 4))) == 0).all()
+    assert zeros.score(np.zeros((5, 4))) == 0
+    # a penalty above every signal: zero codes, the score of zero, an end
+    none = FeatureSignDictionaryLearning(3, alpha=100.0, random_state=seed).fit(X)
+    assert (none.transform(X) == 0).all()
+    assert_allclose(none.score(X), -1)
+    assert none.n_iter_ == 2
+    assert (none.usage_ == 0).all()
+    same = FeatureSignDictionaryLearning(init=np.ones((4, 3)), alpha=0.1).fit(np.ones((6, 3)))
+    assert_allclose(same.inverse_transform(same.transform(np.ones((6, 3)))), 1, atol=0.1)
+    hidden = np.where(rng.uniform(size=X.shape) < 0.5, np.nan, X)
+    hidden[0] = np.nan
+    hidden[:, 1] = np.nan
+    model = FeatureSignDictionaryLearning(4, alpha=0.1, random_state=seed).fit(hidden)
+    assert np.isfinite(model.components_).all()
+    assert (model.transform(hidden)[0] == 0).all()
+    with pytest.raises(ValueError, match="init has a zero atom"):
+        FeatureSignDictionaryLearning(2, init=np.zeros((2, 4))).fit(X)
+    with pytest.raises(ValueError, match=r"init has shape \(2, 3\)"):
+        FeatureSignDictionaryLearning(2, init=np.ones((2, 3))).fit(X)
+    with pytest.raises(ValueError, match="partial_fit takes no missing entries"):
+        FeatureSignDictionaryLearning(2).partial_fit(hidden)
+    with pytest.raises(ValueError, match="5 coefficients a row"):
+        zeros.inverse_transform(np.ones((1, 5)))
+    with pytest.raises(ValueError, match="atoms of 4 features"):
+        zeros.set_params(warm_start=True).fit(np.ones((5, 3)))
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        FeatureSignDictionaryLearning(3, alpha=0.1, max_iter=2, random_state=seed).fit(
+            rng.normal(size=(50, 4))
+        )
+
+
+@pytest.mark.edge
+def test_unused_atoms_come_to_be_used(seed):
+    X, D, _ = planted(seed, 400, k=12, density=0.2)
+    start = D.copy()
+    start[5:] = D[0]  # all the same
+    model = FeatureSignDictionaryLearning(init=start, alpha=0.1, max_iter=60, tol=0).fit(X)
+    assert model.n_replaced_[0] > 0
+    assert (model.usage_ > 0).all()
+    assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
+
+
+@pytest.mark.edge
+def test_atoms_that_become_short_are_lengthened_and_their_codes_shortened(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6, 8))  # fewer signals than atoms: some bounds do not bind
+    start = rng.normal(size=(24, 8))
+    model = FeatureSignDictionaryLearning(
+        init=start, alpha=0.02, max_iter=3, tol=0, store_codes=True
+    ).fit(X)
+    assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+    stated = oracle.objective(X, model.components_, model.codes_.toarray(), 0.02)
+    assert_allclose(model.objective_[-1], stated, rtol=1e-9)
+    assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()

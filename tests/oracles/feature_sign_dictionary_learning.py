@@ -1,0 +1,36 @@
+"""Slow references for dictionaries learned with an l1 penalty."""
+
+import cvxpy as cp
+import numpy as np
+
+
+def objective(X, D, A, alpha, weights=None, known=None):
+    """``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)``, entry by entry."""
+    total = 0.0
+    for i, x in enumerate(X):
+        rest = x - A[i] @ D
+        if known is not None:
+            rest = rest[known[i]]
+        w = 1.0 if weights is None else weights[i]
+        total += w * (0.5 * rest @ rest + alpha * np.abs(A[i]).sum())
+    return total
+
+
+def best_atoms(X, A, weights=None):
+    """Atoms in the unit ball of least squared error for given codes, by a conic solver."""
+    w = np.ones(len(X)) if weights is None else weights
+    D = cp.Variable((A.shape[1], X.shape[1]))
+    rest = cp.multiply(np.sqrt(w)[:, None], X - A @ D)
+    norms = [cp.sum_squares(D[j]) <= 1 for j in range(A.shape[1])]
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(rest)), norms)
+    problem.solve(solver="CLARABEL")
+    multipliers = np.array([2.0 * constraint.dual_value.item() for constraint in norms])
+    return D.value, multipliers, problem.value
+
+
+def best_code(x, D, alpha, positive=False):
+    """Lasso code of one signal, by a conic solver."""
+    a = cp.Variable(len(D), nonneg=positive)
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - a @ D) + alpha * cp.norm1(a)))
+    problem.solve(solver="CLARABEL")
+    return problem.value
