@@ -28,3 +28,63 @@ def thin_svd(X: Array) -> tuple[Array, Array, Array]:
     U, s, Vt = linalg.svd(X, full_matrices=False, check_finite=False)
     r = numerical_rank(s, X.shape)
     return U[:, :r], s[:r], Vt[:r]
+
+
+class Spectrum:
+    """All eigenvalues of a symmetric matrix, and eigenvectors of a range of them.
+
+    The matrix is brought to tridiagonal form once, by Householder reflections, which are kept;
+    eigenvectors are computed for those eigenvalues that are asked for, and no others.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        Eigenvalues, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spectrum = Spectrum(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> spectrum.values.round(6)
+    array([1., 3.])
+    >>> np.abs(spectrum.vectors(1, 2)).round(6)
+    array([[0.707107],
+           [0.707107]])
+    """
+
+    values: Array
+    small = 64  # rows up to which all eigenvectors are computed at once
+
+    def __init__(self, A: Array) -> None:
+        n = len(A)
+        if n <= self.small:
+            values, vectors = linalg.eigh(A, check_finite=False)
+            self.values, self._all = np.asarray(values), np.asarray(vectors)
+            return
+        work = int(linalg.lapack.dsytrd_lwork(n, lower=1)[0])
+        form, self._diagonal, self._beside, self._tau, _ = linalg.lapack.dsytrd(
+            A, lower=1, lwork=work
+        )
+        self._reflections = np.asfortranarray(form[1:, :-1])
+        self.values = linalg.eigvalsh_tridiagonal(self._diagonal, self._beside, check_finite=False)
+
+    def vectors(self, start: int, stop: int) -> Array:
+        """Eigenvectors, orthonormal columns, of `values[start:stop]`."""
+        n = len(self.values)
+        if n <= self.small:
+            return np.asarray(self._all[:, start:stop])
+        if stop <= start:
+            return np.empty((n, 0))
+        _, Z = linalg.eigh_tridiagonal(
+            self._diagonal,
+            self._beside,
+            select="i",
+            select_range=(start, stop - 1),
+            check_finite=False,
+        )
+        lower = np.asfortranarray(Z[1:])
+        work = linalg.lapack.dormqr("L", "N", self._reflections, self._tau, lower, -1)[1]
+        turned = linalg.lapack.dormqr(
+            "L", "N", self._reflections, self._tau, lower, int(work[0]), overwrite_c=1
+        )[0]
+        return np.concatenate([Z[:1], turned])

@@ -9,7 +9,7 @@ from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.incomplete_cholesky import incomplete_cholesky
-from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.linalg import Spectrum, fix_signs
 from skmoderndata.kernels._resolve import Gram
 
 FAMILY = "kernel matrices"
@@ -264,7 +264,9 @@ class SpectrumCorrector(_KernelMatrixStep):
     ``fit_transform(S)`` differs from ``fit(S).transform(S)`` for "shift", and not otherwise.
 
     The similarity between two new samples is not determined by the training matrix; `between`
-    gives the one in which the rows' features are those used here. Cost ``n^3``.
+    gives the one in which the rows' features are those used here. Cost ``n^3``. Eigenvalues are
+    all computed; eigenvectors only of the negative or of the positive ones, whichever are fewer
+    ("clip", "flip"), and in `between` those that it needs.
 
     References
     ----------
@@ -324,25 +326,16 @@ class SpectrumCorrector(_KernelMatrixStep):
                 "range; rescale them."
             )
         scale = _power_of_two(np.abs(S).max(initial=0.0))
-        w, U = linalg.eigh(S * scale, check_finite=False)
-        w, U = w[::-1], U[:, ::-1]
+        spectrum = Spectrum(S * scale)
+        w = spectrum.values  # ascending
         w = np.where(np.abs(w) <= self.tol * np.abs(w).max(initial=0.0), 0.0, w)
-        gain = {
-            "clip": (w > 0).astype(float),
-            "flip": np.sign(w),
-            "square": w / scale,
-            "shift": np.ones_like(w),
-        }[self.method]
-        self.projection_ = np.eye(len(w)) if self.method == "shift" else (U * gain) @ U.T
-        self.eigenvalues_ = w / scale
+        self._spectrum, self._scale = spectrum, scale
+        self.projection_ = self._projection(S, w)
+        self.eigenvalues_ = w[::-1] / scale
         self.n_negative_ = int((w < 0).sum())
         total = np.abs(w).sum()
         self.negative_share_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
         self.shift_ = float(max(0.0, -self.eigenvalues_[-1])) if self.method == "shift" else 0.0
-        root = np.zeros_like(w)
-        used = w > 0 if self.method in ("clip", "shift") else w != 0
-        root[used] = np.sqrt(1 / np.abs(self.eigenvalues_[used]))
-        self._half = U * root
         return self
 
     def transform(self, X):
@@ -404,8 +397,45 @@ class SpectrumCorrector(_KernelMatrixStep):
         A, dtype = self._rows(X)
         B = A if Y is None else self._rows(Y)[0]
         if self.method != "square":
-            A, B = A @ self._half, B @ self._half
+            half = self._half()
+            A, B = A @ half, B @ half
         return (A @ B.T).astype(dtype, copy=False)
+
+    def _projection(self, S, w):
+        """Matrix ``U diag(f(w) / w) U'`` from the fewer of the eigenvectors."""
+        n = len(w)
+        below, above = int((w < 0).sum()), int((w <= 0).sum())  # zeros lie between
+        if self.method == "shift":
+            return np.eye(n)
+        if self.method == "square":
+            U = self._spectrum.vectors(below, above)
+            return S - (U * (self._spectrum.values[below:above] / self._scale)) @ U.T
+        if above <= n - below:  # what is not positive, taken from the identity
+            U = self._spectrum.vectors(0, above)
+            gain = np.ones(above)
+            if self.method == "flip":
+                gain[:below] = 2.0
+            kept = np.eye(n) - (U * gain) @ U.T
+        else:
+            U = self._spectrum.vectors(below, n)
+            gain = np.ones(n - below)
+            if self.method == "flip":
+                gain[above - below :] = 2.0
+                kept = (U * gain) @ U.T - np.eye(n)
+            else:
+                gain[: above - below] = 0.0
+                kept = (U * gain) @ U.T
+        return kept
+
+    def _half(self):
+        """Eigenvectors over the roots of the eigenvalues, of those that `between` keeps."""
+        w = self.eigenvalues_[::-1]
+        n, below, above = len(w), int((w < 0).sum()), int((w <= 0).sum())
+        U, roots = self._spectrum.vectors(above, n), np.sqrt(w[above:])
+        if self.method == "flip" and below:
+            U = np.hstack([self._spectrum.vectors(0, below), U])
+            roots = np.concatenate([np.sqrt(-w[:below]), roots])
+        return U / roots
 
     def _map(self, S):
         return S.copy() if self.method == "shift" else S @ self.projection_

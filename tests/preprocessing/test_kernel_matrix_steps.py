@@ -52,6 +52,47 @@ def test_corrections_worked_out_by_hand():
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("signs", [(3, 5, 92), (92, 5, 3), (0, 0, 100), (40, 20, 40), (1, 90, 9)])
+@pytest.mark.parametrize("method", ["clip", "flip", "square", "shift"])
+def test_all_eigenvectors_give_the_same_map(method, signs, seed):
+    negative, zero, positive = signs
+    rng = np.random.default_rng(seed)
+    U = np.linalg.qr(rng.normal(size=(100, 100)))[0]
+    w = np.r_[-rng.uniform(1, 2, negative), np.zeros(zero), rng.uniform(1, 3, positive)]
+    A = (U * w) @ U.T
+    gain = {
+        "clip": w > 0,
+        "flip": np.sign(w),
+        "square": w,
+        "shift": np.ones(100),
+    }[method]
+    step = SpectrumCorrector(method).fit(A)
+    assert_allclose(step.projection_, (U * gain) @ U.T, atol=1e-11)
+    assert_allclose(step.eigenvalues_, np.sort(w)[::-1], atol=1e-11)
+    assert step.n_negative_ == negative
+    assert step.negative_share_ == pytest.approx(-w[:negative].sum() / np.abs(w).sum(), abs=1e-12)
+    used = w > 0 if method in ("clip", "shift") else w != 0
+    inverse = (U[:, used] / np.abs(w[used])) @ U[:, used].T
+    new = rng.normal(size=(4, 100))
+    wanted = new @ new.T if method == "square" else new @ inverse @ new.T
+    assert_allclose(step.between(new), wanted, atol=1e-9)
+
+
+@pytest.mark.oracle
+def test_small_eigenvalues_count_as_zero(seed):
+    A = indefinite(seed, 90)
+    w, U = np.linalg.eigh(A)
+    kept = np.abs(w) > 0.2 * np.abs(w).max()
+    for method, gain in (
+        ("clip", kept & (w > 0)),
+        ("flip", kept * np.sign(w)),
+        ("square", kept * w),
+    ):
+        step = SpectrumCorrector(method, tol=0.2).fit(A)
+        assert_allclose(step.projection_, (U * gain) @ U.T, atol=1e-11 * np.abs(gain).max())
+
+
+@pytest.mark.oracle
 def test_projection_worked_out_by_hand():
     step = KernelProjector(1)
     K = step.fit_transform(K3)
