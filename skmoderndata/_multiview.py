@@ -10,12 +10,14 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skmoderndata._base import Base
-from skmoderndata._compat import fit_context
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import CallbackSupportMixin, check_sample_weight, fit_context
 from skmoderndata._solvers.canonical import (
     INDEFINITE,
     SMALL,
+    CentredRows,
     Penalty,
+    centre_dual,
     centre_kernel,
     coefficients,
     is_semidefinite,
@@ -26,25 +28,30 @@ from skmoderndata._solvers.canonical import (
     two_views,
     whiten_features,
     whiten_kernel,
+    whiten_sparse,
 )
 from skmoderndata._solvers.incomplete_cholesky import incomplete_cholesky
+from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, resolve_kernel, take
 
 FLOATS = [np.float64, np.float32]
 EXACT_LIMIT = 3000  # samples up to which method="auto" forms the kernel matrices
 
 
-class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class MultiviewTransformer(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
     """Views from ``fit(X, y)``, ``fit([X1, X2, ...])`` or the columns of one array.
 
     A subclass has the parameter `view_slices` and implements ``_fit_views(views, present)`` and
-    ``_view_scores(v, X)``; `present` holds, for each view, the rows that are not missing.
+    ``_view_scores(v, X)``; `present` holds, for each view, the rows that are not missing. While
+    `fit` runs, `_weights` are the weights of the samples, or None, and `_progress` takes passes.
     """
 
     _sparse_views = False
 
     @fit_context()
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Find the directions.
 
         Parameters
@@ -54,6 +61,9 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             `view_slices`, all views side by side.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Second view. Not with a list of views; ignored with `view_slices`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples in means, variances and covariances: a weight of 2 counts as
+            two copies of a sample, 0 as none. None gives all samples weight 1.
 
         Returns
         -------
@@ -69,10 +79,37 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                 f"numbers of samples: {lengths}."
             )
         present = [self._present(v, view) for v, view in enumerate(views)]
+        self._weights = None
+        if sample_weight is not None:
+            w = check_sample_weight(
+                sample_weight, views[0], dtype=np.float64, ensure_non_negative=True
+            )
+            present = [rows[w[rows] > 0] for rows in present]
+            few = min(rows.size for rows in present)
+            if few < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs at least 2 samples of positive weight in each "
+                    f"view: n_samples={few}."
+                )
+            self._weights = None if (w == 1).all() else w
         self.n_views_ = len(views)
         self._dtype = getattr(views[0], "dtype", np.dtype(np.float64))
-        self._fit_views(views, present)
+        with FitProgress(self, X, y, max_passes=None, task_name="pass") as self._progress:
+            self._fit_views(views, present)
+        del self._weights, self._progress
         return self
+
+    def _signed(self, consensus, signs):
+        """Turn the consensus of all samples; unknown for those of weight 0."""
+        if consensus is None:
+            return None
+        if self._weights is not None:
+            consensus = np.where(self._weights[:, None] > 0, consensus, np.nan)
+        return consensus * signs
+
+    def _weights_of(self, rows):
+        """Weights of the samples in `rows`, None where all are 1."""
+        return None if self._weights is None else self._weights[rows]
 
     def transform(self, X, y=None):
         """Scores of new samples.
@@ -100,7 +137,7 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         # set_output turns the first of a tuple into a data frame, and knows no list
         return scores[0] if y is None and not _is_list_of_views(X) else tuple(scores)
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X, y=None, sample_weight=None):
         """Fit, and return the scores of the training samples.
 
         Parameters
@@ -109,15 +146,17 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             As in `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             As in `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components), or several of them
             As ``fit(X, y).transform(X)``: of the first view only where `y` is given.
         """
-        return self.fit(X, y).transform(X)
+        return self.fit(X, y, sample_weight=sample_weight).transform(X)
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, sample_weight=None):
         """Mean correlation of the scores of held-out samples, over components and pairs of views.
 
         Parameters
@@ -126,16 +165,18 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             As in `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             As in `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples in the correlations.
 
         Returns
         -------
         score : float
             Between -1 and 1. The sign counts: components are paired by training.
         """
-        values = self.score_components(X, y)
+        values = self.score_components(X, y, sample_weight=sample_weight)
         return float(values.mean()) if values.size else 0.0
 
-    def score_components(self, X, y=None):
+    def score_components(self, X, y=None, sample_weight=None):
         """Correlation of the scores of held-out samples for each component.
 
         Parameters
@@ -144,6 +185,8 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             As in `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             As in `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples in the correlations.
 
         Returns
         -------
@@ -158,9 +201,13 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                 f"{type(self).__name__}.score compares views, and received one: pass y, a list of "
                 "views, or set view_slices."
             )
-        return mean_correlations(
-            [self._checked_scores(v, view) for v, view in enumerate(views) if view is not None]
-        )
+        scores = [
+            self._checked_scores(v, view) for v, view in enumerate(views) if view is not None
+        ]
+        w = None
+        if sample_weight is not None:
+            w = check_sample_weight(sample_weight, scores[0], dtype=np.float64)
+        return mean_correlations(scores, w)
 
     def _take_views(self, X, y, *, reset):
         """Split the input into validated views (None where a view is not there)."""
@@ -205,7 +252,9 @@ class MultiviewTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             "dtype": FLOATS,
             "accept_sparse": "csr" if self._sparse_views else False,
             "ensure_min_samples": 2 if reset else 1,
-            "ensure_all_finite": "allow-nan" if self._allows_missing() else True,
+            "ensure_all_finite": (
+                "allow-nan" if self._allows_missing() and not sparse.issparse(X) else True
+            ),
         }
         if v == 0:
             return validate_data(self, X, reset=reset, **settings)
@@ -306,28 +355,34 @@ def missing_rows(X, v):
     return missing
 
 
-def mean_correlations(scores):
+def mean_correlations(scores, weights=None):
     """Correlation for each component, averaged over all pairs of views."""
     k = scores[0].shape[1]
     total, count = np.zeros(k), 0
     for u, first in enumerate(scores):
         for second in scores[u + 1 :]:
-            total += column_correlations(first, second)
+            total += column_correlations(first, second, weights)
             count += 1
     return total / count
 
 
-def column_correlations(A, B):
+def column_correlations(A, B, weights=None):
     """Correlation of each column of `A` with that of `B`, 0 where one is constant."""
     A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
     both = ~(np.isnan(A).any(axis=1) | np.isnan(B).any(axis=1))
+    if weights is not None:
+        both &= weights > 0
     A, B = A[both], B[both]
     if len(A) == 0:
         return np.zeros(A.shape[1])
     sizes = np.abs(A).max(axis=0), np.abs(B).max(axis=0)
-    A, B = A - A.mean(axis=0), B - B.mean(axis=0)
+    if weights is None:
+        A, B = A - A.mean(axis=0), B - B.mean(axis=0)
+    else:
+        w = weights[both]
+        A, B = (np.sqrt(w)[:, None] * (part - w @ part / w.sum()) for part in (A, B))
     a, b = np.linalg.norm(A, axis=0), np.linalg.norm(B, axis=0)
-    rounding = 1e-13 * len(A) ** 0.5
+    rounding = 1e-13 * (len(A) if weights is None else float(w.sum())) ** 0.5
     known = (a > rounding * sizes[0]) & (b > rounding * sizes[1])
     inner = ((A / np.where(known, a, 1)) * (B / np.where(known, b, 1))).sum(axis=0)
     return np.where(known, np.clip(inner, -1, 1), 0.0)
@@ -435,8 +490,10 @@ class KernelViews(MultiviewTransformer):
             shift = None
             if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
                 # neither sees a common shift, and numbers lose fewer digits
-                shift = X.mean(axis=0, dtype=np.float64)
+                w = self._weights_of(rows)
+                shift = X.mean(axis=0, dtype=np.float64) if w is None else w @ X / w.sum()
             values = dict(zip(names[1:], setting[1:], strict=True))
+            values["gamma"] = scale_gamma(values["gamma"], kernel, X, self._weights_of(rows))
             self._grams.append(resolve_kernel(kernel, X, **values))
             self._offsets.append(shift)
             samples.append(self._prepared(v, X))
@@ -470,7 +527,9 @@ class KernelViews(MultiviewTransformer):
                 for v, (X, rows) in enumerate(zip(samples, present, strict=True))
             ]
             whitened = [
-                whiten_features(view.matrix, view.pen) if view.matrix.shape[1] else None
+                whiten_features(view.matrix, view.pen, view.total)
+                if view.matrix.shape[1]
+                else None
                 for view in reduced
             ]
             for v, view in enumerate(whitened):
@@ -482,11 +541,19 @@ class KernelViews(MultiviewTransformer):
         else:
             rows = None if all(rows.size == n for rows in present) else present
             pairs = several_views(
-                whitened, k, criterion=criterion, max_iter=max_iter, tol=tol, rows=rows, n=n
+                whitened,
+                k,
+                criterion=criterion,
+                max_iter=max_iter,
+                tol=tol,
+                rows=rows,
+                n=n,
+                weights=self._weights,
+                progress=self._progress,
             )
         coefs = [coefficients(view, c) for view, c in zip(whitened, pairs.directions, strict=True)]
         scores = [
-            training_scores(view, c, _length(view.basis), part.pen)
+            _unweighted(training_scores(view, c, part.total, part.pen), part.weights)
             for view, c, part in zip(whitened, pairs.directions, reduced, strict=True)
         ]
         if method == "exact":
@@ -500,17 +567,20 @@ class KernelViews(MultiviewTransformer):
         K = np.array(gram(X), dtype=np.float64)
         self._refuse_diagonal(v, K.diagonal(), K)
         total = float(np.abs(K.diagonal()).sum())
-        means = centre_kernel(K)
+        w = self._weights_of(rows)
+        if w is not None:
+            total = float(w @ np.abs(K.diagonal()))
+        means = centre_kernel(K, w)
         trace = float(K.trace())
         if not trace > 1e-12 * total:
             raise ValueError(self._constant(v))
         scale = float(2.0 ** np.round(np.log2(trace / len(K))))
         K /= scale
         kept = Columns(rows) if gram.precomputed else X
-        return View(K, means, scale, penalty(alpha, rule, scale), kept, 0.0, None)
+        return View(K, means, scale, penalty(alpha, rule, scale), kept, 0.0, None, w)
 
     def _whiten(self, v, view):
-        found = whiten_kernel(view.matrix, view.pen)
+        found = whiten_kernel(view.matrix, view.pen, view.total)
         if found.rank < 0:
             raise ValueError(self._indefinite(v))
         return found
@@ -533,7 +603,16 @@ class KernelViews(MultiviewTransformer):
                 raise ValueError(self._indefinite(v))
         # the answer does not depend on the start, up to rounding
         rng = np.random.RandomState(0)
-        return kernel_pairs(reduced[0].matrix, reduced[1].matrix, k, pens=tuple(pens), rng=rng)
+        w = reduced[0].weights
+        return kernel_pairs(
+            reduced[0].matrix,
+            reduced[1].matrix,
+            k,
+            pens=tuple(pens),
+            rng=rng,
+            roots=None if w is None else np.sqrt(w),
+            progress=self._progress,
+        )
 
     def _low_rank_view(self, v, X, alpha, rule, rows):
         gram = self._grams[v]
@@ -566,13 +645,17 @@ class KernelViews(MultiviewTransformer):
                 G[part] = K @ R
             lift = _Lift(R, triangular=False)
             residual = max(0.0, 1 - float(np.einsum("ij,ij->", G, G)) / total) if total else 0.0
-        means = G.mean(axis=0)
+        w = self._weights_of(rows)
+        means = G.mean(axis=0) if w is None else w @ G / w.sum()
         G -= means
+        if w is not None:
+            G *= np.sqrt(w)[:, None]
+            total = float(w @ diagonal)
         spread = float(np.einsum("ij,ij->", G, G))
         if not spread > 1e-12 * total:
             raise ValueError(self._constant(v))
         kept = Columns(rows[pivots]) if gram.precomputed else gram.subset(X, pivots)
-        return View(G, means, 1.0, penalty(alpha, rule), kept, float(residual), lift)
+        return View(G, means, 1.0, penalty(alpha, rule), kept, float(residual), lift, w)
 
     def _refuse_diagonal(self, v, diagonal, K):
         """Similarities of samples to themselves are not negative, nor zero beside others."""
@@ -615,15 +698,20 @@ class KernelViews(MultiviewTransformer):
         )
 
     def _store_exact(self, duals, pairs, reduced, scores=None):
-        duals = [alpha - alpha.mean(axis=0) for alpha in duals]  # scores do not see the mean
         if scores is None:
-            scores = [view.matrix @ alpha for view, alpha in zip(reduced, duals, strict=True)]
+            scores = [
+                _unweighted(view.matrix @ alpha, view.weights)
+                for view, alpha in zip(reduced, duals, strict=True)
+            ]
+        duals = [
+            centre_dual(alpha, view.weights) for view, alpha in zip(reduced, duals, strict=True)
+        ]
         duals = [alpha / view.scale for view, alpha in zip(reduced, duals, strict=True)]
         shifts = [-(view.means @ alpha) for view, alpha in zip(reduced, duals, strict=True)]
         return self._store(duals, shifts, scores, pairs, reduced)
 
     def _store(self, duals, shifts, scores, pairs, reduced):
-        signs = signs_of_peaks(duals[0])
+        signs = signs_of_peaks(scores[0])  # which do not depend on how samples are repeated
         self.dual_coef_ = [alpha * signs for alpha in duals]
         self.intercept_ = [shift * signs for shift in shifts]
         self.X_fit_ = [view.samples for view in reduced]
@@ -633,8 +721,7 @@ class KernelViews(MultiviewTransformer):
         self.residual_ = float(pairs.residual)
         if self.n_components_ == 0:
             raise ValueError(f"{type(self).__name__}: the views have nothing in common.")
-        if pairs.consensus is not None:
-            pairs = pairs._replace(consensus=pairs.consensus * signs)
+        pairs = pairs._replace(consensus=self._signed(pairs.consensus, signs))
         return pairs, [part * signs for part in scores]
 
     def __sklearn_tags__(self):
@@ -663,6 +750,17 @@ class View(NamedTuple):
     samples: Any  # what new samples are compared with
     residual: float  # share of the trace that the low rank leaves out
     lift: Any  # from weights of features to dual coefficients
+    weights: Any  # of the samples, None where all are 1
+
+    @property
+    def total(self):
+        """Sum of the weights."""
+        return float(len(self.matrix) if self.weights is None else self.weights.sum())
+
+
+def _unweighted(scores, weights):
+    """Scores without the roots of the weights."""
+    return scores if weights is None else scores / np.sqrt(weights)[:, None]
 
 
 class _Lift:
@@ -696,11 +794,17 @@ def _check_kernel_matrix(K, v, allow_missing):
 class LinearViews(MultiviewTransformer):
     """Several views by linear functions: scores are ``(x - mean) / scale @ weights``.
 
-    A subclass has the parameter `scale` and calls `_fit_linear`.
+    A subclass has the parameter `scale` and calls `_fit_linear`. Sparse views stay sparse: what is
+    formed is their covariance, or the inner products of their rows, whichever is smaller.
     """
+
+    _sparse_views = True
 
     def _view_scores(self, v, X):
         X = X.astype(np.float64, copy=False)
+        if sparse.issparse(X):
+            weights = self.weights_[v] / self.scales_[v][:, None]
+            return X @ weights - self.means_[v] @ weights
         return ((X - self.means_[v]) / self.scales_[v]) @ self.weights_[v]
 
     def _fit_linear(self, views, present, *, alpha, k, criterion, max_iter=1, tol=0.0):
@@ -715,31 +819,19 @@ class LinearViews(MultiviewTransformer):
             )
         if not all(0 <= value <= 1 for value in alphas):
             raise ValueError(f"{name}: alpha={alpha!r} should be between 0 and 1.")
-        self.means_, self.scales_, whitened, pens = [], [], [], []
+        self.means_, self.scales_, whitened, pens, lifts = [], [], [], [], []
         for v, (X, rows, value) in enumerate(zip(views, present, alphas, strict=True)):
-            G = X[rows].astype(np.float64)
-            top = np.abs(G).max(initial=0.0)
-            mean = G.mean(axis=0)
-            G -= mean
-            # what is left of a column of equal numbers is rounding
-            G[:, np.abs(G).max(axis=0) <= 8 * np.finfo(X.dtype).eps * np.abs(mean)] = 0.0
-            spread = np.abs(G).max(initial=0.0)
-            if not spread > 1e-14 * top:
-                raise ValueError(f"View {v + 1} is constant, so nothing can correlate with it.")
-            if self.scale:
-                peak = np.abs(G).max(axis=0)
-                peak[peak == 0] = 1.0
-                deviation = peak * np.sqrt(((G / peak) ** 2).sum(axis=0) / (len(G) - 1))
-                deviation[deviation == 0] = 1.0
-            else:
-                deviation = np.ones(G.shape[1])
-            G /= deviation
-            # powers of two: squares of numbers of any size stay finite
-            size = 2.0 ** np.round(np.log2(np.abs(G).max()))
-            G /= size
+            w = self._weights_of(rows)
+            centred = self._centred_sparse if sparse.issparse(X) else self._centred_dense
+            G, mean, deviation, size = centred(v, X[rows], w)
             with np.errstate(over="ignore"):
                 pens.append(penalty(value, "shrinkage", 1.0)._replace(t=value / size / size))
-            whitened.append(whiten_features(G, pens[-1]))
+            if isinstance(G, CentredRows):
+                whitened.append(whiten_sparse(G, pens[-1]))
+            else:
+                whitened.append(whiten_features(G, pens[-1], None if w is None else w.sum()))
+            # with more columns than rows coefficients belong to the rows
+            lifts.append(G if whitened[-1].whiten.ndim == 1 else None)
             self.means_.append(mean)
             self.scales_.append(deviation * size)
         room = min(rows.size for rows in present) - 1
@@ -754,11 +846,20 @@ class LinearViews(MultiviewTransformer):
         else:
             rows = None if all(index.size == n for index in present) else present
             pairs = several_views(
-                whitened, k, criterion=criterion, max_iter=max_iter, tol=tol, rows=rows, n=n
+                whitened,
+                k,
+                criterion=criterion,
+                max_iter=max_iter,
+                tol=tol,
+                rows=rows,
+                n=n,
+                weights=self._weights,
+                progress=self._progress,
             )
         weights = [
             coefficients(view, c) for view, c in zip(whitened, pairs.directions, strict=True)
         ]
+        weights = [w if G is None else G.inner(w) for G, w in zip(lifts, weights, strict=True)]
         signs = signs_of_peaks(weights[0])
         self.weights_ = [w * signs for w in weights]
         self.n_components_ = int(pairs.values.size)
@@ -768,16 +869,81 @@ class LinearViews(MultiviewTransformer):
         self.residual_ = float(pairs.residual)
         self.ranks_ = np.array([view.rank for view in whitened])
         self.correlations_ = pairs.values
+        given = [self._weights_of(rows) for rows in present]
         scores = [
-            training_scores(view, c * signs, len(view.basis), pen)
-            for view, c, pen in zip(whitened, pairs.directions, pens, strict=True)
+            _unweighted(
+                training_scores(view, c * signs, rows.size if w is None else w.sum(), pen), w
+            )
+            for view, c, pen, rows, w in zip(
+                whitened, pairs.directions, pens, present, given, strict=True
+            )
         ]
         self.empirical_correlations_ = mean_correlations(
-            [spread_rows(values, rows, n) for values, rows in zip(scores, present, strict=True)]
+            [spread_rows(values, rows, n) for values, rows in zip(scores, present, strict=True)],
+            self._weights,
         )
-        return pairs._replace(
-            consensus=None if pairs.consensus is None else pairs.consensus * signs
-        )
+        return pairs._replace(consensus=self._signed(pairs.consensus, signs))
+
+    def _centred_dense(self, v, X, w):
+        """Centred and scaled rows, times the roots of their weights; means, deviations, size."""
+        G = X.astype(np.float64)
+        top = np.abs(G).max(initial=0.0)
+        mean = G.mean(axis=0) if w is None else w @ G / w.sum()
+        G -= mean
+        # what is left of a column of equal numbers is rounding
+        G[:, np.abs(G).max(axis=0) <= 8 * np.finfo(X.dtype).eps * np.abs(mean)] = 0.0
+        spread = np.abs(G).max(initial=0.0)
+        if not spread > 1e-14 * top:
+            raise ValueError(self._constant(v))
+        deviation = np.ones(G.shape[1])
+        if self.scale:
+            peak = np.abs(G).max(axis=0)
+            peak[peak == 0] = 1.0
+            squares = (G / peak) ** 2
+            if w is None:
+                variance = squares.sum(axis=0) / (len(G) - 1)
+            else:
+                variance = w @ squares / (w.sum() - 1)
+            deviation = peak * np.sqrt(variance)
+            deviation[deviation == 0] = 1.0
+        G /= deviation
+        # powers of two: squares of numbers of any size stay finite
+        size = 2.0 ** np.round(np.log2(np.abs(G).max()))
+        G /= size
+        if w is not None:
+            G *= np.sqrt(w)[:, None]
+        return G, mean, deviation, size
+
+    def _centred_sparse(self, v, X, w):
+        """Like the above for sparse rows, as `CentredRows`."""
+        n, p = X.shape
+        w = np.ones(n) if w is None else w
+        X = X.astype(np.float64).tocsc()
+        X.sum_duplicates()
+        total = w.sum()
+        mean = np.asarray(w @ X).ravel() / total
+        columns = np.repeat(np.arange(p), np.diff(X.indptr))
+        rest = (X.data - mean[columns]) ** 2 * w[X.indices]
+        stored = np.bincount(columns, weights=w[X.indices], minlength=p)
+        squares = np.bincount(columns, weights=rest, minlength=p) + (total - stored) * mean**2
+        deviation = np.sqrt(squares / (total - 1))
+        constant = deviation <= 8 * np.finfo(np.float64).eps * np.abs(mean)
+        if constant.all():
+            raise ValueError(self._constant(v))
+        size = 1.0
+        if self.scale:
+            deviation[constant] = 1.0
+        else:
+            size = 2.0 ** np.round(np.log2(deviation.max()))
+            deviation = np.ones(p)
+        if constant.any():
+            X = X.multiply(np.where(constant, 0.0, 1.0)).tocsc()
+            X.eliminate_zeros()
+        centre = np.where(constant, 0.0, mean)
+        return CentredRows(X, centre, deviation * size, np.sqrt(w)), mean, deviation, size
+
+    def _constant(self, v):
+        return f"View {v + 1} is constant, so nothing can correlate with it."
 
 
 def spread_rows(values, rows, n):

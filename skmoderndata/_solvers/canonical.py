@@ -15,6 +15,10 @@ rule            regularised variance of the scores          b                   
 
 ``b = sqrt(w / ((n - 1) d))`` with ``d = (1 - t) w / (n - 1) + t`` or ``w / (n - 1) + t``.
 Regularised correlations of two views are the singular values of ``B_a' B_b``.
+
+With weights of the samples, means are weighted, the rows of ``G`` (and rows and columns of ``K``)
+are multiplied by the roots of the weights, and n above is their sum, `total`. Rows of scores come
+multiplied by the roots as well.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh, svds
+
+from skmoderndata._solvers.iterate import Iterations, Progress
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,7 +41,7 @@ INDEFINITE = 1e-8  # eigenvalues below minus this share of the largest are not r
 class Whitened(NamedTuple):
     """A view as ``B = basis @ whiten``."""
 
-    basis: Array  # (n, r): eigenvectors of a kernel, or centred features
+    basis: Any  # (n, r): eigenvectors of a kernel, or centred features, also as `CentredRows`
     whiten: Array  # (r, q), or (r,) when it is diagonal
     coef: Array  # as `whiten`: coef @ c are weights, with the basis before it dual coefficients
     rank: int
@@ -66,19 +72,78 @@ def penalty(alpha: float, rule: str, scale: float = 1.0) -> Penalty:
     return Penalty(keep, alpha / scale, rule == "bach-jordan")
 
 
-def gain(omega: Array, n: int, pen: Penalty) -> Array:
+def gain(omega: Array, n: float, pen: Penalty) -> Array:
     """Diagonal ``b`` of a whitened view, for positive eigenvalues."""
     if pen.square:
         return np.asarray(omega / (omega + n * pen.t / 2))
     return np.sqrt(omega / (pen.keep * omega + (n - 1) * pen.t))
 
 
-def score_scale(n: int, pen: Penalty) -> float:
+def score_scale(n: float, pen: Penalty) -> float:
     """Factor from ``B c`` to scores of regularised variance one."""
     return float(np.sqrt(n if pen.square else n - 1))
 
 
-def whiten_kernel(K: Array, pen: Penalty) -> Whitened:
+class CentredRows:
+    """Rows of a sparse matrix, centred and scaled, as a matrix that is only multiplied.
+
+    It stands for ``diag(root) (X - 1 mean') diag(1 / scale)``, where `root` are the roots of the
+    weights of the samples, whose sum is `total`, and `mean` the weighted mean.
+    """
+
+    def __init__(self, X: Any, mean: Array, scale: Array, root: Array) -> None:
+        self.X = X.multiply(root[:, None]).multiply(1 / scale).tocsr()
+        self.mean, self.root, self.total = mean / scale, root, float(root @ root)
+        self.shape = self.X.shape
+
+    def __matmul__(self, B: Array) -> Array:
+        product: Array = self.X @ B - np.multiply.outer(self.root, self.mean @ B)
+        return product
+
+    def inner(self, other: Any) -> Array:
+        """Product of the transpose with another centred matrix, sparse or dense."""
+        if isinstance(other, CentredRows):
+            product = (self.X.T @ other.X).toarray()
+            return np.asarray(product - self.total * np.outer(self.mean, other.mean))
+        return np.asarray(self.X.T @ other - np.outer(self.mean, self.root @ other))
+
+    def gram(self) -> Array:
+        """Inner products of the rows."""
+        K = (self.X @ self.X.T).toarray()
+        side = np.outer(self.X @ self.mean, self.root)
+        K -= side
+        K -= side.T
+        K += float(self.mean @ self.mean) * np.outer(self.root, self.root)
+        return np.asarray(K)
+
+
+def inner(A: Any, B: Any) -> Array:
+    """Product ``A' B`` of two bases."""
+    if isinstance(A, CentredRows):
+        return A.inner(B)
+    if isinstance(B, CentredRows):
+        return B.inner(A).T
+    return np.asarray(A.T @ B)
+
+
+def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
+    """Whitened view of sparse rows, by their covariance or their kernel, whichever is smaller.
+
+    Directions with less than about 1e-7 of the largest standard deviation are dropped.
+    """
+    n, p = G.shape
+    if p > n:
+        return whiten_kernel(G.gram(), pen, G.total)
+    C = G.inner(G)
+    omega, V = linalg.eigh((C + C.T) / 2, driver="evd", check_finite=False)
+    omega, V = omega[::-1], V[:, ::-1]
+    keep = omega > max(n, p) * np.finfo(np.float64).eps * max(float(omega[0]), 0.0)
+    omega, V = omega[keep], V[:, keep]
+    W = V * (gain(omega, G.total, pen) / np.sqrt(omega))
+    return Whitened(G, W, score_scale(G.total, pen) * W, omega.size)
+
+
+def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitened:
     """Whitened view of a centred kernel matrix, by its eigendecomposition.
 
     Eigenvalues at rounding level are dropped; a clearly negative one shows in `rank` -1.
@@ -90,19 +155,21 @@ def whiten_kernel(K: Array, pen: Penalty) -> Whitened:
         return Whitened(U[:, :0], omega[:0], omega[:0], -1)
     keep = omega > n * np.finfo(np.float64).eps * size
     omega, U = omega[keep][::-1], np.ascontiguousarray(U[:, keep][:, ::-1])
-    b = gain(omega, n, pen)
-    return Whitened(U, b, score_scale(n, pen) * b / omega, omega.size)
+    total = float(n) if total is None else total
+    b = gain(omega, total, pen)
+    return Whitened(U, b, score_scale(total, pen) * b / omega, omega.size)
 
 
-def whiten_features(G: Array, pen: Penalty) -> Whitened:
+def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> Whitened:
     """Whitened view of centred features ``G`` (n, m).
 
     The eigenvectors of ``G'G`` serve where small singular values do not matter: with a
     regularisation above rounding. Otherwise the singular value decomposition of ``G``.
     """
     n, m = G.shape
+    total = float(n) if total is None else total
     eps = np.finfo(np.float64).eps
-    thin = n > m and n * pen.t > 1e-6 * float(np.einsum("ij,ij->", G, G))
+    thin = n > m and total * pen.t > 1e-6 * float(np.einsum("ij,ij->", G, G))
     if thin:
         omega, V = linalg.eigh(G.T @ G, driver="evd", check_finite=False)
         omega, V = omega[::-1], V[:, ::-1]
@@ -112,8 +179,8 @@ def whiten_features(G: Array, pen: Penalty) -> Whitened:
         omega, V = s * s, Vt.T
         keep = s > max(n, m) * eps * (s[0] if s.size else 0.0)
     omega, V = omega[keep], V[:, keep]
-    W = V * (gain(omega, n, pen) / np.sqrt(omega))
-    return Whitened(G, W, score_scale(n, pen) * W, omega.size)
+    W = V * (gain(omega, total, pen) / np.sqrt(omega))
+    return Whitened(G, W, score_scale(total, pen) * W, omega.size)
 
 
 def coefficients(view: Whitened, c: Array) -> Array:
@@ -123,7 +190,7 @@ def coefficients(view: Whitened, c: Array) -> Array:
     return np.asarray(view.coef @ c)
 
 
-def training_scores(view: Whitened, c: Array, n: int, pen: Penalty) -> Array:
+def training_scores(view: Whitened, c: Array, n: float, pen: Penalty) -> Array:
     """Centred scores of the training samples."""
     scaled = score_scale(n, pen) * c
     if view.whiten.ndim == 1:
@@ -133,7 +200,7 @@ def training_scores(view: Whitened, c: Array, n: int, pen: Penalty) -> Array:
 
 def cross(a: Whitened, b: Whitened) -> Array:
     """Products ``B_a' B_b`` of two whitened views."""
-    T = a.basis.T @ b.basis
+    T = inner(a.basis, b.basis)
     T = a.whiten[:, None] * T if a.whiten.ndim == 1 else a.whiten.T @ T
     return np.asarray(T * b.whiten if b.whiten.ndim == 1 else T @ b.whiten)
 
@@ -159,6 +226,8 @@ def several_views(
     tol: float,
     rows: Sequence[Array] | None = None,
     n: int = 0,
+    weights: Array | None = None,
+    progress: Progress | None = None,
 ) -> Pairs:
     """Directions of several views by one of three criteria.
 
@@ -169,7 +238,7 @@ def several_views(
     ``sum_v |B_v' Z|^2``.
     """
     if criterion == "gcca":
-        return _consensus(views, k, rows, n)
+        return _consensus(views, k, rows, n, weights)
     blocks = {
         (u, v): cross(views[u], views[v])
         for u in range(len(views))
@@ -177,7 +246,9 @@ def several_views(
     }
     sizes = [view.whiten.shape[-1] for view in views]
     result = _stacked(blocks, sizes, k)
-    return result if criterion == "maxvar" else _sumcor(blocks, sizes, result, max_iter, tol)
+    if criterion == "maxvar":
+        return result
+    return _sumcor(blocks, sizes, result, max_iter, tol, progress)
 
 
 def kernel_pairs(
@@ -189,6 +260,8 @@ def kernel_pairs(
     tol: float = 1e-10,
     max_dim: int = 400,
     rng: np.random.RandomState,
+    roots: Array | None = None,
+    progress: Progress | None = None,
 ) -> Pairs | None:
     """Dual coefficients of two centred kernels, by block Golub-Kahan bidiagonalisation.
 
@@ -196,42 +269,46 @@ def kernel_pairs(
     ``K alpha`` is ``alpha' K M alpha``, and stationarity reads ``M_a alpha_a s = K_b alpha_b /
     (n - 1)``. So a step is one solve with the Cholesky factor of ``M`` and one product with the
     kernel, and no eigendecomposition of size n is needed. Returns None when `max_dim` directions
-    do not suffice, or a kernel is seen to be indefinite. Not for the rule "bach-jordan".
+    do not suffice, or a kernel is seen to be indefinite. Not for the rule "bach-jordan". With
+    `roots`, the roots of the weights of the samples, kernels are those of weighted rows.
     """
     n = Ka.shape[0]
-    sides = [_Side(K, pen, n) for K, pen in zip((Ka, Kb), pens, strict=True)]
+    roots = np.ones(n) if roots is None else roots
+    total = float(roots @ roots)
+    sides = [_Side(K, pen, total) for K, pen in zip((Ka, Kb), pens, strict=True)]
     if not all(side.definite for side in sides):
         return None
     a, b = sides
     p = k + EXTRA
     start = rng.standard_normal((n, p))
-    b.extend(start - start.mean(axis=0))
-    n_iter = 0
-    while b.last.shape[1] and max(a.dim, b.dim) + p <= max_dim:
-        n_iter += 1
+    b.extend(start - np.outer(roots, roots @ start) / total)
+    it = Iterations(1 + max_dim // p, tol, progress)
+    for n_iter in it:
+        if not b.last.shape[1] or max(a.dim, b.dim) + p > max_dim:
+            return None
         # the part of the images of all b outside of the span of a lies in the new block of a
-        a.extend(a.solve(b.last_scores / (n - 1)))
+        a.extend(a.solve(b.last_scores / (total - 1)))
         if a.dim == 0:
             return None
-        T = a.scores.T @ b.scores / (n - 1)
+        T = a.scores.T @ b.scores / (total - 1)
         P, values, Qt = linalg.svd(T, full_matrices=False, check_finite=False)
         if a.last.shape[1] == 0:  # an invariant space is found
-            residual = 0.0
-            break
-        beta = b.extend(b.solve(a.last_scores / (n - 1)))
+            it.residual = 0.0
+            continue
+        beta = b.extend(b.solve(a.last_scores / (total - 1)))
         wanted = slice(0, min(k, values.size))
         off = linalg.norm(beta @ P[-a.last.shape[1] :, wanted], axis=0)
         residual = float(off.max() / values[0])
-        if residual <= tol and n_iter > 1:
-            break
-    else:
+        it.residual = residual if n_iter > 1 else np.inf
+    if not it.converged:
         return None
+    n_iter, residual = it.n_iter, it.residual
     kept = min(k, values.size)
     duals = [a.basis @ P[:, :kept], b.basis[:, : Qt.shape[1]] @ Qt[:kept].T]
     scores = [Ka @ duals[0], Kb @ duals[1]]
     for x, y, other in ((a, duals[0], scores[1]), (b, duals[1], scores[0])):
         # the stationarity conditions afresh: K (other scores) / (n - 1) = value K M alpha
-        left = x.K @ (other / (n - 1))
+        left = x.K @ (other / (total - 1))
         right = x.K @ (x.c * (x.K @ y) + x.t * y) * values[:kept]
         size = float(linalg.norm(right, axis=0).max(initial=1e-300))
         residual = max(residual, float(linalg.norm(left - right, axis=0).max() / size))
@@ -243,9 +320,10 @@ def kernel_pairs(
 class _Side:
     """One view of the bidiagonalisation: directions orthonormal under ``K M``."""
 
-    def __init__(self, K: Array, pen: Penalty, n: int) -> None:
+    def __init__(self, K: Array, pen: Penalty, total: float) -> None:
+        n = K.shape[0]
         self.K, self.t = K, pen.t
-        self.c = pen.keep / (n - 1)
+        self.c = pen.keep / (total - 1)
         M = self.c * K
         M[np.diag_indices(n)] += pen.t
         self.rounding = 100 * np.finfo(np.float64).eps * float(linalg.norm(K)) * self.t
@@ -258,7 +336,7 @@ class _Side:
 
     @property
     def dim(self) -> int:
-        return self.basis.shape[1]
+        return int(self.basis.shape[1])
 
     def solve(self, right: Array) -> Array:
         return np.asarray(linalg.cho_solve(self.factor, right, check_finite=False))
@@ -312,12 +390,35 @@ def is_semidefinite(K: Array) -> bool:
     return True
 
 
-def centre_kernel(K: Array) -> Array:
-    """Centre a symmetric matrix in place; return what its column means were."""
-    means = np.asarray(K.mean(axis=0))
+def centre_kernel(K: Array, weights: Array | None = None) -> Array:
+    """Centre a symmetric matrix in place; return what its column means were.
+
+    With weights the means are weighted, and rows and columns are multiplied by their roots.
+    """
+    if weights is None:
+        means = np.asarray(K.mean(axis=0))
+        K -= means
+        K -= (means - means.mean())[:, None]
+        return means
+    share = weights / weights.sum()
+    means = np.asarray(share @ K)
     K -= means
-    K -= (means - means.mean())[:, None]
+    K -= (means - share @ means)[:, None]
+    roots = np.sqrt(weights)
+    K *= roots
+    K *= roots[:, None]
     return means
+
+
+def centre_dual(dual: Array, weights: Array | None = None) -> Array:
+    """Coefficients of a kernel that is not centred, from those of the centred one.
+
+    With weights the latter belong to the matrix that `centre_kernel` leaves.
+    """
+    if weights is None:
+        return np.asarray(dual - dual.mean(axis=0))
+    dual = np.sqrt(weights)[:, None] * dual
+    return np.asarray(dual - np.outer(weights / weights.sum(), dual.sum(axis=0)))
 
 
 def largest_singular(T: Array, k: int) -> tuple[Array, Array, Array]:
@@ -385,6 +486,7 @@ def _sumcor(
     start: Pairs,
     max_iter: int,
     tol: float,
+    progress: Progress | None = None,
 ) -> Pairs:
     """Sum of correlations with unit variance in every view [Kettenring 1971; Horst 1961].
 
@@ -407,9 +509,8 @@ def _sumcor(
         for v, c in enumerate(first):
             size = linalg.norm(c)
             parts.append(c / size if size > 1e-8 else _any_unit(project, v, sizes[v]))
-        moved = np.inf
-        for _ in range(max_iter):
-            total_iter += 1
+        it = Iterations(max_iter, tol, progress)
+        for _ in it:
             moved = 0.0
             for v in range(n_views):
                 new = project(v, _neighbours(blocks, v, parts))
@@ -417,8 +518,9 @@ def _sumcor(
                 if length > 0:
                     moved = max(moved, float(linalg.norm(new / length - parts[v])))
                     parts[v] = new / length
-            if moved <= tol:
-                break
+            it.residual = moved
+        moved = it.residual
+        total_iter += it.n_iter
         value = sum(float(parts[v] @ _neighbours(blocks, v, parts)) for v in range(n_views))
         if value <= 1e-12 * max([1e-300, *values]):
             break
@@ -426,6 +528,8 @@ def _sumcor(
         residual = max(residual, moved)
         gaps.append(max(0.0, n_views * bound - value) / value)
         found = [np.c_[done, part] for done, part in zip(found, parts, strict=True)]
+        if not it.converged and it.n_iter < max_iter:
+            break  # a callback asked to stop
     return Pairs(found, np.array(values) / pairs, residual, total_iter, max(gaps))
 
 
@@ -456,7 +560,13 @@ def _any_unit(project: Callable[[int, Array], Array], v: int, size: int) -> Arra
     return np.zeros(size)
 
 
-def _consensus(views: Sequence[Whitened], k: int, rows: Sequence[Array] | None, n: int) -> Pairs:
+def _consensus(
+    views: Sequence[Whitened],
+    k: int,
+    rows: Sequence[Array] | None,
+    n: int,
+    weights: Array | None,
+) -> Pairs:
     """Top eigenvectors of ``sum_v B_v B_v'``, rows weighted by the number of views present."""
     n_views = len(views)
     counts = np.zeros(n)
@@ -493,5 +603,8 @@ def _consensus(views: Sequence[Whitened], k: int, rows: Sequence[Array] | None, 
     residual = float(np.abs(image - Z * values).max(initial=0.0) / max(values[0], 1e-300))
     # as a mean correlation: exact without regularisation and without missing views
     correlations = (n_views * values - 1) / (n_views - 1)
+    if weights is not None:  # the rows of B, and so of Z, are those of the roots of the weights
+        root = root * np.sqrt(np.where(weights > 0, weights, 1.0))
+        counts = counts * weights
     Z *= np.sqrt(counts.sum()) / root[:, None]
     return Pairs(directions, correlations, residual, 1, 0.0, Z)

@@ -9,7 +9,7 @@ from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOption
 from skmoderndata._multiview import KernelViews, mean_correlations, spread_rows
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.canonical import RULES
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
 
 
 class KernelCCA(KernelViews):
@@ -86,7 +86,7 @@ class KernelCCA(KernelViews):
         Correlations of the training scores (mean over pairs of views).
     dual_coef_ : list of ndarray of shape (n_fit, n_components_)
         Coefficients of the kernel values with `X_fit_`, for each view; in the first view the
-        entry of largest magnitude of each component is positive.
+        training score of largest magnitude of each component is positive.
     intercept_ : list of ndarray of shape (n_components_,)
         What is added, so that training scores have mean zero.
     X_fit_ : list
@@ -266,9 +266,10 @@ class KernelCCA(KernelViews):
         )
         self.correlations_ = pairs.values
         self.dual_gap_ = pairs.gap
-        n = max(int(rows.max()) for rows in present) + 1
+        n = count_samples(views[0])
         self.empirical_correlations_ = mean_correlations(
-            [spread_rows(values, rows, n) for values, rows in zip(scores, present, strict=True)]
+            [spread_rows(values, rows, n) for values, rows in zip(scores, present, strict=True)],
+            self._weights,
         )
         if pairs.consensus is not None:
             self.consensus_ = pairs.consensus

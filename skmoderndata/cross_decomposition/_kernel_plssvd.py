@@ -53,8 +53,8 @@ class KernelPLSSVD(KernelViews):
     singular_values_ : ndarray of shape (n_components_,)
         Covariances of the pairs of scores (with ``n - 1``), in descending order.
     dual_coef_ : list of two ndarray of shape (n_fit, n_components_)
-        Coefficients of the kernel values with `X_fit_`; in the first view the entry of largest
-        magnitude of each component is positive.
+        Coefficients of the kernel values with `X_fit_`; in the first view the training score of
+        largest magnitude of each component is positive.
     intercept_ : list of two ndarray of shape (n_components_,)
         What is added, so that training scores have mean zero.
     X_fit_ : list

