@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from skmoderndata._jit import jit
 from skmoderndata._solvers.iterate import Iterations, Progress
 from skmoderndata._solvers.simplex_qp import (
     CVXPY_LIMIT,
@@ -29,6 +30,7 @@ QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
 SAMPLE_SEARCHES = 30  # first points, found in small samples
 RARE = 1e-2  # share of violators that random samples of the published rule do not find
 EXACT_UNITS = 1000  # problems up to this size are solved to rounding
+GROWTH = 1.15  # how much longer the rows of the matrix become when it is full
 MASK = 100_000_000  # variables up to which membership in the core set is a mask
 TIGHT = 1e-10  # relative duality gap that is taken for rounding
 
@@ -120,7 +122,10 @@ class Core:
         self.v = np.zeros(0)
         self.g = np.zeros(0)
         self.level = self.rho = 0.0
-        self._K = np.zeros((16, 16))
+        self._space = np.zeros(16 * 16)
+        self._K = self._space.reshape(16, 16)
+        self._diagonal = np.zeros(16)
+        self.n_drops = 0  # how often indices have been renumbered
         # with a variable per pair of samples a mask would be too long
         self._mask = np.zeros(problem.n_indices, bool) if problem.n_indices < MASK else None
         self.add(indices)
@@ -145,26 +150,19 @@ class Core:
         new = np.asarray(new, np.int64)
         m, total = len(self), len(self) + len(new)
         if total > len(self._K):
-            larger = np.zeros((max(total, 3 * len(self._K) // 2),) * 2)
-            larger[:m, :m] = self.K
-            self._K = larger
+            self._grow(max(total + 8, int(GROWTH * len(self._K))))
         block = self.problem.gram(new, np.concatenate([self.indices, new]))
-        if not np.isfinite(block).all():
+        slack = self.problem.slack(new)
+        size, skew, apart = append_rows(self._K, self._diagonal, block, slack, m)
+        if not np.isfinite(size):
             raise ValueError(
                 "The kernel gives values that are not finite numbers: rescale X, or change the "
                 "parameters of the kernel."
             )
-        self._K[m:total, :total] = block
-        self._K[:m, m:total] = block[:, :m].T
-        own = self._K[m:total, m:total]
-        if np.abs(own - own.T).max() > 1e-5 * max(1e-300, float(np.abs(own).max())):
+        if skew > 1e-5 * max(1e-300, size):
             raise IndefiniteKernel("The kernel is not symmetric: k(x, z) differs from k(z, x).")
-        own[:] = 0.5 * (own + own.T)
-        own[np.diag_indices(len(new))] += self.problem.slack(new)
         # |phi_i - phi_j|^2 of the new ones, which no kernel makes negative
-        diagonal = self._K.diagonal()[:total]
-        apart = diagonal[m:, None] + diagonal - 2.0 * self._K[m:total, :total]
-        if apart.min() < -1e-6 * max(1e-300, float(np.abs(diagonal).max())):
+        if apart < -1e-6 * max(1e-300, float(np.abs(self._diagonal[:total]).max())):
             raise IndefiniteKernel(
                 "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
                 "negative for two samples. Use another kernel, or smaller costs, which add to "
@@ -181,6 +179,18 @@ class Core:
         else:
             self.g = np.concatenate([self.g, block[:, :m] @ self.a[:m] - 0.5 * self.v[m:]])
 
+    def _grow(self, size: int) -> None:
+        """Make place for more indices, without a second matrix where the system allows it."""
+        m, stride = len(self), len(self._K)
+        self._diagonal = np.concatenate([self._diagonal[:m], np.zeros(size - m)])
+        del self._K
+        try:
+            self._space.resize(size * size)
+        except ValueError:  # somebody looks at it
+            self._space = np.concatenate([self._space, np.zeros(size * size - stride * stride)])
+        spread_rows(self._space, m, stride, size)
+        self._K = self._space.reshape(size, size)
+
     def drop(self, margin: float) -> None:
         """Forget indices without weight that are far from mattering."""
         keep = (self.a > 0) | (self.g < self.level + margin)
@@ -190,9 +200,9 @@ class Core:
         if self._mask is not None:
             self._mask[self.indices[~keep]] = False
         kept = np.flatnonzero(keep)
-        # in place, row by row upwards: no second matrix
-        for row, old in enumerate(kept):
-            self._K[row, : len(kept)] = self._K[old, kept]
+        keep_rows(self._K, kept)
+        self._diagonal[: len(kept)] = self._diagonal[kept]
+        self.n_drops += 1
         self.indices, self.a, self.v = self.indices[keep], self.a[keep], self.v[keep]
         self.problem.core = self.indices
         self.g = self.g[keep]
@@ -218,7 +228,15 @@ class Core:
             self.a /= self.a.sum()
             self.g = self.K @ self.a - 0.5 * self.v
         else:
-            found = simplex_qp(self._K, self.v, self.a, tol=tol, size=m, gradient=self.g)
+            found = simplex_qp(
+                self._K,
+                self.v,
+                self.a,
+                tol=tol,
+                size=m,
+                gradient=self.g,
+                diagonal=self._diagonal[:m],
+            )
             self.a, self.g = found.a, found.gradient
         self._measure()
 
@@ -248,6 +266,68 @@ class Core:
         """Score units by the current weights."""
         active = self.a > 0
         return self.problem.scorer(self.indices[active], self.a[active])
+
+    def update(self, values: Array, units: Array, a: Array, *, exact: bool) -> Array:
+        """Score units, whose values were found with the weights `a` of the first indices."""
+        change = self.a.copy()
+        change[: len(a)] -= a
+        moved = np.flatnonzero(change)
+        if 2 * len(moved) > np.count_nonzero(self.a):
+            return self.scorer()(units, exact=exact)
+        score = self.problem.scorer(self.indices[moved], change[moved])
+        return values + score(units, exact=exact)
+
+
+@jit
+def append_rows(K, diagonal, block, slack, m):  # type: ignore[no-untyped-def]
+    """Write the similarities of new indices with `m` old ones and themselves into K, in place.
+
+    Returns the largest absolute similarity, the largest difference between the two halves of
+    the new part, which are averaged, and the smallest `K_ii + K_jj - 2 K_ij`.
+    """
+    n, tile = len(block), 32
+    size, skew, apart = 0.0, 0.0, np.inf
+    for c in range(n):
+        diagonal[m + c] = block[c, m + c] + slack[c]
+        for r in range(c):
+            x, z = block[c, m + r], block[r, m + c]
+            skew = max(skew, abs(x - z))
+            block[c, m + r] = block[r, m + c] = 0.5 * (x + z)
+    for c in range(n):
+        row, here, own = K[m + c], block[c], diagonal[m + c]
+        total = 0.0
+        for q in range(m + n):
+            row[q] = here[q]
+            total += abs(here[q])
+        if not np.isfinite(total):
+            return np.inf, 0.0, 0.0
+        for q in range(m + n):
+            size = max(size, abs(here[q]))
+            apart = min(apart, own + diagonal[q] - 2.0 * here[q])
+    for first in range(0, m, tile):  # the other half, by tiles that stay in the cache
+        for start in range(0, n, tile):
+            for r in range(first, min(first + tile, m)):
+                for c in range(start, min(start + tile, n)):
+                    K[r, m + c] = block[c, r]
+    for c in range(n):
+        K[m + c, m + c] = diagonal[m + c]
+    return size, skew, apart
+
+
+@jit
+def spread_rows(space, m, stride, wider):  # type: ignore[no-untyped-def]
+    """Move the first `m` columns of `m` rows apart, the last row first."""
+    for row in range(m - 1, 0, -1):
+        for q in range(m - 1, -1, -1):
+            space[row * wider + q] = space[row * stride + q]
+
+
+@jit
+def keep_rows(K, kept):  # type: ignore[no-untyped-def]
+    """Move the kept rows and columns to the front, upwards and so without a second matrix."""
+    for row, old in enumerate(kept):
+        for q, column in enumerate(kept):
+            K[row, q] = K[old, column]
 
 
 def core_set(
@@ -425,13 +505,18 @@ class _Search:
         indices, g = self.problem.candidates(units, values)
         near = self.problem.involved(units, g < self.core.level + reach, indices)
         units, values = units[near], values[near]
+        core = self.core
         while len(units) and not self.stopped:
             indices, g = self._violators(units, values)
             if len(indices) == 0:
                 return
+            a, drops = core.a, core.n_drops
             if not self._join(indices, g, min(MOST_ADDED, -(-len(indices) // 4))):
                 return
-            values = self.core.scorer()(units, exact=exact)
+            if core.n_drops > drops:
+                values = core.scorer()(units, exact=exact)
+            else:
+                values = core.update(values, units, a, exact=exact)
 
     def _violators(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         indices, g = self.problem.candidates(units, values)
