@@ -204,12 +204,12 @@ def nearest_packed(
     """
     # one word of all patterns side by side: the inner loop runs over patterns, and is vectorised
     by_word = np.ascontiguousarray(patterns.T)
-    found: tuple[Array, Array] = _nearest_packed(rows, by_word, float(bonus), float(penalty))
+    found: tuple[Array, Array] = nearest_by_word(rows, by_word, float(bonus), float(penalty))
     return found
 
 
 @jit
-def _nearest_packed(
+def nearest_by_word(
     rows: Array, patterns: Array, bonus: float, penalty: float
 ) -> tuple[Array, Array]:
     n_words, n_patterns = patterns.shape
@@ -237,7 +237,7 @@ def _nearest_packed(
 
 
 @jit
-def _improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: float) -> None:
+def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: float) -> None:
     """Add the best components one by one, then flip single ones, until the cost stands still."""
     k_max, n_words = words.shape
     union = np.zeros(n_words, dtype=np.uint64)
@@ -289,7 +289,7 @@ def _improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: f
 
 
 @lru_cache(maxsize=4)
-def _all_sets(k: int) -> Array:
+def all_sets(k: int) -> Array:
     """All sets of k components, made once; not to be written to."""
     sets = assignment_sets(k, k)
     sets.flags.writeable = False
@@ -334,9 +334,9 @@ def best_cover(
         exact = 2.0**k <= MAX_SETS
     if not exact:
         Z = np.zeros((len(rows), k), dtype=bool) if start is None else start.copy()
-        _improve_cover(rows, words, Z, float(bonus), float(penalty))
+        improve_cover(rows, words, Z, float(bonus), float(penalty))
         return Z
-    sets = _all_sets(k)
+    sets = all_sets(k)
     best = np.zeros(len(rows), dtype=np.int64)
     cost = np.full(len(rows), np.inf)
     step = max(1, MAX_WORDS // max(1, rows.shape[1]))

@@ -37,6 +37,28 @@ def test_greedy_search_agrees_with_plain_loops(bonus, penalty, seed):
 
 
 @pytest.mark.oracle
+def test_rows_and_candidates_of_several_words(seed):
+    """More than 64 features, and candidates of which some share no feature with the choices."""
+    X = make_boolean_sources(60, 150, 4, noise=0.2, random_state=seed)[0]
+    X[:, 130:] = 0
+    for tau in (0.5, 0.9):
+        U, covered = oracle.asso(X, 4, tau, 1.0, 1.0)
+        model = DiscreteBasis(4, tau=tau, refit=False).fit(X)
+        assert_array_equal(model.components_, U)
+        assert_allclose(model.costs_[0] * X.size, (X != covered).sum(), rtol=1e-12)
+
+
+@pytest.mark.oracle
+def test_no_tau_that_the_race_leaves_behind_would_have_won(seed):
+    """The best of separate fits for each tau is at most a hundredth better."""
+    for noise in (0.1, 0.5):
+        X = make_boolean_sources(200, 40, 5, max_assignments=3, noise=noise, random_state=seed)[0]
+        apart = [DiscreteBasis(5, tau=tau).fit(X) for tau in np.arange(1, 11) / 10]
+        least = min(model.reconstruction_error_ for model in apart)
+        assert DiscreteBasis(5).fit(X).reconstruction_error_ <= 1.01 * least
+
+
+@pytest.mark.oracle
 def test_near_the_optimum_of_brute_force(seed):
     X = random_bits(seed, (20, 5))
     for k in (1, 2):
