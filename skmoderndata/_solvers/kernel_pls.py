@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.iterate import Iterations, Progress
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -20,14 +22,18 @@ class KernelPLSResult(NamedTuple):
     residual: Array  # (n, m): Y - mean - scores loadings'
 
 
-def kernel_pls(apply: Callable[[Array], Array], Y: Array, k: int) -> KernelPLSResult:
+def kernel_pls(
+    apply: Callable[[Array], Array], Y: Array, k: int, progress: Progress | None = None
+) -> KernelPLSResult:
     """Kernel partial least squares [Rosipal 2001; Shawe-Taylor 2004, Alg. 6.48].
 
     With centred ``K`` and ``Y``, component j is ``t = Q K b``, where ``b = Y_j v`` for the leading
     eigenvector ``v`` of ``Y_j' K Y_j``, ``Y_j = Q Y`` is what the components before leave over,
     and ``Q`` projects out their scores. The deflated kernel of the algorithm is ``Q K Q``, and
     ``Q b = b``: so K is applied to m columns for each component, and stays as it is. Scores are
-    scaled as those of the linear method, ``b' K b = 1``.
+    scaled as those of the linear method, ``b' K b = 1``; the largest entry of ``v`` is positive.
+    With weights of the samples the rows of Y, and the rows and columns of K, are multiplied by
+    their roots, and so are the scores.
     """
     n, m = Y.shape
     T, B, KB = np.empty((n, k)), np.empty((n, k)), np.empty((n, k))
@@ -35,14 +41,16 @@ def kernel_pls(apply: Callable[[Array], Array], Y: Array, k: int) -> KernelPLSRe
     E = Y.copy()
     total = float(linalg.norm(Y))
     found = 0
-    for j in range(k):
+    for n_iter in Iterations(k, -1.0, progress):
+        j = n_iter - 1
         KE = apply(E)
         if m == 1:
             b, Kb = E[:, 0], KE[:, 0]
         else:
             inner = E.T @ KE
             _, V = linalg.eigh((inner + inner.T) / 2, check_finite=False)
-            b, Kb = E @ V[:, -1], KE @ V[:, -1]
+            v = V[:, -1] * (1.0 if V[np.abs(V[:, -1]).argmax(), -1] > 0 else -1.0)
+            b, Kb = E @ v, KE @ v
         norm2 = float(b @ Kb)
         if linalg.norm(E) <= 1e-13 * total or not norm2 > 0:
             break

@@ -13,20 +13,39 @@ from sklearn.base import (
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
 from skmoderndata._multiview import EXACT_LIMIT
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.canonical import INDEFINITE, centre_kernel
+from skmoderndata._solvers.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.kernel_pls import kernel_pls
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, resolve_kernel
+from skmoderndata.kernels._expansion import scale_gamma
+from skmoderndata.kernels._resolve import (
+    KERNEL_CONSTRAINTS,
+    Columns,
+    count_samples,
+    resolve_kernel,
+    take,
+)
 
 FLOATS = [np.float64, np.float32]
 
 
 class KernelPLSRegression(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, Base
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    Base,
 ):
     r"""Regression on few components, each of maximum covariance with what is left of the target.
 
@@ -73,7 +92,7 @@ class KernelPLSRegression(
     x_rotations_ : ndarray of shape (n_fit, n_components_)
         Coefficients of the kernel values with `X_fit_` in the scores.
     x_scores_ : ndarray of shape (n_samples, n_components_)
-        Scores of the training samples, orthogonal to each other.
+        Scores of the training samples, orthogonal to each other (in the weights of the samples).
     y_loadings_ : ndarray of shape (n_targets, n_components_)
         Coefficients of the scores in the prediction.
     X_fit_ : array or list
@@ -103,7 +122,8 @@ class KernelPLSRegression(
     Notes
     -----
     The kernel matrix is not deflated: each component costs its product with as many columns as
-    there are targets, ``k m n^2`` operations in all. Scores are orthogonalised twice.
+    there are targets, ``k m n^2`` operations in all. Scores are orthogonalised twice. Each
+    component is reported to callbacks.
 
     Components of m targets are found together; for targets that have little to do with each
     other fit each for itself.
@@ -163,7 +183,7 @@ class KernelPLSRegression(
         self.rank_tol = rank_tol
 
     @fit_context()
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Find the components and regress the targets on them.
 
         Parameters
@@ -172,6 +192,8 @@ class KernelPLSRegression(
             Training samples, or their kernel matrix.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples: 2 counts as two copies, 0 as none.
 
         Returns
         -------
@@ -179,56 +201,73 @@ class KernelPLSRegression(
             The fitted estimator.
         """
         X, Y = self._validate_fit(X, y)
+        everything, w = X, None
+        kept = np.arange(count_samples(X))
+        if sample_weight is not None:
+            w = check_sample_weight(sample_weight, Y, dtype=np.float64, ensure_non_negative=True)
+            kept = np.flatnonzero(w > 0)
+            X, Y, w = self._rows(X, kept), Y[kept], w[kept]
+            if len(kept) < 2:
+                raise ValueError(
+                    f"KernelPLSRegression needs at least 2 samples of positive weight: "
+                    f"n_samples={len(kept)}."
+                )
         gram = resolve_kernel(
             self.kernel,
             X,
-            gamma=self.gamma,
+            gamma=scale_gamma(self.gamma, self.kernel, X, w),
             degree=self.degree,
             coef0=self.coef0,
             kernel_params=self.kernel_params,
         )
         self._gram, self.kernel_ = gram, gram.kernel
         n = count_samples(X)
-        mean = Y.mean(axis=0)
+        mean = Y.mean(axis=0) if w is None else w @ Y / w.sum()
+        roots = np.ones(n) if w is None else np.sqrt(w)
         method = self.method
         if method == "auto":
             method = "exact" if n <= EXACT_LIMIT or gram.precomputed else "cholesky"
         size = np.abs(Y - mean).max() or 1.0
+        targets = roots[:, None] * (Y - mean) / size
         if method == "exact":
             K = np.array(gram(X), dtype=np.float64)
             if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
                 raise ValueError(self._indefinite())
-            means = centre_kernel(K)
+            means = centre_kernel(K, w)
             scale = np.abs(K.diagonal()).max() or 1.0
             K /= scale
-            found = kernel_pls(lambda B: K @ B, (Y - mean) / size, self.n_components)
-            rotations = (found.rotations - found.rotations.mean(axis=0)) / scale
-            self.X_fit_ = gram.subset(X, np.arange(n))
+            found = self._components(everything, y, lambda B: K @ B, targets)
+            rotations = centre_dual(found.rotations, w) / scale
+            pivots = np.arange(n)
             self.kernel_residual_ = 0.0
             root = scale**0.5
+            shifts = -(means @ rotations) * root
         else:
             try:
                 low = incomplete_cholesky(gram, X, rank=min(self.max_rank, n), tol=self.rank_tol)
             except linalg.LinAlgError as error:
                 raise ValueError(self._indefinite()) from error
-            G = low.factor
-            L = G[low.pivots]
-            column_means = G.mean(axis=0)
-            G = G - column_means
+            G, pivots = low.factor, low.pivots
+            L = G[pivots]
+            column_means = G.mean(axis=0) if w is None else w @ G / w.sum()
+            G = roots[:, None] * (G - column_means)
             root = float(np.abs(G).max(initial=0.0)) or 1.0
             G /= root
-            found = kernel_pls(lambda B: G @ (G.T @ B), (Y - mean) / size, self.n_components)
+            found = self._components(everything, y, lambda B: G @ (G.T @ B), targets)
             weights = G.T @ found.rotations / root
             rotations = linalg.solve_triangular(L, weights, lower=True, trans="T")
-            means = L @ column_means
-            self.X_fit_ = gram.subset(X, low.pivots)
             self.kernel_residual_ = float(low.residual_trace / max(gram.diag(X).sum(), 1e-300))
-        shifts = (-(means @ rotations) if method == "exact" else -(column_means @ weights)) * root
+            shifts = -(column_means @ weights) * root
+        self.X_fit_ = Columns(kept[pivots]) if gram.precomputed else take(X, pivots)
         self.n_components_ = found.rotations.shape[1]
         self.x_rotations_ = rotations * root
         self._score_shift = shifts
-        self.x_scores_ = found.scores * root
         self.y_loadings_ = found.loadings * size / root
+        self.x_scores_ = np.empty((count_samples(everything), self.n_components_))
+        self.x_scores_[kept] = found.scores * (root / roots[:, None])
+        rest = np.setdiff1d(np.arange(len(self.x_scores_)), kept)
+        if len(rest):
+            self.x_scores_[rest] = self._apply(take(everything, rest), self.x_rotations_) + shifts
         dual = self.x_rotations_ @ self.y_loadings_.T
         intercept = mean + shifts @ self.y_loadings_.T
         self.dual_coef_ = dual[:, 0] if self._one_target else dual
@@ -270,6 +309,18 @@ class KernelPLSRegression(
         X = self._validate(X, reset=False)
         scores = self._apply(X, self.x_rotations_) + self._score_shift
         return scores.astype(getattr(X, "dtype", np.float64), copy=False)
+
+    def _components(self, X, y, apply, targets):
+        with FitProgress(
+            self, X, y, max_passes=self.n_components, task_name="component"
+        ) as progress:
+            return kernel_pls(apply, targets, self.n_components, progress)
+
+    def _rows(self, X, kept):
+        """Training samples of positive weight."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            return X[np.ix_(kept, kept)] if X.shape[0] == X.shape[1] else X
+        return take(X, kept)
 
     def _apply(self, X, dual):
         if getattr(X, "dtype", None) == np.float32:

@@ -93,8 +93,8 @@ class MultisetCCA(LinearViews):
     every view. Two views give `RegularizedCCA` with "maxvar" and "sumcor".
 
     float32 input is computed in float64 and returned as float32. Sparse views are never filled:
-    their covariance is formed, or the inner products of their rows, whichever is smaller. Passes are
-    reported to callbacks.
+    their covariance is formed, or the inner products of their rows, whichever is smaller. Passes
+    are reported to callbacks.
 
     References
     ----------

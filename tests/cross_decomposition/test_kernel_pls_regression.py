@@ -27,7 +27,9 @@ def test_linear_kernel_is_pls_regression(seed, k, targets):
     X, Y = data(seed)
     Y = Y[:, 0] if targets == 1 else Y
     model = KernelPLSRegression(k, kernel="linear").fit(X, Y)
-    linear = PLSRegression(k, scale=False, tol=1e-16, max_iter=100_000).fit(X, Y)
+    linear = PLSRegression(k, scale=False)
+    linear.algorithm = "svd"  # the power method ends 1e-7 away where two directions are near
+    linear.fit(X, Y)
     new = data(seed + 1)[0]
     assert_allclose(model.predict(new), linear.predict(new), rtol=1e-8, atol=1e-8)
     assert_allclose(np.abs(model.transform(new)), np.abs(linear.transform(new)), atol=1e-7)
@@ -76,8 +78,8 @@ def test_more_components_fit_better_until_all_is_interpolated(seed):
         np.square(Y - KernelPLSRegression(k, gamma=1.0).fit(X, Y).predict(X)).sum()
         for k in (1, 2, 4, 8, 16, 32, 59)
     ]
-    assert (np.diff(errors) < 0).all()
-    assert errors[-1] < 1e-8 * errors[0]
+    assert (np.diff(errors[:-2]) < 0).all()
+    assert max(errors[-2:]) < 1e-8 * errors[0]  # the last components may find nothing but rounding
 
 
 @pytest.mark.recovery
@@ -127,3 +129,53 @@ def test_bad_input_is_named():
         KernelPLSRegression(kernel="precomputed").fit(X, Y)
     with pytest.raises(ValueError, match="semi-definite"):
         KernelPLSRegression(kernel="precomputed").fit(-(X @ X.T), Y)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize("method", ["exact", "cholesky"])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_weights_count_copies(kernel, method, targets, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 4))
+    Y = np.sin(X) @ rng.normal(size=(4, targets)) + 0.1 * rng.normal(size=(40, targets))
+    Y = Y[:, 0] if targets == 1 else Y
+    times = rng.integers(0, 4, size=40)
+    index = np.repeat(np.arange(40), times)
+    model = KernelPLSRegression(3, kernel=kernel, method=method, rank_tol=0.0)
+    twin = KernelPLSRegression(3, kernel=kernel, method=method, rank_tol=0.0)
+    if kernel == "precomputed":
+        K = rbf_kernel(X)
+        model.fit(K, Y, sample_weight=times)
+        twin.fit(K[np.ix_(index, index)], Y[index])
+        got, wanted = (K, K[:, index])
+    else:
+        model.fit(X, Y, sample_weight=times)
+        twin.fit(X[index], Y[index])
+        got = wanted = X
+    assert_allclose(model.predict(got), twin.predict(wanted), atol=1e-8)
+    assert_allclose(model.transform(got), twin.transform(wanted), atol=1e-8)
+    assert_allclose(model.x_scores_, model.transform(got), atol=1e-8)
+    assert model.orthogonality_ < 1e-10
+
+
+@pytest.mark.edge
+def test_components_are_reported_and_can_be_stopped(seed):
+    seen = []
+
+    class Stop:
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context):
+            seen.append(context.task_name)
+            return len(seen) >= 2
+
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 4))
+    model = KernelPLSRegression(5).set_callbacks(Stop()).fit(X, np.sin(X[:, 0]))
+    assert model.n_components_ == 2
+    assert seen == ["component", "component", "fit"]
+    with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
+        model.fit(X, X[:, 0], sample_weight=np.eye(40)[3])

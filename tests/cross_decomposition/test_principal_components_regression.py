@@ -1,8 +1,11 @@
 """Evidence that PrincipalComponentsRegression solves the problem it states."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
@@ -107,3 +110,65 @@ def test_constant_columns_and_bad_input():
         PrincipalComponentsRegression(kernel="rbf", solver="primal").fit(X, Y)
     with pytest.raises(ValueError, match="semi-definite"):
         PrincipalComponentsRegression(kernel="precomputed").fit(-rbf_kernel(X), Y)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+@pytest.mark.parametrize("thin", [False, True])
+def test_weights_count_copies(kernel, solver, thin, seed):
+    if (kernel != "linear" and solver == "primal") or (thin and kernel == "precomputed"):
+        return
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
+    y = X @ rng.normal(size=6) + 0.1 * rng.normal(size=40)
+    times = rng.integers(0, 4, size=40)
+    index = np.repeat(np.arange(40), times)
+    model, twin = (
+        PrincipalComponentsRegression(3, kernel=kernel, solver=solver) for _ in range(2)
+    )
+    if kernel == "precomputed":
+        K = rbf_kernel(X)
+        model.fit(K, y, sample_weight=times)
+        twin.fit(K[np.ix_(index, index)], y[index])
+        got, wanted = K, K[:, index]
+    else:
+        got = wanted = sparse.csr_array(X) if thin else X
+        model.fit(got, y, sample_weight=times)
+        twin.fit(X[index], y[index])
+    assert_allclose(model.predict(got), twin.predict(wanted), atol=1e-7)
+    assert_allclose(model.transform(got), twin.transform(wanted), atol=1e-6)
+    assert_allclose(model.explained_variance_, twin.explained_variance_, rtol=1e-8)
+    assert_allclose(model.explained_variance_ratio_, twin.explained_variance_ratio_, rtol=1e-8)
+    assert model.stationarity_ < 1e-8
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("shape", [(500, 60), (60, 500), (900, 450), (450, 900)])
+@pytest.mark.parametrize("k", [3, 0.5])
+def test_sparse_rows_are_not_filled(shape, k, seed):
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array(shape, density=0.05, rng=rng, format="csr")
+    X = X + sparse.csr_array(np.outer(np.arange(shape[0]) % 3 == 0, np.arange(shape[1]) % 9 == 0))
+    y = X @ rng.normal(size=shape[1])
+    model = PrincipalComponentsRegression(k).fit(X, y)
+    full = PrincipalComponentsRegression(k).fit(X.toarray(), y)
+    assert_allclose(model.explained_variance_, full.explained_variance_, rtol=1e-8)
+    assert_allclose(model.explained_variance_ratio_, full.explained_variance_ratio_, rtol=1e-8)
+    assert_allclose(model.predict(X), full.predict(X.toarray()), atol=1e-6 * np.abs(y).max())
+    assert model.solver_ == full.solver_
+
+
+@pytest.mark.edge
+def test_large_sparse_table_and_too_little_weight():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((2000, 100_000), density=1e-4, rng=rng, format="csr")
+    y = X @ rng.normal(size=100_000)
+    tracemalloc.start()
+    model = PrincipalComponentsRegression(2).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.n_components_ == 2
+    assert peak < 2000 * 100_000 * 8 / 10  # a filled table takes 1.6 GB
+    with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
+        model.fit(X[:5], y[:5], sample_weight=[0, 1, 0, 0, 0])
