@@ -1,6 +1,7 @@
 """Signals as combinations of few atoms of a dictionary: coders, dictionaries, guarantees."""
 
 from skmoderndata.sparse_coding import dictionaries  # noqa: F401 (the module, for its name)
+from skmoderndata.sparse_coding._compressed_sensing import CompressedSensing
 from skmoderndata.sparse_coding._dictionaries import (
     babel_function,
     dct_dictionary,
@@ -13,16 +14,27 @@ from skmoderndata.sparse_coding._dictionaries import (
     union_dictionary,
     wavelet_dictionary,
 )
+from skmoderndata.sparse_coding._phase_transition import (
+    PhaseTransitionDisplay,
+    l1_phase_transition,
+    phase_transition,
+)
 from skmoderndata.sparse_coding._sparse_coder import SparseCoder
+from skmoderndata.sparse_coding._sparse_recovery import SparseRecovery
 
 __all__ = [
+    "CompressedSensing",
+    "PhaseTransitionDisplay",
     "SparseCoder",
+    "SparseRecovery",
     "babel_function",
     "dct_dictionary",
     "exact_recovery_bound",
     "fourier_dictionary",
     "gabor_dictionary",
+    "l1_phase_transition",
     "mutual_coherence",
+    "phase_transition",
     "random_dictionary",
     "restricted_isometry_constant",
     "union_dictionary",

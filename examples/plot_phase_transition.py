@@ -1,0 +1,33 @@
+"""
+How sparse must a signal be? Phase transitions
+==============================================
+
+Random sparse signals of 100 values are recovered from Gaussian measurements: white where all of
+them come back, black where none does. Basis pursuit turns from one to the other along the curve
+that theory gives for very long signals. The pursuits are told the number of non-zeros, and
+recover normal coefficients beyond that curve; coefficients of equal size are harder for them, and
+no harder for basis pursuit.
+"""
+
+import matplotlib.pyplot as plt
+
+from skmoderndata.sparse_coding import PhaseTransitionDisplay, SparseRecovery
+
+figure, axes = plt.subplots(2, 3, figsize=(11, 7), sharex=True, sharey=True)
+methods = ("basis_pursuit", "omp", "subspace_pursuit")
+for row, coefficients in zip(axes, ("gaussian", "signs"), strict=True):
+    for ax, method in zip(row, methods, strict=True):
+        PhaseTransitionDisplay.from_estimator(
+            SparseRecovery(method=method),
+            n_features=100,
+            delta=(0.1, 0.25, 0.4, 0.55, 0.7, 0.85),
+            rho=(0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75),
+            n_trials=10,
+            coefficients=coefficients,
+            random_state=0,
+            ax=ax,
+            name=f"{method}, {coefficients}",
+        )
+        ax.label_outer()
+figure.tight_layout()
+plt.show()

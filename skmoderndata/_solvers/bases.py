@@ -1,0 +1,54 @@
+"""Bases as users name them, turned into operators from codes to signals."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from skmoderndata._solvers.measurements import Operator, basis_operator, from_matrix
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+AXIS = 4096  # values of an axis for which a matrix is made, where there is no fast transform
+
+
+def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator | None:
+    """Operator from codes to `n` values; None for the identity.
+
+    `basis` is None, a name, an array with atoms in rows, or a LinearOperator (n, n_codes).
+    """
+    axes = (n,) if shape is None else tuple(int(size) for size in shape)
+    if int(np.prod(axes)) != n:
+        raise ValueError(f"shape={axes} has {int(np.prod(axes))} values, and signals have {n}.")
+    if basis is None:
+        return None
+    if isinstance(basis, str):
+        if basis != "dct" and max(axes) > AXIS:
+            raise ValueError(
+                f"basis={basis!r} makes a matrix for an axis, and one has {max(axes)} values: use "
+                f"'dct', a LinearOperator, or a shape with axes of at most {AXIS} values."
+            )
+        return basis_operator(basis, axes)
+    if isinstance(basis, LinearOperator):
+        made = wrap_operator(basis)
+    else:
+        atoms = np.asarray(basis, dtype=np.float64)
+        if atoms.ndim != 2 or not np.isfinite(atoms).all():
+            raise ValueError("basis must be a finite array of atoms in rows.")
+        made = from_matrix(atoms.T)
+    if made.shape[0] != n:
+        raise ValueError(
+            f"basis has atoms of {made.shape[0]} values, and signals have {n}: atoms are rows of "
+            "an array, columns of a LinearOperator."
+        )
+    return made
+
+
+def wrap_operator(X: LinearOperator) -> Operator:
+    """Operator on rows that does what a LinearOperator does to columns."""
+    return Operator(
+        (int(X.shape[0]), int(X.shape[1])),
+        lambda Z: np.asarray(X.matmat(np.asarray(Z, dtype=float).T)).T,
+        lambda Z: np.asarray(X.rmatmat(np.asarray(Z, dtype=float).T)).T,
+    )

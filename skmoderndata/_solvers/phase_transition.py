@@ -1,0 +1,64 @@
+"""How many non-zeros can be recovered from how many measurements: what the theory says."""
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, ndtr
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
+    """Non-zeros per measurement below which l1 minimisation succeeds, in the limit of size.
+
+    For Gaussian measurements, `delta` of them for each unknown [Donoho and Tanner 2009, weak
+    threshold]. With e non-zeros for each unknown, as many measurements are needed as
+
+    ``min over t  e (1 + t^2) + (1 - e) c ((1 + t^2) Phi(-t) - t phi(t))``, c = 2 (1 if positive).
+
+    At the minimum ``e / (1 - e) = c (phi(t) / t - Phi(-t))``, so that t gives both e and delta.
+    """
+    sides = 1.0 if positive else 2.0
+
+    def both(t: float) -> tuple[float, float]:
+        density = float(np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi))
+        tail = float(ndtr(-t))
+        odds = sides * max(density / t - tail, 0.0)
+        e = odds / (1 + odds)
+        return e, e * (1 + t * t) + (1 - e) * sides * ((1 + t * t) * tail - t * density)
+
+    out = np.empty(len(delta))
+    for i, share in enumerate(delta):
+        if share >= 1:
+            out[i] = 1.0
+            continue
+        t = brentq(lambda t, share=share: both(t)[1] - share, 1e-9, 12.0, xtol=1e-13)
+        out[i] = both(t)[0] / share
+    return out
+
+
+def half_success(rho: Array, hits: Array, trials: Array) -> float:
+    """Place where a logistic curve through shares of successes is one half.
+
+    ``P(success) = expit(b (place - rho))`` by maximum likelihood, half an observation of each kind
+    added to every place. NaN where the shares do not cross one half.
+    """
+    share = hits / trials
+    if not (share.max() >= 0.5 > share.min()):
+        return float("nan")
+    hits, trials = hits + 0.5, trials + 1.0
+    x = (rho - rho.mean()) / (np.ptp(rho) or 1.0)
+    D = np.column_stack([np.ones_like(x), x])
+    w = np.zeros(2)
+    for _ in range(100):
+        p = expit(D @ w)
+        slope = D.T @ (hits - trials * p) - 1e-6 * w
+        H = (D * (trials * p * (1 - p))[:, None]).T @ D + 1e-6 * np.eye(2)
+        step = np.linalg.solve(H, slope)
+        w = w + step * min(1.0, 4.0 / float(np.abs(step).max() or 1.0))
+        if float(np.abs(step).max()) < 1e-10:
+            break
+    if w[1] >= 0:
+        return float("nan")
+    return float(rho.mean() - w[0] / w[1] * (np.ptp(rho) or 1.0))

@@ -1,0 +1,464 @@
+"""Few random measurements of signals, and the signals back by sparse recovery."""
+
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+from sklearn import get_config
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    Interval,
+    RealNotInt,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.bases import resolve_basis
+from skmoderndata._solvers.measurements import (
+    BASES,
+    FAST,
+    RANDOM,
+    compose,
+    from_matrix,
+    random_matrix,
+    single_pixel_differences,
+    single_pixel_patterns,
+    transform_measurements,
+)
+from skmoderndata._solvers.recovery import METHODS, recover
+
+
+class RecoveredSignals(NamedTuple):
+    """Signals, and what is known of each: see `CompressedSensing.recover`."""
+
+    signals: np.ndarray
+    codes: np.ndarray
+    residual_norm: np.ndarray
+    dual_gap: np.ndarray
+    n_iter: np.ndarray
+
+
+class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Few linear measurements of signals, and the signals back by sparse recovery.
+
+    `transform` takes the measurements :math:`y = \Phi x` of each row x with m fixed random
+    vectors, `inverse_transform` recovers the rows from them [1]_, [2]_: the codes are
+
+    .. math::
+        \min_a \|a\|_1 \text{ with } \|y - \Phi (a \Psi)\|_2 \le \varepsilon
+        \qquad\text{or}\qquad
+        \min_a \|y - \Phi (a \Psi)\|_2 \text{ with } \|a\|_0 \le s
+
+    with the atoms of the basis in the rows of :math:`\Psi`, the signals :math:`a \Psi`. If the
+    signals are sparse in the basis, and m is above a threshold that depends on the sparsity, they
+    come back exactly.
+
+    Parameters
+    ----------
+    n_measurements : int or float, default=0.5
+        Number of measurements m, or their share of the number of features.
+    kind : str, default="gaussian"
+        Good for every basis, with a matrix in memory:
+
+        - "gaussian": entries are normal with variance ``1 / m``.
+        - "bernoulli": entries are plus or minus ``1 / sqrt(m)``.
+        - "sparse": entries are plus or minus ``1 / sqrt(density m)`` with probability `density`,
+          otherwise zero [3]_.
+
+        Drawn rows of an orthonormal transform times ``sqrt(n / m)``, applied without a matrix:
+
+        - "dct": cosines along each axis of `shape`.
+        - "fourier": real and imaginary parts of coefficients of the discrete Fourier transform.
+        - "hadamard": Walsh functions; a power of two values.
+        - "scrambled_hadamard": the same after a random permutation of the values and random
+          signs, which makes it good for every basis.
+        - "single_pixel": the readings of a single-pixel camera [4]_. The patterns are 0 and 1:
+          the first is 1 everywhere, the others are rows of a Hadamard matrix with permuted
+          columns, -1 made 0. A power of two values.
+    basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default="dct"
+        Where signals are sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
+        (wavelets); atoms in rows, of any number; or an operator from codes to signals, of shape
+        (n_features, n_atoms). None: the signals themselves are sparse.
+    method : str, default="basis_pursuit"
+        "basis_pursuit" for the first problem; "omp", "iht", "htp", "cosamp" or
+        "subspace_pursuit" for the second: see `SparseRecovery`.
+    n_nonzero : int, default=None
+        The sparsity s, for all methods but "basis_pursuit". None takes a quarter of the number of
+        measurements; "omp" with a `noise_bound` takes as many as are needed.
+    noise_bound : float, default=None
+        Bound :math:`\varepsilon` on the norm of the noise of the measurements of a signal (for
+        "single_pixel": of the differences described in the notes). None is no noise.
+    shape : tuple of int, default=None
+        Shape of a signal, an image for example, for transforms and bases by name. None for one
+        axis.
+    density : float, default=None
+        Share of the entries of "sparse" that are not zero; None takes a third.
+    decay : float, default=0.0
+        For "dct", "fourier" and "hadamard": rows of frequency f are drawn with probability in
+        proportion to ``(1 + f) ** -decay``. Images have most of their energy at low frequencies;
+        about 2 is good for them.
+    tol : float, default=1e-8
+        Largest relative duality gap, and violation of the bound, of "basis_pursuit".
+    max_iter : int, default=10_000
+        Most steps of "basis_pursuit" where the matrix is not formed.
+    n_jobs : int, default=None
+        Number of threads over the signals to be recovered. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the measurements.
+
+    Attributes
+    ----------
+    n_measurements_ : int
+        Number of measurements.
+    components_ : ndarray or csr_array of shape (n_measurements_, n_features), or None
+        The measurement vectors of "gaussian", "bernoulli" and "sparse"; None where there is no
+        matrix.
+    operator_ : LinearOperator of shape (n_measurements_, n_features)
+        The measurements as an operator of scipy, made when it is asked for.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.random_projection.GaussianRandomProjection : The same measurements, with the least
+        squares solution of smallest norm for a way back, and the number of them from the distances
+        that are to be kept.
+    skmoderndata.sparse_coding.SparseRecovery : The way back for given measurement vectors.
+    skmoderndata.sparse_coding.PhaseTransitionDisplay : How many measurements are needed.
+
+    Notes
+    -----
+    `fit` reads the number of features only. A measurement has the mean squared length of the
+    signal, but for "single_pixel", whose readings are sums of pixels. From these, recovery first
+    makes ``(2 y - y_0) / sqrt(m)`` with the reading `y_0` of the pattern of ones: what a pattern
+    gives less what its complement gives. That takes out the part that all readings share, and
+    leaves rows that are orthogonal; independent noise grows by a little more than two before the
+    division.
+
+    Transforms cost ``n log n`` for a signal. Recovery forms the product of measurements and basis
+    where it fits in `working_memory` and there are few columns (2048) or many signals (16), and
+    works with transforms alone otherwise. A convex recovery proves its optimum: `recover` returns
+    the duality gap of every signal. A fit has none, it solves nothing.
+
+    Rows of a transform are only good for bases in which no atom looks like such a row: cosines
+    measure sums of few spikes well, and sums of few cosines not at all.
+
+    References
+    ----------
+    .. [1] Candes, Romberg and Tao, Stable signal recovery from incomplete and inaccurate
+       measurements, Communications on Pure and Applied Mathematics 59(8), 2006.
+    .. [2] Donoho, Compressed sensing, IEEE Transactions on Information Theory 52(4), 2006.
+    .. [3] Achlioptas, Database-friendly random projections: Johnson-Lindenstrauss with binary
+       coins, Journal of Computer and System Sciences 66(4), 2003.
+    .. [4] Duarte, Davenport, Takhar, Laska, Sun, Kelly and Baraniuk, Single-pixel imaging via
+       compressive sampling, IEEE Signal Processing Magazine 25(2), 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.sparse_coding import CompressedSensing, dct_dictionary
+    >>> X = 3 * dct_dictionary(64)[[5, 9]] - dct_dictionary(64)[[20, 30]]
+    >>> camera = CompressedSensing(24, random_state=0).fit(X)
+    >>> Y = camera.transform(X)
+    >>> Y.shape
+    (2, 24)
+    >>> np.allclose(camera.inverse_transform(Y), X)
+    True
+    """
+
+    _card = MethodCard(
+        family="dictionaries and sparse codes",
+        cite=(
+            "candes2006stable",
+            "donoho2006compressed",
+            "achlioptas2003database",
+            "duarte2008single",
+        ),
+        cost="n p m",
+        checks=(
+            {"random_state": 0},
+            {"random_state": 0, "kind": "dct", "basis": None, "method": "omp"},
+            {"random_state": 0, "kind": "fourier", "basis": "haar", "method": "iht"},
+            {"random_state": 0, "kind": "sparse", "n_measurements": 3, "method": "cosamp"},
+        ),
+        known_failures={
+            "check_transformer_n_iter": "max_iter bounds the steps of the recovery, which "
+            "inverse_transform does; a fit takes none"
+        },
+    )
+    _parameter_constraints = {
+        "n_measurements": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="right")],
+        "kind": [StrOptions({*RANDOM, *FAST})],
+        "basis": [StrOptions(set(BASES)), "array-like", LinearOperator, None],
+        "method": [StrOptions(set(METHODS))],
+        "n_nonzero": [AT_LEAST_ONE, None],
+        "noise_bound": [NON_NEGATIVE, None],
+        "shape": [tuple, list, None],
+        "density": [Interval(Real, 0, 1, closed="right"), None],
+        "decay": [NON_NEGATIVE],
+        "tol": [POSITIVE],
+        "max_iter": [AT_LEAST_ONE],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_measurements=0.5,
+        kind="gaussian",
+        basis="dct",
+        method="basis_pursuit",
+        n_nonzero=None,
+        noise_bound=None,
+        *,
+        shape=None,
+        density=None,
+        decay=0.0,
+        tol=1e-8,
+        max_iter=10_000,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_measurements = n_measurements
+        self.kind = kind
+        self.basis = basis
+        self.method = method
+        self.n_nonzero = n_nonzero
+        self.noise_bound = noise_bound
+        self.shape = shape
+        self.density = density
+        self.decay = decay
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Draw the measurements.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals, of which only the number of features is used.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        self : CompressedSensing
+            The fitted estimator.
+        """
+        X = self._validate(X, reset=True)
+        n = X.shape[1]
+        whole = isinstance(self.n_measurements, Integral)
+        m = int(self.n_measurements) if whole else max(1, round(self.n_measurements * n))
+        if self.kind in FAST and m > n:
+            raise ValueError(
+                f"n_measurements={m} rows of a transform of {n} features: there are {n}. Use "
+                "kind='gaussian' for more."
+            )
+        if "hadamard" in self.kind or self.kind == "single_pixel":
+            sizes = (n,) if self.kind != "hadamard" or self.shape is None else self.shape
+            if any(int(size) & (int(size) - 1) for size in sizes):
+                raise ValueError(
+                    f"kind={self.kind!r} needs a power of two features, got {n}: crop or pad the "
+                    "signals, or use kind='dct'."
+                )
+        resolve_basis(self.basis, n, self.shape)
+        self.n_measurements_ = m
+        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self.components_ = None
+        if self.kind in RANDOM:
+            self.components_ = random_matrix(
+                self.kind,
+                m,
+                n,
+                density=float(self.density or 1 / 3),
+                rng=check_random_state(self._seed),
+            ).astype(X.dtype)
+        return self
+
+    def transform(self, X):
+        """Measure signals.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples, n_measurements_)
+            Measurements.
+        """
+        check_is_fitted(self)
+        return self._measure(self._validate(X, reset=False))
+
+    def _measure(self, X):
+        if self.components_ is not None:
+            Y = X @ self.components_.T
+            return np.asarray(Y.toarray() if sparse.issparse(Y) else Y, dtype=X.dtype)
+        operator = self._operator()
+        out = np.empty((X.shape[0], self.n_measurements_), dtype=X.dtype)
+        for rows in self._blocks(X.shape[0]):
+            part = X[rows].toarray() if sparse.issparse(X) else X[rows]
+            out[rows] = operator.forward(part.astype(np.float64))
+        return out
+
+    def inverse_transform(self, X):
+        """Recover signals from measurements.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_measurements_)
+            Measurements.
+
+        Returns
+        -------
+        signals : ndarray of shape (n_samples, n_features)
+            The signals that are sparse in the basis.
+        """
+        return self.recover(X).signals
+
+    def recover(self, X):
+        """Recover signals from measurements, and tell what is known of each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_measurements_)
+            Measurements.
+
+        Returns
+        -------
+        recovered : RecoveredSignals
+            Named tuple `(signals, codes, residual_norm, dual_gap, n_iter)` with one entry for each
+            signal: the norm of what of the measurements is not explained, and the relative duality
+            gap, NaN for methods that solve no convex problem.
+        """
+        check_is_fitted(self)
+        Y = check_array(X, dtype=[np.float64, np.float32])
+        dtype = Y.dtype
+        if Y.shape[1] != self.n_measurements_:
+            raise ValueError(
+                f"X has {Y.shape[1]} measurements a row, but {type(self).__name__} makes "
+                f"{self.n_measurements_}."
+            )
+        Y = Y.astype(np.float64)
+        operator = self._operator()
+        if self.kind == "single_pixel":
+            operator, decode = single_pixel_differences(operator)
+            Y = decode(Y)
+        largest = float(np.abs(Y).max(initial=0.0))
+        size = float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0
+        basis = resolve_basis(self.basis, self.n_features_in_, self.shape)
+        found = recover(
+            Y / size,
+            compose(operator, basis),
+            method=self.method,
+            n_nonzero=self.n_nonzero,
+            noise_bound=None if self.noise_bound is None else self.noise_bound / size,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory=get_config()["working_memory"] * 2**20,
+            n_jobs=self.n_jobs,
+        )
+        if not found.done.all():
+            warn_not_converged(
+                self,
+                reached=f"{np.count_nonzero(~found.done)} of {len(Y)} signals have not settled"
+                + (
+                    f", relative duality gap {np.nanmax(found.gap):.1e} (tol={self.tol:g})"
+                    if self.method == "basis_pursuit"
+                    else ""
+                ),
+                remedy="raise max_iter or tol, or n_measurements",
+            )
+        signals = found.codes if basis is None else basis.forward(found.codes)
+        return RecoveredSignals(
+            (signals * size).astype(dtype),
+            (found.codes * size).astype(dtype),
+            found.residual * size,
+            found.gap,
+            found.n_iter,
+        )
+
+    def score(self, X, y=None):
+        """Minus the squared error of recovered signals in proportion to their squares.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals, which are measured and recovered.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            0 for signals that come back exactly. It rises with the number of measurements.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        dense = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        back = self.inverse_transform(self._measure(X)).astype(np.float64)
+        largest = float(np.abs(dense).max(initial=0.0)) or 1.0
+        total = float(np.square(dense / largest).sum())
+        rest = float(np.square((back - dense) / largest).sum())
+        return -rest / total if total > 0 else 0.0
+
+    @property
+    def operator_(self):
+        """The measurements as a LinearOperator of shape (n_measurements_, n_features)."""
+        check_is_fitted(self)
+        operator = self._operator()
+        return LinearOperator(
+            operator.shape,
+            matvec=lambda x: operator.forward(np.asarray(x, dtype=float).reshape(1, -1))[0],
+            rmatvec=lambda y: operator.adjoint(np.asarray(y, dtype=float).reshape(1, -1))[0],
+            matmat=lambda X: operator.forward(np.asarray(X, dtype=float).T).T,
+            rmatmat=lambda Y: operator.adjoint(np.asarray(Y, dtype=float).T).T,
+            dtype=np.float64,
+        )
+
+    def _operator(self):
+        """Make the measurements again from the seed: nothing but the seed is stored."""
+        m, n = self.n_measurements_, self.n_features_in_
+        if self.components_ is not None:
+            return from_matrix(self.components_.astype(np.float64))
+        rng = check_random_state(self._seed)
+        if self.kind == "single_pixel":
+            return single_pixel_patterns(m, n, rng=rng)
+        shape = (n,) if self.shape is None else tuple(int(size) for size in self.shape)
+        return transform_measurements(self.kind, m, shape, decay=float(self.decay), rng=rng)
+
+    def _blocks(self, n_rows):
+        row_bytes = 8 * 6 * self.n_features_in_
+        size = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
+        return [slice(first, first + size) for first in range(0, n_rows, size)]
+
+    def _validate(self, X, reset):
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    @property
+    def _n_features_out(self):
+        return self.n_measurements_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,370 @@
+"""Share of sparse signals that a method recovers, over sparsity and number of measurements."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from skmoderndata._solvers.phase_transition import half_success, l1_threshold
+
+COEFFICIENTS = ("gaussian", "signs", "positive")
+
+
+class PhaseTransition(NamedTuple):
+    """Result of `phase_transition`.
+
+    `delta` (n_delta,) are measurements for each feature and `rho` (n_rho,) non-zeros for each
+    measurement, `success` (n_delta, n_rho) the shares of signals recovered, and `border`
+    (n_delta,) where a logistic curve through them is one half, NaN where they do not cross it.
+    """
+
+    delta: np.ndarray
+    rho: np.ndarray
+    success: np.ndarray
+    border: np.ndarray
+
+
+def l1_phase_transition(delta, *, positive=False):
+    r"""Sparsity up to which basis pursuit recovers signals, by the theory.
+
+    For m Gaussian measurements of n unknowns of which s are not zero, with
+    :math:`\delta = m / n`, recovery by the least l1 norm succeeds with probability near one for
+    s / m below this curve, and near zero above, the sharper the larger n [1]_.
+
+    Parameters
+    ----------
+    delta : array-like of shape (n_values,)
+        Measurements for each unknown, above 0 and at most 1.
+    positive : bool, default=False
+        Unknowns that are known to be non-negative.
+
+    Returns
+    -------
+    rho : ndarray of shape (n_values,)
+        Non-zeros for each measurement, s / m.
+
+    References
+    ----------
+    .. [1] Donoho and Tanner, Observed universality of phase transitions in high-dimensional
+       geometry, with implications for modern data analysis and signal processing, Philosophical
+       Transactions of the Royal Society A 367, 2009.
+
+    Examples
+    --------
+    >>> from skmoderndata.sparse_coding import l1_phase_transition
+    >>> l1_phase_transition([0.1, 0.5, 0.9]).round(3)
+    array([0.189, 0.386, 0.678])
+    """
+    delta = np.asarray(delta, dtype=np.float64)
+    if delta.ndim != 1 or not ((delta > 0) & (delta <= 1)).all():
+        raise ValueError("delta must hold numbers above 0 and at most 1.")
+    return l1_threshold(delta, positive=positive)
+
+
+def phase_transition(
+    estimator,
+    *,
+    n_features=200,
+    delta=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    rho=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    n_trials=20,
+    coefficients="gaussian",
+    tol=1e-3,
+    n_jobs=None,
+    random_state=None,
+):
+    """Share of random sparse signals that an estimator recovers from Gaussian measurements.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        A regressor whose ``fit(X, y)`` takes measurement vectors and measurements, and whose
+        `coef_` is the signal: `SparseRecovery`, `BasisPursuit`, scikit-learn's
+        `OrthogonalMatchingPursuit(fit_intercept=False)`. If it has a parameter `n_nonzero` or
+        `n_nonzero_coefs`, it is told the sparsity.
+    n_features : int, default=200
+        Number of unknowns n. The transition is about ``n ** -0.5`` wide.
+    delta : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+        Measurements for each unknown; ``round(delta n)`` are taken.
+    rho : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+        Non-zeros for each measurement, at least one.
+    n_trials : int, default=20
+        Signals for each pair.
+    coefficients : {"gaussian", "signs", "positive"}, default="gaussian"
+        The non-zeros: normal, plus or minus one, or the magnitude of normal ones. Greedy methods
+        find normal ones more easily; for the l1 norm only signs matter.
+    tol : float, default=1e-3
+        Relative error up to which a signal counts as recovered.
+    n_jobs : int, default=None
+        Number of processes, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    transition : PhaseTransition
+        Named tuple `(delta, rho, success, border)`.
+
+    Examples
+    --------
+    >>> from skmoderndata.sparse_coding import SparseRecovery, phase_transition
+    >>> found = phase_transition(
+    ...     SparseRecovery(method="htp"), n_features=40, delta=[0.5], rho=[0.05, 0.9],
+    ...     n_trials=4, random_state=0,
+    ... )
+    >>> found.success
+    array([[1., 0.]])
+    """
+    delta, rho = (np.atleast_1d(np.asarray(grid, dtype=np.float64)) for grid in (delta, rho))
+    for name, grid in (("delta", delta), ("rho", rho)):
+        if grid.ndim != 1 or not grid.size or not ((grid > 0) & (grid <= 1)).all():
+            raise ValueError(f"{name} must hold numbers above 0 and at most 1.")
+    if coefficients not in COEFFICIENTS:
+        raise ValueError(f"coefficients={coefficients!r} must be one of {COEFFICIENTS}.")
+    if n_trials < 1 or n_features < 1:
+        raise ValueError(f"n_trials={n_trials} and n_features={n_features} must be at least 1.")
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    names = estimator.get_params(deep=False)
+    told = next((name for name in ("n_nonzero", "n_nonzero_coefs") if name in names), None)
+    cells = [(i, j) for i in range(len(delta)) for j in range(len(rho))]
+    hits = Parallel(n_jobs=n_jobs)(
+        delayed(_recovered)(
+            estimator,
+            told,
+            n_features,
+            delta[i],
+            rho[j],
+            n_trials,
+            coefficients,
+            tol,
+            (seed, i, j),
+        )
+        for i, j in cells
+    )
+    hits = np.array(hits, dtype=np.float64).reshape(len(delta), len(rho))
+    trials = np.full(len(rho), float(n_trials))
+    border = np.array([half_success(rho, row, trials) for row in hits])
+    return PhaseTransition(delta, rho, hits / n_trials, border)
+
+
+def _recovered(estimator, told, n, delta, rho, n_trials, coefficients, tol, seed):
+    """Count the signals of one pair that are recovered."""
+    rng = np.random.default_rng(seed)
+    m = max(1, round(delta * n))
+    s = max(1, round(rho * m))
+    hits = 0
+    for _ in range(n_trials):
+        X = rng.normal(size=(m, n)) / np.sqrt(m)
+        signal = np.zeros(n)
+        values = rng.normal(size=s)
+        if coefficients == "signs":
+            values = np.sign(values)
+        elif coefficients == "positive":
+            values = np.abs(values)
+        signal[rng.choice(n, s, replace=False)] = values
+        model = clone(estimator)
+        if told is not None:
+            model.set_params(**{told: s})
+        found = np.ravel(model.fit(X, X @ signal).coef_)
+        hits += bool(np.linalg.norm(found - signal) <= tol * np.linalg.norm(signal))
+    return hits
+
+
+class PhaseTransitionDisplay:
+    """Picture of what is recovered, over sparsity and number of measurements.
+
+    Parameters
+    ----------
+    delta : array-like of shape (n_delta,)
+        Measurements for each unknown.
+    rho : array-like of shape (n_rho,)
+        Non-zeros for each measurement.
+    success : array-like of shape (n_delta, n_rho)
+        Share of signals recovered.
+    border : array-like of shape (n_delta,), default=None
+        Where it is one half.
+    estimator_name : str, default=None
+        Name in the title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the picture is.
+    figure_ : matplotlib Figure
+        The figure that holds it.
+    mesh_ : matplotlib QuadMesh
+        The shares.
+    border_line_ : matplotlib Line2D or None
+        Where the share is one half.
+    theory_line_ : matplotlib Line2D or None
+        The curve of the theory for the l1 norm.
+
+    See Also
+    --------
+    phase_transition : Measures the shares.
+    l1_phase_transition : The curve of the theory.
+
+    Examples
+    --------
+    >>> from skmoderndata.sparse_coding import PhaseTransitionDisplay, SparseRecovery
+    >>> display = PhaseTransitionDisplay.from_estimator(  # doctest: +SKIP
+    ...     SparseRecovery(method="basis_pursuit"), n_features=100, random_state=0
+    ... )
+    >>> PhaseTransitionDisplay(delta=[0.5], rho=[0.1, 0.9], success=[[1, 0]]).success
+    array([[1, 0]])
+    """
+
+    def __init__(self, *, delta, rho, success, border=None, estimator_name=None):
+        self.delta = np.asarray(delta)
+        self.rho = np.asarray(rho)
+        self.success = np.asarray(success)
+        self.border = None if border is None else np.asarray(border)
+        self.estimator_name = estimator_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        *,
+        n_features=200,
+        delta=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        rho=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        n_trials=20,
+        coefficients="gaussian",
+        tol=1e-3,
+        n_jobs=None,
+        random_state=None,
+        theory=True,
+        ax=None,
+        name=None,
+        **kwargs,
+    ):
+        """Measure the shares, and draw them.
+
+        Parameters
+        ----------
+        estimator : estimator object
+            See `phase_transition`, also for what follows.
+        n_features : int, default=200
+            Number of unknowns.
+        delta : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+            Measurements for each unknown.
+        rho : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+            Non-zeros for each measurement.
+        n_trials : int, default=20
+            Signals for each pair.
+        coefficients : {"gaussian", "signs", "positive"}, default="gaussian"
+            The non-zeros.
+        tol : float, default=1e-3
+            Relative error up to which a signal counts as recovered.
+        n_jobs : int, default=None
+            Number of processes.
+        random_state : int, RandomState instance or None, default=None
+            Seed.
+        theory : bool or "positive", default=True
+            Whether the curve of the theory is drawn, or the one for non-negative unknowns.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        name : str, default=None
+            Name in the title; None takes the class and, where it has one, the method.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
+
+        Returns
+        -------
+        display : PhaseTransitionDisplay
+            With `ax_` and `figure_`.
+        """
+        found = phase_transition(
+            estimator,
+            n_features=n_features,
+            delta=delta,
+            rho=rho,
+            n_trials=n_trials,
+            coefficients=coefficients,
+            tol=tol,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        if name is None:
+            method = estimator.get_params(deep=False).get("method")
+            name = type(estimator).__name__ + ("" if method is None else f", {method}")
+        return cls(**found._asdict(), estimator_name=name).plot(ax, theory=theory, **kwargs)
+
+    def plot(self, ax=None, *, name=None, theory=True, **kwargs):
+        """Draw the shares.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        name : str, default=None
+            Name in the title; None takes `estimator_name`.
+        theory : bool or "positive", default=True
+            Whether the curve of the theory is drawn, or the one for non-negative unknowns.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
+
+        Returns
+        -------
+        self : PhaseTransitionDisplay
+            With `ax_` and `figure_`.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "PhaseTransitionDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
+            ) from error
+
+        if ax is None:
+            _, ax = plt.subplots()
+        style = {"cmap": "gray", "vmin": 0, "vmax": 1, "shading": "nearest"} | kwargs
+        self.mesh_ = ax.pcolormesh(
+            _spread(self.delta), _spread(self.rho), self._cells().T, **style
+        )
+        self.border_line_ = self.theory_line_ = None
+        if self.border is not None:
+            (self.border_line_,) = ax.plot(
+                self.delta, self.border, "o-", color="C1", markersize=4, label="half recovered"
+            )
+        if theory:
+            low, high = _limits(self.delta)
+            grid = np.linspace(max(low, 1e-3), min(high, 1.0), 100)
+            (self.theory_line_,) = ax.plot(
+                grid,
+                l1_phase_transition(grid, positive=theory == "positive"),
+                color="C3",
+                ls="--",
+                label="theory, least l1 norm",
+            )
+        if self.border is not None or theory:
+            ax.legend(loc="upper left", fontsize=8)
+        ax.set(
+            xlabel="measurements for each unknown",
+            ylabel="non-zeros for each measurement",
+            xlim=_limits(self.delta),
+            ylim=_limits(self.rho),
+        )
+        name = self.estimator_name if name is None else name
+        if name is not None:
+            ax.set_title(name)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _cells(self):
+        repeat = [2 if len(grid) == 1 else 1 for grid in (self.delta, self.rho)]
+        return np.repeat(np.repeat(self.success, repeat[0], axis=0), repeat[1], axis=1)
+
+
+def _spread(grid):
+    """Centres of the cells; a single value becomes two, so that it has a width."""
+    return grid if len(grid) > 1 else np.array([grid[0] - 0.01, grid[0] + 0.01])
+
+
+def _limits(grid):
+    grid = _spread(grid)
+    low, high = grid[0] - 0.5 * (grid[1] - grid[0]), grid[-1] + 0.5 * (grid[-1] - grid[-2])
+    return float(low), float(high)

@@ -1,0 +1,293 @@
+"""Recovery of signals that are sparse in a basis from linear measurements."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+from sklearn import get_config
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.bases import resolve_basis, wrap_operator
+from skmoderndata._solvers.measurements import BASES, compose, from_matrix
+from skmoderndata._solvers.recovery import METHODS, recover
+
+
+class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
+    r"""Signals from few linear measurements, given that few atoms of a basis make them up.
+
+    From the measurements :math:`y = \Phi x` of a signal :math:`x = a \Psi`, with the atoms in the
+    rows of :math:`\Psi` and a sparse code a, it finds the code by one of
+
+    .. math::
+        \min_a \|a\|_1 \text{ with } \|y - \Phi (a \Psi)\|_2 \le \varepsilon
+        \qquad\text{or}\qquad
+        \min_a \|y - \Phi (a \Psi)\|_2 \text{ with } \|a\|_0 \le s .
+
+    It is a regressor: the rows of `X` are the measurement vectors, `coef_` is the signal. So
+    cross-validation over measurements chooses what is not known, for example the sparsity.
+
+    Parameters
+    ----------
+    basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default=None
+        Where the signal is sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
+        (wavelets); atoms in rows, of any number; or an operator from codes to signals, of shape
+        (n_features, n_atoms). None: the signal itself is sparse.
+    method : str, default="omp"
+        - "basis_pursuit": the first problem, with a proof of optimality [1]_.
+        - "omp": orthogonal matching pursuit.
+        - "iht": iterative hard thresholding, normalised [2]_.
+        - "htp": hard thresholding pursuit [3]_.
+        - "cosamp", "subspace_pursuit": pursuit with pruning [4]_, [5]_.
+    n_nonzero : int, default=None
+        The sparsity s, for all but "basis_pursuit". None takes a quarter of the number of
+        measurements; "omp" with a `noise_bound` takes as many as are needed.
+    noise_bound : float, default=None
+        Bound :math:`\varepsilon` on the norm of the noise; the other methods stop when the
+        residual is within it. None, for "basis_pursuit", is equality, or the smallest residual
+        where there is no equality.
+    shape : tuple of int, default=None
+        Shape of the signal, an image for example, for bases by name; None for one axis.
+    tol : float, default=1e-8
+        Largest relative duality gap, and violation of the bound, of "basis_pursuit".
+    max_iter : int, default=10_000
+        Most steps of "basis_pursuit" where the matrix is not formed.
+    n_jobs : int, default=None
+        Number of threads over the columns of `y`. The result does not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_signals, n_features)
+        The signals.
+    codes_ : ndarray of shape (n_atoms,) or (n_signals, n_atoms)
+        Their codes in the basis.
+    residual_norm_ : float or ndarray of shape (n_signals,)
+        Norms of the residuals of the measurements.
+    dual_gap_ : float
+        Relative duality gap of "basis_pursuit", the largest over signals; NaN for the methods that
+        solve no convex problem, of which `residual_norm_` and the number of non-zeros say all that
+        can be checked.
+    n_iter_ : int
+        Most steps taken for a signal.
+    n_features_in_ : int
+        Number of values of a signal.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.linear_model.OrthogonalMatchingPursuit : Without a basis, for "omp"; has an intercept.
+    skmoderndata.sparse_coding.CompressedSensing : Makes the measurements too.
+    skmoderndata.linear_model.BasisPursuit : Basis pursuit with weights and intercept.
+
+    Notes
+    -----
+    The methods run on the product of measurements and basis, compiled, where that matrix and the
+    inner products of its columns fit in scikit-learn's `working_memory` and there are few columns
+    (2048) or many signals (16). Otherwise, and then without forming a matrix, they use products
+    with X and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`. Least
+    squares is then by conjugate gradients, and basis pursuit by a primal-dual iteration [6]_ that
+    ends with an exact solution on the support found.
+
+    Greedy methods and those with pruning take columns at unit norm; the l1 norm weighs the codes
+    as they are. For weights of measurements scale rows of `X` and `y`.
+
+    References
+    ----------
+    .. [1] Chen, Donoho and Saunders, Atomic decomposition by basis pursuit, SIAM Journal on
+       Scientific Computing 20(1), 1998.
+    .. [2] Blumensath and Davies, Normalized iterative hard thresholding: guaranteed stability and
+       performance, IEEE Journal of Selected Topics in Signal Processing 4(2), 2010.
+    .. [3] Foucart, Hard thresholding pursuit: an algorithm for compressive sensing, SIAM Journal
+       on Numerical Analysis 49(6), 2011.
+    .. [4] Needell and Tropp, CoSaMP: iterative signal recovery from incomplete and inaccurate
+       samples, Applied and Computational Harmonic Analysis 26(3), 2009.
+    .. [5] Dai and Milenkovic, Subspace pursuit for compressive sensing signal reconstruction, IEEE
+       Transactions on Information Theory 55(5), 2009.
+    .. [6] Chambolle and Pock, A first-order primal-dual algorithm for convex problems with
+       applications to imaging, Journal of Mathematical Imaging and Vision 40, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.sparse_coding import SparseRecovery, dct_dictionary
+    >>> rng = np.random.default_rng(0)
+    >>> signal = 3 * dct_dictionary(64)[5] - dct_dictionary(64)[20]
+    >>> Phi = rng.normal(size=(24, 64))
+    >>> model = SparseRecovery("dct", method="basis_pursuit").fit(Phi, Phi @ signal)
+    >>> np.allclose(model.coef_, signal)
+    True
+    >>> np.flatnonzero(model.codes_)
+    array([ 5, 20])
+    """
+
+    _card = MethodCard(
+        family="dictionaries and sparse codes",
+        cite=(
+            "chen1998atomic",
+            "blumensath2010normalized",
+            "foucart2011hard",
+            "needell2009cosamp",
+            "dai2009subspace",
+            "chambolle2011first",
+        ),
+        cost="T n k",
+        checks=(
+            {},
+            {"method": "basis_pursuit", "basis": "dct"},
+            {"method": "subspace_pursuit", "n_nonzero": 2},
+            {"method": "htp", "basis": "fourier"},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
+            problem="few_measurements",
+            params={"method": "subspace_pursuit"},
+            grid={"n_nonzero": (4, 8, 12, 16)},
+            baseline_grid={"n_nonzero_coefs": (4, 8, 12, 16)},
+            baseline_params={"fit_intercept": False},
+        ),
+    )
+    _parameter_constraints = {
+        "basis": [StrOptions(set(BASES)), "array-like", LinearOperator, None],
+        "method": [StrOptions(set(METHODS))],
+        "n_nonzero": [AT_LEAST_ONE, None],
+        "noise_bound": [NON_NEGATIVE, None],
+        "shape": [tuple, list, None],
+        "tol": [POSITIVE],
+        "max_iter": [AT_LEAST_ONE],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        basis=None,
+        method="omp",
+        n_nonzero=None,
+        noise_bound=None,
+        *,
+        shape=None,
+        tol=1e-8,
+        max_iter=10_000,
+        n_jobs=None,
+    ):
+        self.basis = basis
+        self.method = method
+        self.n_nonzero = n_nonzero
+        self.noise_bound = noise_bound
+        self.shape = shape
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Recover signals.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or LinearOperator of shape (n_measurements, n_features)
+            Measurement vectors in rows.
+        y : array-like of shape (n_measurements,) or (n_measurements, n_signals)
+            Measurements of one or more signals.
+
+        Returns
+        -------
+        self : SparseRecovery
+            The fitted estimator.
+        """
+        measure, y, dtype, unit = self._measurements(X, y)
+        basis = resolve_basis(self.basis, measure.shape[1], self.shape)
+        Y = y.reshape(len(y), -1).T.astype(np.float64)
+        largest = float(np.abs(Y).max(initial=0.0))
+        size = float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0
+        found = recover(
+            Y / size,
+            compose(measure, basis),
+            method=self.method,
+            n_nonzero=self.n_nonzero,
+            noise_bound=None if self.noise_bound is None else self.noise_bound / size,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory=get_config()["working_memory"] * 2**20,
+            n_jobs=self.n_jobs,
+        )
+        codes = found.codes * size / unit
+        signals = codes if basis is None else basis.forward(codes)
+        flat = y.ndim == 1
+        self.codes_ = codes.astype(dtype)[0] if flat else codes.astype(dtype)
+        self.coef_ = signals.astype(dtype)[0] if flat else signals.astype(dtype)
+        self.residual_norm_ = size * (float(found.residual[0]) if flat else found.residual)
+        self.dual_gap_ = float(found.gap.max())
+        self.n_iter_ = max(1, int(found.n_iter.max(initial=1)))
+        if not found.done.all():
+            convex = self.method == "basis_pursuit"
+            warn_not_converged(
+                self,
+                reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g})"
+                if convex
+                else f"the supports of {np.count_nonzero(~found.done)} of {len(Y)} signals have "
+                "not settled",
+                remedy="raise max_iter or tol"
+                if convex
+                else "lower n_nonzero, take more measurements, or use another method",
+            )
+        return self
+
+    def predict(self, X):
+        """Predict measurements.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or LinearOperator of shape (n_measurements, n_features)
+            Measurement vectors in rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_measurements,) or (n_measurements, n_signals)
+            ``X @ coef_.T``.
+        """
+        check_is_fitted(self)
+        if isinstance(X, LinearOperator):
+            self._check_operator(X, reset=False)
+            return X @ self.coef_.T
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False
+        )
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True)
+
+    def _check_operator(self, X, reset):
+        if reset:
+            self.n_features_in_ = X.shape[1]
+            vars(self).pop("feature_names_in_", None)
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+
+    def _measurements(self, X, y):
+        """Operator of the measurements times `unit`, measurements, and the type of results."""
+        if isinstance(X, LinearOperator):
+            self._check_operator(X, reset=True)
+            y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+            if len(y) != X.shape[0]:
+                raise ValueError(f"X gives {X.shape[0]} measurements, and y has {len(y)}.")
+            return wrap_operator(X), y, np.dtype(np.float64), 1.0
+        X, y = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr",
+            multi_output=True, y_numeric=True,
+        )  # fmt: skip
+        dtype = X.dtype
+        A = X.astype(np.float64)
+        largest = float(np.abs(A.data if hasattr(A, "indptr") else A).max(initial=0.0))
+        unit = float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0
+        return from_matrix(A * (1 / unit)), y, dtype, unit
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,344 @@
+"""Evidence that SparseRecovery solves the problem it states, and where it turns."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from sklearn import config_context
+from sklearn.linear_model import OrthogonalMatchingPursuit
+from sklearn.model_selection import GridSearchCV, KFold
+
+from skmoderndata._solvers.measurements import from_matrix, transform_measurements
+from skmoderndata._solvers.phase_transition import half_success
+from skmoderndata._solvers.recovery import METHODS, recover
+from skmoderndata.linear_model import BasisPursuit
+from skmoderndata.sparse_coding import (
+    PhaseTransitionDisplay,
+    SparseRecovery,
+    dct_dictionary,
+    l1_phase_transition,
+    phase_transition,
+    wavelet_dictionary,
+)
+from tests.oracles import compressed_sensing as naive
+from tests.oracles.basis_pursuit import least_l1, transition
+
+LIMITED = [method for method in METHODS if method != "basis_pursuit"]
+
+
+def planted(seed, m=60, n=120, s=8, n_signals=3):
+    rng = np.random.default_rng(seed)
+    Phi = rng.normal(size=(m, n))
+    codes = np.zeros((n_signals, n))
+    for row in codes:
+        row[rng.choice(n, s, replace=False)] = rng.choice([-1, 1], s) * rng.uniform(1, 2, s)
+    return Phi, codes
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("basis", [None, "dct", "db2"])
+@pytest.mark.parametrize("method", METHODS)
+def test_sparse_signals_come_back(method, basis, seed):
+    Phi, codes = planted(seed, m=80, s=4)
+    Psi = {"dct": dct_dictionary(120), "db2": wavelet_dictionary(120, "db2", level=3)}.get(basis)
+    signals = codes if basis is None else codes @ Psi
+    model = SparseRecovery(basis, method, n_nonzero=4).fit(Phi, Phi @ signals.T)
+    assert_allclose(model.coef_, signals, atol=1e-9)
+    assert_allclose(model.codes_, codes, atol=1e-9)
+    assert_allclose(model.residual_norm_, 0, atol=1e-8)
+    assert_allclose(model.predict(Phi), Phi @ signals.T, atol=1e-8)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("s", [1, 5, 12])
+def test_textbook_algorithms(s, seed):
+    Phi, codes = planted(seed, m=40, n=80, s=s, n_signals=1)
+    y = Phi @ codes[0] + 0.3 * np.random.default_rng(seed).normal(size=40)
+    for method, reference in (("omp", naive.omp), ("subspace_pursuit", naive.subspace_pursuit)):
+        model = SparseRecovery(method=method, n_nonzero=s).fit(Phi, y)
+        assert_allclose(model.coef_, reference(Phi, y, s), atol=1e-9)
+
+
+@pytest.mark.oracle
+def test_scikit_learn_and_a_conic_solver(seed):
+    Phi, codes = planted(seed, m=30, n=60, s=5, n_signals=1)
+    y = Phi @ codes[0] + 0.1 * np.random.default_rng(seed).normal(size=30)
+    unit = Phi / np.linalg.norm(Phi, axis=0)
+    theirs = OrthogonalMatchingPursuit(n_nonzero_coefs=5, fit_intercept=False).fit(unit, y)
+    ours = SparseRecovery(n_nonzero=5).fit(unit, y)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
+    for bound in (None, 0.5):
+        model = SparseRecovery(method="basis_pursuit", noise_bound=bound).fit(Phi, y)
+        least = least_l1(Phi, y, bound or 0.0)
+        assert_allclose(np.abs(model.coef_).sum(), least, rtol=1e-6)  # of the conic solver
+        assert model.residual_norm_ <= (bound or 0.0) + 1e-8
+        assert_allclose(model.coef_, BasisPursuit(noise_bound=bound).fit(Phi, y).coef_, atol=1e-9)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("bound", [None, 0.4])
+@pytest.mark.parametrize("method", METHODS)
+def test_with_and_without_a_matrix(method, bound, seed):
+    Phi, codes = planted(seed, n_signals=2)
+    noise = np.random.default_rng(seed).normal(size=(60, 2))
+    Y = Phi @ codes.T + (0 if bound is None else bound * noise / np.linalg.norm(noise, axis=0))
+    settings = {"method": method, "n_nonzero": 8, "noise_bound": bound, "basis": "dct"}
+    Psi = dct_dictionary(120)
+    Y = (Phi @ Psi.T) @ codes.T + (Y - Phi @ codes.T)
+    compiled = SparseRecovery(**settings).fit(Phi @ Psi.T @ Psi, Y)
+    with config_context(working_memory=1e-3):
+        free = SparseRecovery(**settings).fit(aslinearoperator(Phi @ Psi.T @ Psi), Y)
+    assert_allclose(free.coef_, compiled.coef_, atol=1e-6)  # of conjugate gradients
+    if method == "basis_pursuit":
+        assert max(free.dual_gap_, compiled.dual_gap_) <= 1e-8
+    else:
+        assert np.isnan(free.dual_gap_)
+        if bound is not None and method == "omp":
+            assert (free.residual_norm_ <= 0.4).all()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_gap_of_the_iteration_without_a_matrix(share, seed):
+    rng = np.random.RandomState(seed)
+    A = transform_measurements("dct", 100, (256,), rng=rng)
+    Y = rng.normal(size=(1, 100))  # no sparse explanation: as many non-zeros as measurements
+    bound = share * np.linalg.norm(Y)
+    found = recover(
+        Y, A, method="basis_pursuit", noise_bound=bound, memory=0, max_iter=30_000, tol=1e-6
+    )
+    assert found.done.all()
+    assert found.gap[0] <= 1e-6
+    dense = recover(Y, A, method="basis_pursuit", noise_bound=bound)
+    assert_allclose(np.abs(found.codes).sum(), np.abs(dense.codes).sum(), rtol=1e-5)  # the gap
+    assert found.residual[0] <= bound + 2e-6 * np.linalg.norm(Y)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("method", LIMITED)
+def test_residual_of_least_squares_on_the_support(method, seed):
+    Phi, codes = planted(seed, s=10, n_signals=1)
+    y = Phi @ codes[0] + 0.5 * np.random.default_rng(seed).normal(size=60)
+    for context in ({}, {"working_memory": 1e-3}):
+        with config_context(**context):
+            model = SparseRecovery(method=method, n_nonzero=10).fit(Phi, y)
+        used = np.flatnonzero(model.coef_)
+        assert len(used) <= 10
+        r = y - Phi @ model.coef_
+        assert_allclose(Phi[:, used].T @ r, 0, atol=1e-7)
+        assert_allclose(model.residual_norm_, np.linalg.norm(r), rtol=1e-9)
+
+
+@pytest.mark.paper
+def test_curve_of_the_theory(seed):
+    """Donoho and Tanner (2009): the same curve by minimising directly."""
+    delta = np.random.default_rng(seed).uniform(0.01, 0.99, 5)
+    for positive in (False, True):
+        wanted = [transition(share, positive) for share in delta]
+        assert_allclose(l1_phase_transition(delta, positive=positive), wanted, rtol=1e-4)
+    assert_allclose(l1_phase_transition([1.0]), 1)
+    printed = [0.189, 0.243, 0.291, 0.337, 0.386, 0.438, 0.499, 0.573, 0.678]
+    assert_allclose(l1_phase_transition(np.arange(1, 10) / 10), printed, atol=6e-4)  # 3 digits
+
+
+@pytest.mark.paper
+def test_basis_pursuit_turns_near_the_theory():
+    curve = l1_phase_transition([0.5])[0]
+    found = phase_transition(
+        SparseRecovery(method="basis_pursuit"), n_features=120, delta=[0.5],
+        rho=curve * np.array([0.6, 0.8, 1.0, 1.2, 1.5]), n_trials=12, random_state=0,
+    )  # fmt: skip
+    assert found.success[0, 0] >= 0.9
+    assert found.success[0, -1] <= 0.1
+    assert abs(found.border[0] / curve - 1) < 0.2  # the transition is that wide at this size
+
+
+@pytest.mark.paper
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_basis_pursuit_follows_the_theory(share, seed):
+    """n = 1024: the transition is a few percent wide."""
+    curve = l1_phase_transition([share])[0]
+    found = phase_transition(
+        SparseRecovery(method="basis_pursuit"), n_features=1024, delta=[share],
+        rho=curve * np.array([0.85, 0.93, 1.0, 1.07, 1.15]), n_trials=6, random_state=seed,
+    )  # fmt: skip
+    assert found.success[0, 0] >= 5 / 6
+    assert found.success[0, -1] <= 1 / 6
+    assert abs(found.border[0] / curve - 1) < 0.1
+
+
+@pytest.mark.paper
+def test_ten_samples_of_two_frequencies():
+    """Two tones in a window that holds whole periods: more samples, more often right."""
+    n, draws = 128, 60
+    t = np.arange(n) * 10 / n
+    signal = np.sin(2.3 * 2 * np.pi * t) - 0.5 * np.sin(5.4 * 2 * np.pi * t)
+    rates = {}
+    for m in (8, 16):
+        hits = dict.fromkeys(("omp", "basis_pursuit"), 0)
+        for draw in range(draws):
+            seen = np.sort(np.random.default_rng(draw).choice(n, m, replace=False))
+            for method in hits:
+                model = SparseRecovery("fourier", method, n_nonzero=2)
+                found = model.fit(np.eye(n)[seen], signal[seen]).coef_
+                hits[method] += np.linalg.norm(found - signal) < 1e-3 * np.linalg.norm(signal)
+        rates[m] = {method: count / draws for method, count in hits.items()}
+    # 63 and 46 % of 200 draws for 8 samples, 99 and 98 % for 16; the errors are of 60 draws
+    assert_allclose(rates[8]["omp"], 0.63, atol=0.2)
+    assert_allclose(rates[8]["basis_pursuit"], 0.46, atol=0.2)
+    assert min(rates[16].values()) > 0.9
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", METHODS)
+def test_units_signs_and_order(method, seed):
+    Phi, codes = planted(seed, n_signals=1)
+    y = Phi @ codes[0]
+    model = SparseRecovery(method=method, n_nonzero=8).fit(Phi, y)
+    for a, b in ((1e-9, 1e6), (1e120, 1e-100)):
+        scaled = SparseRecovery(method=method, n_nonzero=8).fit(a * Phi, b * y)
+        assert_allclose(scaled.coef_ * a / b, model.coef_, atol=1e-9)
+    order = np.random.default_rng(seed).permutation(120)
+    turned = SparseRecovery(method=method, n_nonzero=8).fit(-Phi[:, order], y)
+    assert_allclose(turned.coef_, -model.coef_[order], atol=1e-9)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", METHODS)
+def test_forms_of_input(method, seed):
+    Phi, codes = planted(seed, n_signals=2)
+    Phi = np.where(np.abs(Phi) > 0.5, Phi, 0.0)
+    Y = Phi @ codes.T
+    plain = SparseRecovery(method=method, n_nonzero=8).fit(Phi, Y)
+    for form in (sparse.csr_array(Phi), aslinearoperator(Phi)):
+        other = SparseRecovery(method=method, n_nonzero=8).fit(form, Y)
+        assert_allclose(other.coef_, plain.coef_, atol=1e-9)
+        assert_allclose(other.predict(form), plain.predict(Phi), atol=1e-7)
+    # a basis as array, name and operator
+    Psi = dct_dictionary(120)
+    named = SparseRecovery("dct", method, n_nonzero=8).fit(Phi, Phi @ (codes @ Psi).T)
+    for basis in (Psi, aslinearoperator(Psi.T)):
+        other = SparseRecovery(basis, method, n_nonzero=8).fit(Phi, Phi @ (codes @ Psi).T)
+        assert_allclose(other.codes_, named.codes_, atol=1e-9)
+    image = SparseRecovery("haar", method, n_nonzero=8, shape=(8, 16))
+    Q = np.kron(wavelet_dictionary(8), wavelet_dictionary(16))
+    rng = np.random.default_rng(seed)
+    A, code = rng.normal(size=(64, 128)), np.zeros(128)
+    code[rng.choice(128, 6, replace=False)] = 1
+    assert_allclose(
+        image.set_params(n_nonzero=6).fit(A, A @ (code @ Q)).coef_, code @ Q, atol=1e-8
+    )
+    single = SparseRecovery(method=method, n_nonzero=8).fit(
+        Phi.astype(np.float32), Y.astype(np.float32)
+    )
+    assert single.coef_.dtype == np.float32
+    assert_allclose(single.coef_, plain.coef_, atol=1e-3)  # single precision
+
+
+@pytest.mark.invariance
+def test_transition_does_not_depend_on_n_jobs():
+    settings = {"n_features": 40, "delta": [0.3, 0.6], "rho": [0.2, 0.5], "n_trials": 5}
+    estimator = SparseRecovery(method="omp")
+    one = phase_transition(estimator, **settings, random_state=1)
+    two = phase_transition(estimator, **settings, random_state=1, n_jobs=2)
+    assert_array_equal(one.success, two.success)
+    signs = phase_transition(estimator, **settings, random_state=1, coefficients="signs")
+    assert signs.success.sum() <= one.success.sum()  # greedy methods find equal sizes harder
+
+
+@pytest.mark.recovery
+def test_border_of_a_logistic_curve(seed):
+    rng = np.random.default_rng(seed)
+    rho = np.linspace(0, 1, 15)
+    place = rng.uniform(0.3, 0.7)
+    hits = rng.binomial(2000, 1 / (1 + np.exp(25 * (rho - place))))
+    assert abs(half_success(rho, hits, np.full(15, 2000.0)) - place) < 0.01
+    assert np.isnan(half_success(rho, np.full(15, 3.0), np.full(15, 3.0)))
+
+
+def test_search_over_held_out_measurements():
+    Phi, codes = planted(0, m=60, s=6, n_signals=1)
+    y = Phi @ codes[0] + 0.5 * np.random.default_rng(1).normal(size=60)
+    search = GridSearchCV(
+        SparseRecovery(), {"n_nonzero": [1, 2, 4, 6, 10, 20]}, cv=KFold(5, shuffle=True,
+        random_state=0),
+    ).fit(Phi, y)  # fmt: skip
+    assert search.best_params_["n_nonzero"] in (6, 10)  # one too few costs much, some more little
+    assert search.best_score_ > 0.9
+
+
+def test_display():
+    import matplotlib.pyplot as plt
+
+    display = PhaseTransitionDisplay.from_estimator(
+        SparseRecovery(method="htp"), n_features=40, delta=[0.3, 0.5, 0.7], rho=[0.1, 0.3, 0.8],
+        n_trials=4, random_state=0,
+    )  # fmt: skip
+    assert display.ax_.get_title() == "SparseRecovery, htp"
+    assert_array_equal(display.mesh_.get_array().reshape(3, 3), display.success.T)
+    x, y = display.theory_line_.get_data()
+    assert_allclose(y, l1_phase_transition(x))
+    assert display.border_line_ is not None
+    plain = PhaseTransitionDisplay(delta=[0.5], rho=[0.2], success=[[1.0]]).plot(theory=False)
+    assert plain.border_line_ is None
+    assert plain.theory_line_ is None
+    plt.close("all")
+
+
+@pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:SparseRecovery stopped before it converged")
+@pytest.mark.parametrize("method", METHODS)
+def test_degenerate_input(method):
+    rng = np.random.default_rng(0)
+    Phi = rng.normal(size=(12, 30))
+    Phi[:, 4] = 0.0
+    Phi[:, 9] = Phi[:, 2]
+    for context in ({}, {"working_memory": 1e-5}):
+        with config_context(**context):
+            zero = SparseRecovery(method=method).fit(Phi, np.zeros(12))
+            assert_array_equal(zero.coef_, 0)
+            model = SparseRecovery(method=method, n_nonzero=2).fit(Phi, 3 * Phi[:, 2])
+            assert_allclose(Phi @ model.coef_, 3 * Phi[:, 2], atol=1e-8)
+            assert model.coef_[4] == 0
+            much = SparseRecovery(method=method, n_nonzero=500).fit(Phi, Phi[:, 5])
+            assert_allclose(Phi @ much.coef_, Phi[:, 5], atol=1e-6)
+            none = SparseRecovery(method=method, noise_bound=1e9).fit(Phi, Phi[:, 5])
+            assert_array_equal(none.coef_, 0)
+    one = SparseRecovery(method=method).fit([[2.0]], [4.0])
+    assert_allclose(one.coef_, [2.0])
+
+
+@pytest.mark.edge
+def test_errors_name_the_remedy():
+    Phi, codes = planted(0)
+    y = Phi @ codes[0]
+    with pytest.raises(ValueError, match=r"shape=\(7, 7\) has 49 values, and signals have 120"):
+        SparseRecovery("dct", shape=(7, 7)).fit(Phi, y)
+    with pytest.raises(ValueError, match="basis has atoms of 60 values, and signals have 120"):
+        SparseRecovery(dct_dictionary(60)).fit(Phi, y)
+    with pytest.raises(ValueError, match="basis must be a finite array"):
+        SparseRecovery(np.full((2, 120), np.nan)).fit(Phi, y)
+    with pytest.raises(ValueError, match="X gives 60 measurements, and y has 59"):
+        SparseRecovery().fit(aslinearoperator(Phi), y[:-1])
+    model = SparseRecovery().fit(aslinearoperator(Phi), y)
+    with pytest.raises(ValueError, match="X has 119 features, but SparseRecovery is expecting"):
+        model.predict(aslinearoperator(Phi[:, :-1]))
+    long = LinearOperator((3, 5000), matvec=lambda x: x[:3], rmatvec=lambda y: np.zeros(5000))
+    with pytest.raises(ValueError, match="basis='haar' makes a matrix for an axis"):
+        SparseRecovery("haar").fit(long, np.ones(3))
+    with pytest.raises(ValueError, match="delta must hold numbers above 0"):
+        phase_transition(SparseRecovery(), delta=[0.0])
+    with pytest.raises(ValueError, match="coefficients='cauchy' must be one of"):
+        phase_transition(SparseRecovery(), coefficients="cauchy")
+    with pytest.raises(ValueError, match="n_trials=0"):
+        phase_transition(SparseRecovery(), n_trials=0)
+    with pytest.raises(ValueError, match="delta must hold"):
+        l1_phase_transition([1.5])
+    tall = np.vstack([np.eye(3), np.eye(3)])
+    apart = np.array([1.0, 2, 3, 3, 2, 1])
+    least = SparseRecovery(method="basis_pursuit").fit(tall, apart)
+    assert_allclose(least.coef_, 2)  # the smallest residual where no equality is
+    found = recover(apart[None], from_matrix(tall), method="basis_pursuit")
+    assert_allclose(found.residual, 2)
