@@ -23,7 +23,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._multiview import EXACT_LIMIT
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.kernel_pls import kernel_pls
@@ -150,6 +150,12 @@ class KernelPLSRegression(
         cite=("rosipal2001kernel", "shawetaylor2004kernel"),
         cost="k n^2, or n r^2 with rank r",
         checks=({}, {"kernel": "linear"}, {"method": "cholesky", "n_components": 3}),
+        comparison=Comparison(
+            baseline="sklearn.cross_decomposition.PLSRegression",
+            problem="diabetes",
+            grid={"n_components": (2, 3, 4), "gamma": (0.003, 0.03)},
+            baseline_grid={"n_components": (1, 2, 3, 4, 6, 8)},
+        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

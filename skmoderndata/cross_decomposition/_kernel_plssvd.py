@@ -4,7 +4,7 @@ from numbers import Real
 
 from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions
 from skmoderndata._multiview import KernelViews
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 
@@ -112,6 +112,14 @@ class KernelPLSSVD(KernelViews):
         cite=("shawetaylor2004kernel",),
         cost="n^3, or n r^2 with rank r",
         checks=({}, {"kernel": "linear"}, {"method": "cholesky", "n_components": 1}),
+        comparison=Comparison(
+            baseline="sklearn.cross_decomposition.PLSSVD",
+            problem="digit_halves",
+            params={"n_components": 5, "kernel": "rbf"},
+            grid={"gamma": (0.01, 0.1)},
+            baseline_params={"n_components": 5},
+            baseline_grid={"scale": (True, False)},
+        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

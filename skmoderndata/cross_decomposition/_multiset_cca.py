@@ -3,7 +3,7 @@
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._multiview import LinearViews
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 
 
 class MultisetCCA(LinearViews):
@@ -126,6 +126,14 @@ class MultisetCCA(LinearViews):
         ),
         cost="n p min(n, p)",
         checks=({}, {"criterion": "sumcor", "alpha": 0.5}, {"criterion": "gcca", "scale": True}),
+        comparison=Comparison(
+            baseline="sklearn.cross_decomposition.CCA",
+            problem="digit_halves",
+            params={"n_components": 5, "criterion": "gcca"},
+            grid={"alpha": (0.003, 0.03)},
+            baseline_params={"n_components": 5, "max_iter": 5000},
+            baseline_grid={"scale": (True, False)},
+        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -20,7 +20,7 @@ from skmoderndata._compat import (
     check_sample_weight,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.canonical import (
     INDEFINITE,
     SMALL,
@@ -135,6 +135,12 @@ class PrincipalComponentsRegression(
             {},
             {"n_components": 0.9, "solver": "dual"},
             {"kernel": "rbf", "n_components": 0.95},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.cross_decomposition.PLSRegression",
+            problem="diabetes",
+            grid={"n_components": (1, 2, 3, 4, 6, 8)},
+            baseline_grid={"n_components": (1, 2, 3, 4, 6, 8)},
         ),
     )
     _parameter_constraints = {

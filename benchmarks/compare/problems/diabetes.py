@@ -24,11 +24,17 @@ def plot(fig, methods, data, test):
     ends = np.array([data.y.min(), data.y.max()])
     for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
         guess = fitted.predict(data.X[test])
-        n_support = len(getattr(fitted.named_steps[STEP], "support_", ()))
+        step = fitted.named_steps[STEP]
+        n_support = len(getattr(step, "support_", ()))
+        used = f"{n_support} support vectors" if n_support else f"{_components(step)} components"
         ax.plot(ends, ends, color="0.7")
         ax.scatter(guess, data.y[test], s=10)
-        ax.set(title=f"{name}: {n_support} support vectors", xlabel="predicted")
+        ax.set(title=f"{name}: {used}", xlabel="predicted")
     axes[0].set_ylabel("measured, unseen rows")
+
+
+def _components(step):
+    return getattr(step, "n_components_", getattr(step, "n_components", "all"))
 
 
 def folds(n_splits, random_state):
@@ -38,8 +44,8 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="diabetes",
-    description="Progress of a disease after one year, predicted from ten measurements by kernel "
-    "regression. The picture sets predictions of unseen rows against what was measured.",
+    description="Progress of a disease after one year, predicted from ten measurements. The "
+    "picture sets predictions of unseen rows against what was measured.",
     score_name="R2",
     scoring="r2",
     load=load,
