@@ -1,0 +1,224 @@
+"""Evidence that DictionaryDenoiser solves the problem it states."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+from sklearn.base import clone
+from sklearn.datasets import load_sample_image
+
+from skmoderndata._solvers.patches import (
+    average_patches,
+    error_gain,
+    grid_of,
+    noise_level,
+    patch_cosines,
+    take_means_away,
+    take_patches,
+    training_patches,
+)
+from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.signal_blocks import prepare_atoms
+from skmoderndata.image import DictionaryDenoiser
+from tests.oracles import dictionary_restoration as oracle
+
+
+def picture(seed, shape=(40, 44), sigma=20.0):
+    """Smooth and sharp parts, with and without noise."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0 : shape[0], 0 : shape[1]].astype(float)
+    clean = 120 + 60 * np.sign(np.sin(y / 6 + rng.uniform(0, 6)) * np.cos(x / 7)) + x
+    if len(shape) == 3:
+        clean = clean[:, :, None] * np.linspace(0.6, 1.2, shape[2]) + 10 * np.arange(shape[2])
+    return clean, clean + sigma * rng.normal(size=shape)
+
+
+def photograph(rows, columns):
+    return load_sample_image("flower.jpg").mean(axis=2)[rows, columns]
+
+
+def decibels(image, truth):
+    return 10 * np.log10(255**2 / np.mean((image - truth) ** 2))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_patches_are_coded_and_averaged_as_by_plain_loops(hidden, channels, seed):
+    rng = np.random.default_rng(seed)
+    image = 50 + 20 * rng.normal(size=(11, 13, channels)).cumsum(axis=0)
+    known = rng.uniform(size=image.shape) < (0.6 if hidden else 2)
+    image = np.where(known, image, 0)
+    grid = grid_of(image, (4, 5))
+    D = rng.normal(size=(30, grid.size))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    mask = known if hidden else None
+    atoms = prepare_atoms(D)
+
+    def code(patches, seen):
+        count = np.full(len(patches), grid.size) if seen is None else seen.sum(axis=1)
+        return orthogonal_matching_pursuit(
+            patches, atoms, n_nonzero=6, tol_sq=100.0 * count, mask=seen
+        )
+
+    expected = oracle.average(image, known, D, 4, 5, 6, 100.0)
+    for max_bytes in (1, 2**25):  # one row of patches at a time, or all
+        found = average_patches(image, mask, grid, D, code, max_bytes=max_bytes)
+        assert_allclose(found[0], expected[0], atol=1e-8)
+        assert_allclose(found[1], expected[1], atol=1e-12)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("hidden", [False, True])
+def test_training_patches_are_those_that_need_an_atom(hidden, seed):
+    rng = np.random.default_rng(seed)
+    image = np.zeros((14, 15, 2))
+    image[4:, 3:] = 30 * rng.normal(size=(10, 12, 2))
+    known = rng.uniform(size=image.shape) < 0.5 if hidden else None
+    image = image + 100.0
+    grid = grid_of(image, (3, 4))
+    every = np.arange(grid.rows * grid.columns)
+    patches = take_patches(image, grid, every)
+    assert_array_equal(patches[0].reshape(3, 4, 2), image[:3, :4])
+    assert_array_equal(patches[-1].reshape(3, 4, 2), image[-3:, -4:])
+    seen = None if known is None else take_patches(known, grid, every)
+    data, means = take_means_away(patches, 2, seen)
+    if not hidden:
+        assert_allclose(means[5], image[:3, 5:9].mean(axis=(0, 1)))
+    count = np.full(len(every), grid.size) if seen is None else seen.sum(axis=1)
+    wanted = (np.sum(data**2, axis=1) > 400 * count) & (count >= 0.4 * grid.size)
+    given = {"min_known": 0.4, "above": 400.0, "rng": np.random.RandomState(seed)}
+    found, part = training_patches(image, known, grid, max_patches=1000, **given)
+    assert_allclose(found, data[wanted], atol=1e-10)
+    assert (part is None) == (known is None)
+    few, _ = training_patches(image, known, grid, max_patches=5, **given)
+    assert len(few) == 5
+    assert (np.abs(few[:, None] - data[wanted]).sum(axis=2) < 1e-8).any(axis=1).all()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_every_patch_is_within_its_bound(dtype, seed):
+    _, noisy = picture(seed)
+    model = DictionaryDenoiser(20, n_components=100, max_iter=3, random_state=seed)
+    model.fit(noisy.astype(dtype))
+    image = noisy.astype(dtype)[:, :, None]
+    grid = grid_of(image, (8, 8))
+    data, _ = take_means_away(take_patches(image, grid, np.arange(grid.rows * grid.columns)), 1)
+    bound = 64 * (1.15008 * 20) ** 2
+    codes = orthogonal_matching_pursuit(
+        data, prepare_atoms(model.components_), n_nonzero=32, tol_sq=np.full(len(data), bound)
+    )
+    assert np.mean(codes.residual_sq <= bound) > 0.99  # 32 atoms fit nearly all
+    assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-6)  # float32
+    assert_allclose(error_gain(64), 1.15008, atol=1e-4)  # the published 1.15
+    assert_allclose(chi2.cdf(192 * error_gain(192) ** 2, 192), 0.957)
+
+
+@pytest.mark.paper
+def test_learned_atoms_are_better_than_cosines(seed):
+    """Elad and Aharon 2006, table 1: learned atoms gain most where the image repeats itself."""
+    clean = photograph(np.s_[100:260], np.s_[180:340])
+    noisy = clean + 20 * np.random.default_rng(seed).normal(size=clean.shape)
+    cosines = DictionaryDenoiser(20, dictionary="cosines").fit_transform(noisy)
+    learned = DictionaryDenoiser(20, random_state=seed).fit_transform(noisy)
+    assert decibels(noisy, clean) < 22.3
+    assert decibels(cosines, clean) > 27.5
+    assert decibels(learned, clean) > decibels(cosines, clean) + 0.4
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("sigma", [5.0, 20.0, 40.0])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_noise_is_found(channels, sigma, seed):
+    _, noisy = picture(seed, (96, 96, channels), sigma)
+    # a few edges of a hundred gray levels raise the estimate where the noise is weak
+    assert_allclose(noise_level(noisy), sigma, rtol=0.15 if sigma > 5 else 0.3)
+    assert noise_level(np.full((20, 20, channels), 3.0)) < 1e-12
+    model = DictionaryDenoiser(random_state=seed, max_iter=2).fit(noisy)
+    assert_allclose(model.sigma_, noise_level(noisy), rtol=1e-12)
+
+
+@pytest.mark.recovery
+def test_colours_share_their_structure(seed):
+    clean = load_sample_image("china.jpg")[70:150, 170:250].astype(float)
+    noisy = clean + 20 * np.random.default_rng(seed).normal(size=clean.shape)
+    model = DictionaryDenoiser(20, random_state=seed)
+    together = model.fit_transform(noisy)
+    single = np.stack([model.fit_transform(noisy[:, :, c]) for c in range(3)], axis=2)
+    assert decibels(together, clean) > decibels(single, clean) + 0.5
+    assert decibels(single, clean) > decibels(noisy, clean) + 1.5
+
+
+@pytest.mark.invariance
+def test_scale_shift_threads_memory_and_precision(seed):
+    clean, noisy = picture(seed)
+    given = {"n_components": 64, "max_iter": 3, "random_state": seed}
+    model = DictionaryDenoiser(20, **given)
+    out = model.fit_transform(noisy)
+    scaled = DictionaryDenoiser(20 / 256, **given).fit_transform(noisy / 256)
+    assert_allclose(256 * scaled, out, rtol=1e-9)
+    shifted = DictionaryDenoiser(20, **given).fit_transform(noisy + 4096)
+    # rounding of the shifted image can decide ties between atoms
+    assert np.mean(np.abs(shifted - 4096 - out) > 1e-6) < 0.01
+    assert_array_equal(DictionaryDenoiser(20, n_jobs=2, **given).fit_transform(noisy), out)
+    with sklearn.config_context(working_memory=0.001):
+        assert_allclose(model.transform(noisy), out, rtol=1e-12)
+    single = model.fit_transform(noisy.astype(np.float32))
+    assert single.dtype == np.float32
+    assert abs(decibels(single, clean) - decibels(out, clean)) < 0.1
+    assert_array_equal(model.fit_transform(np.rint(noisy).astype(int)).shape, noisy.shape)
+
+
+@pytest.mark.invariance
+def test_contract_of_an_estimator(seed):
+    clean, noisy = picture(seed)
+    model = DictionaryDenoiser(20, n_components=64, max_iter=2, random_state=seed)
+    before = noisy.copy()
+    out = model.fit_transform(noisy)
+    assert_array_equal(noisy, before)
+    assert_array_equal(model.fit(noisy).transform(noisy), out)
+    assert_array_equal(clone(model).fit_transform(noisy), out)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(noisy), out)
+    assert model.transform(noisy[:20, :13]).shape == (20, 13)  # any size
+    assert model.n_iter_ == 2 == len(model.objective_)
+    assert_allclose(
+        model.score(noisy, clean), decibels(out, clean) + 20 * np.log10(np.ptp(clean) / 255)
+    )
+    given = DictionaryDenoiser(20, dictionary=3 * model.components_).fit(noisy)
+    assert given.n_iter_ == 0
+    assert_allclose(given.transform(noisy), out, rtol=1e-9)
+
+
+@pytest.mark.edge
+def test_borders(seed):
+    _, noisy = picture(seed)
+    for flat in (np.full((9, 12), 7.0), np.full((1, 1), 3.0), np.zeros((5, 6, 3))):
+        assert_allclose(DictionaryDenoiser(2.0, random_state=seed).fit_transform(flat), flat)
+        assert_allclose(DictionaryDenoiser(random_state=seed).fit_transform(flat), flat)
+    thin = DictionaryDenoiser(20, random_state=seed).fit_transform(noisy[:3])
+    assert thin.shape == (3, 44)
+    assert np.isfinite(thin).all()
+    assert_array_equal(DictionaryDenoiser(0.0).fit_transform(noisy), noisy)
+    huge = DictionaryDenoiser(1e6, random_state=seed).fit_transform(noisy)
+    assert np.ptp(huge) < np.ptp(noisy)
+    assert patch_cosines(8, 8, 1, 256).shape == (256, 64)
+    assert patch_cosines(8, 8, 3, 100).shape == (100, 192)
+    model = DictionaryDenoiser(20, n_components=64, max_iter=1)
+    with pytest.raises(ValueError, match="filled in by DictionaryInpainter"):
+        model.fit(np.where(noisy > 200, np.nan, noisy))
+    with pytest.raises(ValueError, match="takes one image of shape"):
+        model.fit(noisy[0])
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(np.where(noisy > 200, np.inf, noisy))
+    with pytest.raises(ValueError, match=r"patch_size=.* must be a whole number or two"):
+        DictionaryDenoiser(patch_size=(8, 0)).fit(noisy)
+    with pytest.raises(ValueError, match="dictionary has atoms of 5 numbers"):
+        DictionaryDenoiser(dictionary=np.ones((3, 5))).fit(noisy)
+    with pytest.raises(ValueError, match="images need as many"):
+        model.fit(noisy).transform(noisy[:, :, None].repeat(3, axis=2))
+    with pytest.raises(ValueError, match="compares two images"):
+        model.score(noisy, noisy[:5])
