@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 FIRST_BLOCK, LAST_BLOCK = 1000, 200_000  # units scored at a time, growing
 MOST_PASSES = 1000  # full passes before the search for a certificate is given up
-MOST_ADDED = 512  # points that join the core set at a time
+FEWEST_ADDED, MOST_ADDED = 16, 512  # points that join the core set at a time
 QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
 SAMPLE_SEARCHES = 30  # first points, found in small samples
 RARE = 1e-2  # share of violators that random samples of the published rule do not find
@@ -511,7 +511,9 @@ class _Search:
             if len(indices) == 0:
                 return
             a, drops = core.a, core.n_drops
-            if not self._join(indices, g, min(MOST_ADDED, -(-len(indices) // 4))):
+            if not self._join(
+                indices, g, min(MOST_ADDED, max(FEWEST_ADDED, -(-len(indices) // 2)))
+            ):
                 return
             if core.n_drops > drops:
                 values = core.scorer()(units, exact=exact)

@@ -72,8 +72,8 @@ def simplex_qp(
     done, spread = 0, np.inf
     diagonal = np.ascontiguousarray(k.diagonal() if diagonal is None else diagonal)
     tol = max(tol, 1e-15 * float(np.abs(diagonal).max(initial=0.0)))
-    # steps that converge slowly are worth a factorisation: compare their costs
-    patience = min(max_steps, 10 * m + 2000)
+    # slow steps are worth a few factorisations on the support, which cost m^2 / 36 steps
+    patience = min(max_steps, max(10 * m + 2000, m * m // 36))
     g = k @ a - 0.5 * v if gradient is None else np.array(gradient)
     since = 0
     while done < patience:

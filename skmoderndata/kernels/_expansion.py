@@ -13,6 +13,8 @@ from skmoderndata.kernels._resolve import Array, Gram, count_samples, take, vari
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
 GATHER_ROWS = 2**15  # rows picked from the data at a time
+CHUNK_ROWS = 2**13  # rows that one thread scores at a time
+WORTH_THREADS = 2**23  # kernel values that one thread has in hand before another could begin
 SAFE_SQUARE = 1e30  # a squared length above this would overflow in single precision
 
 
@@ -126,9 +128,9 @@ class Expansion:
         if len(self) == 0:
             return out
         if self.gram.precomputed:
-            step = max(1, min(GATHER_ROWS, 2**24 // len(self)))
+            step = max(1, min(CHUNK_ROWS, 2**24 // len(self)))
         else:
-            step = GATHER_ROWS
+            step = CHUNK_ROWS
 
         def work(start: int) -> None:
             stop = min(start + step, last)
@@ -137,7 +139,8 @@ class Expansion:
 
         starts: Sequence[int] = range(first, last, step)
         with one_blas_thread():  # the tiles are too small to share
-            if len(starts) > 1 and n_jobs not in (None, 1):
+            worth = len(starts) > 1 and len(out) * len(self) > WORTH_THREADS
+            if worth and n_jobs not in (None, 1):
                 Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(s) for s in starts)
             else:
                 for start in starts:

@@ -25,18 +25,21 @@ def colour(X):
     return X.astype(int).sum(axis=1) % 2
 
 
-def ours(**settings):
+def ours(C=50, gamma=4, **settings):
     def run(problem):
         from skmoderndata.svm import CoreVectorMachine
 
-        model = CoreVectorMachine(50, gamma=4, random_state=0, n_jobs=2, **settings)
+        model = CoreVectorMachine(C, gamma=gamma, random_state=0, n_jobs=2, **settings)
         return model.fit(problem.X, problem.y)
 
     return run
 
 
-def theirs(problem):
-    return SVC(C=100, gamma=4, cache_size=1000).fit(problem.X, problem.y)
+def theirs(C, gamma):
+    def run(problem):
+        return SVC(C=C, gamma=gamma, cache_size=1000).fit(problem.X, problem.y)
+
+    return run
 
 
 def quality(problem, model):
@@ -46,6 +49,7 @@ def quality(problem, model):
     }
     if hasattr(model, "dual_gap_"):
         found["gap"] = model.dual_gap_
+        found["violation"] = float(model.margin_tolerance_.max())
     return found
 
 
@@ -78,30 +82,51 @@ def _growth(rows):
 
 
 def _as_good(rows):
-    worst = None
+    """Errors of both machines, each with its best parameters."""
+    more = {}
     for row in rows:
-        if row.contender != "CoreVectorMachine" or row.size == "1 000 000":
-            continue
         for other in rows:
-            if other.contender == "SVC" and other.size == row.size and other.quality:
-                more = row.value("test error %") - other.value("test error %")
-                worst = more if worst is None else max(worst, more)
-    return (None, "not measured") if worst is None else (worst <= 0.1, f"{worst:+.3f} points")
+            pair = (row.contender, other.contender, other.size)
+            if pair == ("tuned", "SVC, tuned", row.size) and row.quality and other.quality:
+                more[row.size] = row.value("test error %") - other.value("test error %")
+    told = ", ".join(f"{size}: {points:+.2f} points" for size, points in more.items())
+    return (max(more.values()) <= 0.1, told) if more else (None, "not measured")
 
 
 def _faster(rows):
-    for row in rows:
-        if row.contender == "SVC" and row.size == "100 000" and row.ratio:
-            return row.ratio >= 5, f"{row.ratio:.3g}"
-    return None, "not measured"
+    told = {}
+    for mine, peer in (("CoreVectorMachine", "SVC"), ("tuned", "SVC, tuned")):
+        (few,), (many,) = _times(mine, ["100 000"])(rows), _times(peer, ["100 000"])(rows)
+        if few is not None and many is not None:
+            told[peer] = many / few
+    if not told:
+        return None, "not measured"
+    return min(told.values()) >= 5, ", ".join(f"{k}: {v:.3g}" for k, v in told.items())
+
+
+def _within(name, size, support, error, gap):
+    """Numbers of an independent implementation, with a tenth more support vectors."""
+
+    def check(rows):
+        for row in rows:
+            if (row.contender, row.size) == (name, size) and row.quality:
+                found = [row.value(key) for key in ("support", "test error %", "gap")]
+                told = f"{found[0]:.0f}, {found[1]:.2f} %, {found[2]:.2g}"
+                return found[0] <= support and found[1] <= error and found[2] <= gap, told
+        return None, "not measured"
+
+    text = f"{name}, {size}: at most {support} support vectors, {error} % errors, gap {gap}"
+    return Target(text=text, check=check)
 
 
 CASE = Case(
     title="Core vector machine on a checkerboard",
     question="How long does it take to learn the fields of a checkerboard from n samples?",
-    remarks="Two cores. `C` and `gamma` are those with the smallest error of `SVC` at 10 000 "
-    "samples, out of powers of ten and of two; both machines have other loss functions, so that "
-    "test errors are compared, not objectives.",
+    remarks="Two cores. The tuned machines have the smallest mean error over six draws of 10 000 "
+    "samples, out of `C` = 100, 1 000, 10 000, 100 000 and `gamma` = 1, 2, 4; the others have the "
+    "same `gamma` and the same weight of the slack, so that they work equally hard. The loss "
+    "functions differ: test errors are compared, not objectives. `tol` is the relative duality "
+    "gap; a gap of a thousandth is reached where the margin is violated by about a tenth.",
     ours="CoreVectorMachine",
     sizes={"10 000": 10_000, "100 000": 100_000, "1 000 000": 1_000_000},
     quick_sizes={"3 000": 3_000},
@@ -121,12 +146,26 @@ CASE = Case(
             why_not="the last thousandth is not of interest at this size",
             note="tol=1e-3: duality gap of at most a thousandth",
         ),
+        "tuned": Contender(
+            run=ours(1e4, 1),
+            peer=False,
+            sizes=("3 000", "10 000", "100 000"),
+            why_not="there is no tuned peer at this size",
+            note="C=10 000, gamma=1, n_jobs=2: smallest error at 10 000",
+        ),
         "SVC": Contender(
-            run=theirs,
+            run=theirs(100, 4),
             requires="scikit-learn>=1.9",
             sizes=("3 000", "10 000", "100 000"),
             why_not="would take hours",
             note="C=100, gamma=4, cache of 1 GB",
+        ),
+        "SVC, tuned": Contender(
+            run=theirs(1e5, 1),
+            requires="scikit-learn>=1.9",
+            sizes=("3 000", "10 000", "100 000"),
+            why_not="would take hours",
+            note="C=100 000, gamma=1, cache of 1 GB: smallest error at 10 000",
         ),
     },
     quality=quality,
@@ -134,9 +173,10 @@ CASE = Case(
         "test error %": "on 20 000 further samples",
         "support": "support vectors",
         "gap": "relative duality gap",
+        "violation": "of the margin, in margins, by samples outside of the core set",
     },
     targets=(
-        Target(text="test error at most that of SVC plus 0.1 point", check=_as_good),
+        Target(text="test error at most that of the tuned SVC plus 0.1 point", check=_as_good),
         at_most(
             "test error at a million at most 0.3 %",
             "CoreVectorMachine",
@@ -148,7 +188,12 @@ CASE = Case(
         under("a million in a minute", "CoreVectorMachine", "1 000 000", 60.0),
         under("published rule: a million in 20 s", "published rule", "1 000 000", 20.0),
         Target(text="published rule: time grows like n^1.1 at most", check=_growth),
-        at_most("certified gap at 100 000", "tight", "gap", 1e-3, sizes=("100 000",)),
+        at_most(
+            "tight: a certified gap of a thousandth", "tight", "gap", 1e-3, sizes=("100 000",)
+        ),
+        _within("CoreVectorMachine", "10 000", 530, 0.8, 0.043),
+        _within("tight", "10 000", 650, 0.8, 1e-3),
+        _within("published rule", "10 000", 620, 0.8, 0.04),
     ),
     repeat=1,
 )
