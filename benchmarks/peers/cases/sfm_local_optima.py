@@ -91,7 +91,7 @@ def quality(problems, sizes):
         _minimum[key] = exact(problems)
     above = np.asarray(sizes) - np.asarray(_minimum[key])
     return {
-        "minimum": int((above == 0).sum()),
+        "minimum": int((above <= 0).sum()),
         "most above": int(above.max()),
         "features": float(np.mean(sizes)),
     }
@@ -105,7 +105,8 @@ CASE = Case(
     ),
     remarks=f"Twelve problems of {N_SAMPLES} samples with 20, 30 and 40 standard normal "
     "features; in half of them labels follow a noisy hyperplane of four features, in the other "
-    "half they are random. No slack.",
+    "half they are random. No slack. The weights of the integer program are at most 100; where "
+    "the fewest features need larger ones it counts more features than there must be.",
     ours="20 starts",
     sizes={f"12 problems, {form}": (form, 12) for form in FORMS},
     quick_sizes={f"3 problems, {form}": (form, 3) for form in FORMS},
@@ -123,18 +124,18 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "minimum": "problems in which the smallest number of features is reached",
+        "minimum": "problems in which the integer program needs no fewer features",
         "most above": "features above the minimum in the worst problem",
         "features": "mean number of features",
     },
     repeat=1,
     targets=(
         at_least(
-            "the exact minimum in at least 11 of 12 problems with 20 starts (class centres)",
+            "the exact minimum in at least 11 of 12 problems with 20 starts (both forms)",
             "20 starts",
             "minimum",
             11,
-            sizes=("12 problems, centers",),
+            sizes=("12 problems, centers", "12 problems, margin"),
         ),
     ),
 )
