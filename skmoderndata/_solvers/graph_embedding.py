@@ -111,17 +111,25 @@ def neighbour_graph(
     return graph
 
 
-def smallest_laplacian(K: Array, k: int) -> tuple[Array, Array]:
+def smallest_laplacian(K: Array, k: int, weights: Array | None = None) -> tuple[Array, Array]:
     """Eigenvectors of `D - K` of the k smallest eigenvalues, orthogonal to the constant vector.
 
     The constant vector is moved to the upper end of the spectrum, so that further zero
-    eigenvalues, one for each additional component of the graph, are kept.
+    eigenvalues, one for each additional component of the graph, are kept. With weights W the
+    vectors solve ``W L W v = value W v``, where L is the Laplacian in which row sums are weighted:
+    as if each sample was there so many times.
     """
     n = len(K)
-    degrees = K.sum(axis=1)
+    w = np.ones(n) if weights is None else weights
+    roots = np.sqrt(w)
+    degrees = K @ w
     top = 2 * float(degrees.max(initial=0.0))
     top = top if top > 0 else 1.0
-    L = (top / n) - (K + K.T) / 2
+    L = (K + K.T) / -2
+    L += top / float(w.sum())
+    if weights is not None:
+        L *= roots
+        L *= roots[:, None]
     L[np.diag_indices(n)] += degrees
     if n <= DENSE or k > n // 8:
         values, V = linalg.eigh(L)
@@ -140,8 +148,8 @@ def smallest_laplacian(K: Array, k: int) -> tuple[Array, Array]:
         inverted, V = eigsh(inverse, k, which="LA", v0=start, tol=0)
         order = np.argsort(-inverted)
         values, V = 1 / inverted[order] - shift, V[:, order]
-    V -= V.mean(axis=0)
-    V /= np.linalg.norm(V, axis=0)
+    V -= np.outer(roots, roots @ V) / float(w.sum())
+    V /= np.linalg.norm(V, axis=0) * roots[:, None]
     peaks = np.argmax(np.abs(V), axis=0)
     signs = np.where(V[peaks, np.arange(V.shape[1])] < 0, -1.0, 1.0)
     return np.maximum(values, 0.0), V * signs

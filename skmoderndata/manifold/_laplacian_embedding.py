@@ -5,7 +5,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, check_sample_weight, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.graph_embedding import smallest_laplacian
 from skmoderndata.kernels._features import TrainingSet, as_double
@@ -44,7 +44,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Coordinates of the training samples; each column has length 1 and mean 0.
+        Coordinates of the training samples; each column has length 1 and mean 0, in the weights
+        of the samples.
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of the Laplacian, ascending.
     objective_ : float
@@ -126,7 +127,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         self.kernel_params = kernel_params
 
     @fit_context()
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Place the training samples.
 
         Parameters
@@ -136,6 +137,9 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             if the kernel object is one of other samples than vectors.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, in the sum and in the constraints: a weight of 2 counts as two
+            copies that stay together, and samples of weight 0 are placed like new ones.
 
         Returns
         -------
@@ -146,7 +150,15 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         n = count_samples(X)
         if n < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 samples, and found {n}.")
-        train = TrainingSet(self, X, np.arange(n))
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        kept = np.flatnonzero(w > 0)
+        if len(kept) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 samples of positive weight: "
+                f"n_samples={len(kept)}."
+            )
+        w = None if (w == 1).all() else w[kept]
+        train = TrainingSet(self, X, kept, w)
         K = train.matrix()
         lowest = float(K.min())
         if lowest < -1e-10 * float(np.abs(K).max()):
@@ -154,13 +166,19 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
                 f"kernel={self.kernel!r} gives similarities down to {lowest:.3g}; "
                 f"{type(self).__name__} needs them without negative values: take another kernel."
             )
-        self.eigenvalues_, T = smallest_laplacian(K, min(self.n_components, n - 1))
+        self.eigenvalues_, T = smallest_laplacian(K, min(self.n_components, len(kept) - 1), w)
         self.objective_ = 2 * float(self.eigenvalues_.sum())
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        self.embedding_ = T.astype(dtype, copy=False)
         self._places = T
+        self._weights = np.ones(len(kept)) if w is None else w
         self._gram, self._second = train.gram, train.second()
-        self._largest = float(K.sum(axis=1).max())
+        self._largest = float((K @ self._weights).max())
+        places = np.empty((n, T.shape[1]))
+        places[kept] = T
+        if len(kept) < n:
+            rest = np.setdiff1d(np.arange(n), kept)
+            places[rest] = self._place(take(X, rest))
+        self.embedding_ = places.astype(dtype, copy=False)
         return self
 
     def transform(self, X):
@@ -209,9 +227,9 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         for rows in row_blocks(len(T), 8 * len(self._places)):
             K = self._gram(as_double(take(X, rows)), self._second)
             D = (T[rows] ** 2).sum(axis=1)[:, None] + squares - 2 * T[rows] @ self._places.T
-            total += float((K * D).sum())
-            weight += float(K.sum())
-        unit = 2 * self._places.shape[1] / len(self._places)
+            total += float(((K * D) @ self._weights).sum())
+            weight += float((K @ self._weights).sum())
+        unit = 2 * self._places.shape[1] / float(self._weights.sum())
         return -total / (weight * unit) if weight > 0 else 0.0
 
     @property
@@ -227,7 +245,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         T = np.zeros((count_samples(X), len(self.eigenvalues_)))
         for rows in row_blocks(len(T), 8 * len(self._places)):
             K = self._gram(as_double(take(X, rows)), self._second)
-            room = K.sum(axis=1, keepdims=True) - self.eigenvalues_
+            room = (K @ self._weights)[:, None] - self.eigenvalues_
             safe = np.abs(room) > 1e-12 * self._largest
-            T[rows] = np.divide(K @ self._places, room, out=np.zeros_like(room), where=safe)
+            weighted = self._weights[:, None] * self._places
+            T[rows] = np.divide(K @ weighted, room, out=np.zeros_like(room), where=safe)
         return T

@@ -120,3 +120,43 @@ def test_samples_alike_none_few_samples_and_messages():
         LaplacianEmbedding(kernel="precomputed").fit(X)
     with pytest.raises(ValueError, match="not symmetric"):
         LaplacianEmbedding(kernel="precomputed").fit(np.triu(np.ones((4, 4))))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_weights_count_copies(kernel, seed):
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, size=50)  # no sample is far from the others
+    X = np.c_[np.cos(angle), 0.7 * np.sin(angle)]
+    times = rng.integers(0, 4, size=50)
+    index = np.repeat(np.arange(50), times)
+    model, twin = (LaplacianEmbedding(2, kernel=kernel, gamma=2.0) for _ in range(2))
+    if kernel == "precomputed":
+        K = rbf_kernel(X, gamma=2.0)
+        model.fit(K, sample_weight=times)
+        twin.fit(K[np.ix_(index, index)])
+        got, wanted = K, K[:, index]
+    else:
+        model.fit(X, sample_weight=times)
+        twin.fit(X[index])
+        got = wanted = X
+    assert_allclose(model.eigenvalues_, twin.eigenvalues_, rtol=1e-9)
+    assert_allclose(model.objective_, twin.objective_, rtol=1e-9)
+    assert_allclose(model.embedding_[index], twin.embedding_, atol=1e-7)
+    assert_allclose(model.transform(got), twin.transform(wanted), atol=1e-7)
+    assert_allclose(model.embedding_, model.transform(got), atol=1e-9)
+    assert model.score(got) == pytest.approx(twin.score(wanted), rel=1e-9)
+
+
+@pytest.mark.certificate
+def test_weighted_coordinates_fulfil_the_eigenproblem(seed):
+    X = np.random.default_rng(seed).uniform(size=(1100, 2))
+    w = np.random.default_rng(seed).uniform(0.5, 2, size=1100)
+    model = LaplacianEmbedding(3, gamma=3.0).fit(X, sample_weight=w)
+    K, T = rbf_kernel(X, gamma=3.0), model.embedding_
+    left = (K @ w)[:, None] * T - K @ (w[:, None] * T)
+    size = float((K @ w).max())
+    assert_allclose(left, T * model.eigenvalues_, atol=1e-9 * size * np.abs(T).max())
+    assert_allclose(T.T @ (w[:, None] * T), np.eye(3), atol=1e-8)
+    with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
+        model.fit(X[:3], sample_weight=[0, 0, 1])
