@@ -346,13 +346,14 @@ def _newton(
             (np.repeat(lams / norms, sizes) * z) @ d + single_lam * (np.sign(z) @ d)
         )
         penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
+        slack = 4 * np.finfo(np.float64).eps * (penalty + float(z @ (GS @ z)))  # rounding
         for _ in range(30):
             new = z + length * d
             new[zeroed] = 0.0
             change = length * base + 0.5 * length**2 * curve - penalty
             change += float(lams @ np.sqrt(np.add.reduceat(new * new, first)))
             change += single_lam * float(np.abs(new).sum())
-            if change <= 1e-4 * length * descent:
+            if change <= 1e-4 * length * descent + slack:
                 break
             length, zeroed = 0.5 * length, zeroed[:0]
         else:

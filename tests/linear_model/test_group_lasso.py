@@ -11,7 +11,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata._solvers.group_lasso import Columns, dual_norms, group_lasso_gap
+from skmoderndata._solvers.group_lasso import (
+    Columns,
+    _add_curvature,
+    dual_norms,
+    group_lasso_gap,
+)
 from skmoderndata.linear_model import GroupLasso
 from tests.oracles.group_lasso import conic_minimum, dual_norm, objective
 
@@ -85,6 +90,34 @@ def test_dual_norm_by_bisection(mix, seed):
         wanted = [dual_norm(used[edges[g] : edges[g + 1]], weights[g], mix) for g in range(4)]
         assert_allclose(dual_norms(c, edges, weights, mix, positive), wanted, rtol=1e-10)
     assert_array_equal(dual_norms(0 * c, edges, weights, mix, False), 0)
+
+
+@pytest.mark.oracle
+def test_curvature_of_norms_by_differences(seed):
+    rng = np.random.default_rng(seed)
+    z, lams = rng.normal(size=6), np.array([0.5, 2.0, 3.0])
+    first, sizes = np.array([0, 2, 3]), np.array([2, 1, 3])
+
+    def slope(z):
+        norms = np.sqrt(np.add.reduceat(z * z, first))
+        return np.repeat(lams / norms, sizes) * z
+
+    H = np.zeros((6, 6))
+    norms = np.sqrt(np.add.reduceat(z * z, first))
+    _add_curvature(H, z, first, sizes, lams / norms, 1 / norms)
+    h = 1e-6
+    wanted = [(slope(z + h * e) - slope(z - h * e)) / (2 * h) for e in np.eye(6)]
+    assert_allclose(H, wanted, atol=1e-6 * np.abs(H).max())
+
+
+@pytest.mark.certificate
+def test_newton_steps_reach_rounding_in_few_sweeps(seed):
+    rng = np.random.default_rng(seed)
+    t = rng.uniform(-1, 1, size=(300, 5))
+    X = np.hstack([t[:, [j]] ** np.arange(1, 7) for j in range(5)])  # powers: ill conditioned
+    y = np.sin(3 * t[:, 0]) + t[:, 1] ** 3 + 0.1 * rng.normal(size=300)
+    model = GroupLasso(0.003, 6, tol=1e-13, max_iter=60).fit(X, y)
+    assert model.dual_gap_ <= 1e-13
 
 
 @pytest.mark.certificate
