@@ -131,7 +131,7 @@ ENTRY = Entry(
     cites="Weston, Elisseeff, Schölkopf, Tipping: Use of the zero-norm with linear models and "
     "kernel methods. Journal of Machine Learning Research 3, 2003, pp. 1439-1461; Klement, "
     "Anders, Martinetz: The support feature machine: classification with the least number of "
-    "features and application to neuroimaging data. Neural Computation 25(6), 2013, pp. 1548-1584.",
+    "features and application to neuroimaging data. Neural Computation 25(6), 2013, pp. 1548-84.",
     source="that the machine finds the smallest subspace in which the classes are linearly "
     "separable without error, with fewer features than support vector machines, is said in the "
     "abstract of Klement et al. 2013. That the objective falls in every step follows from its "
