@@ -119,10 +119,10 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     ----------
     n_measurements_ : int
         Number of measurements.
-    components_ : ndarray or csr_array of shape (n_measurements_, n_features), or None
+    components_ : ndarray or csr_array of shape (n_measurements, n_features), or None
         The measurement vectors of "gaussian", "bernoulli" and "sparse"; None where there is no
         matrix.
-    operator_ : LinearOperator of shape (n_measurements_, n_features)
+    operator_ : LinearOperator of shape (n_measurements, n_features)
         The measurements as an operator of scipy, made when it is asked for.
     n_features_in_ : int
         Number of columns seen by `fit`.
@@ -300,7 +300,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
         Returns
         -------
-        Y : ndarray of shape (n_samples, n_measurements_)
+        Y : ndarray of shape (n_samples, n_measurements)
             Measurements.
         """
         check_is_fitted(self)
@@ -322,7 +322,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_measurements_)
+        X : array-like of shape (n_samples, n_measurements)
             Measurements.
 
         Returns
@@ -337,7 +337,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_measurements_)
+        X : array-like of shape (n_samples, n_measurements)
             Measurements.
 
         Returns
