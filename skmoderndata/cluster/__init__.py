@@ -5,6 +5,7 @@ from skmoderndata.cluster._discrete_basis import DiscreteBasis
 from skmoderndata.cluster._formal_concept_factorization import FormalConceptFactorization
 from skmoderndata.cluster._kernel_k_means import KernelKMeans
 from skmoderndata.cluster._multi_assignment_clustering import MultiAssignmentClustering
+from skmoderndata.cluster._neural_gas import NeuralGas
 from skmoderndata.cluster._role_miner import RoleMiner
 from skmoderndata.cluster._rounded_svd import RoundedSVD
 
@@ -14,6 +15,7 @@ __all__ = [
     "FormalConceptFactorization",
     "KernelKMeans",
     "MultiAssignmentClustering",
+    "NeuralGas",
     "RoleMiner",
     "RoundedSVD",
 ]

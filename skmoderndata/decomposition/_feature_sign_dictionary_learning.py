@@ -183,7 +183,7 @@ class FeatureSignDictionaryLearning(
         comparison=Comparison(
             baseline="sklearn.decomposition.DictionaryLearning",
             problem="noisy_patches",
-            params={"n_components": 72, "max_iter": 20, "tol": 1e-4, "random_state": 0},
+            params={"n_components": 72, "max_iter": 50, "tol": 1e-3, "random_state": 0},
             grid={"alpha": (20.0, 40.0, 80.0)},
             baseline_params={
                 "n_components": 72,

@@ -24,11 +24,14 @@ from skmoderndata._solvers.ksvd import (
     update_from_statistics,
 )
 from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.neural_gas import sparse_coding_gas
 from skmoderndata._solvers.pursuit import (
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )
 from skmoderndata._solvers.signal_blocks import prepare_atoms, to_csr, to_dense
+
+GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
 
 
 class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -69,8 +72,10 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Make the first atom constant and never change it; the others are kept at zero mean (unless
         `positive`). Usual for image patches whose mean was not taken away. It counts as one of the
         `n_components`, and in a code as one of the `n_nonzero_coefs`.
-    init : {"data", "random"} or array-like of shape (n_components, n_features), default="data"
-        Atoms to start from: different signals, random directions, or given ones.
+    init : {"data", "random", "neural_gas"} or array-like, default="data"
+        Atoms to start from: different signals, random directions, the atoms of sparse coding
+        neural gas [4]_ begun at different signals, or given ones of shape (n_components,
+        n_features).
     max_iter : int, default=30
         Largest number of passes.
     tol : float, default=0.0
@@ -152,6 +157,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
        batch orthogonal matching pursuit, technical report CS-2008-08, Technion, 2008.
     .. [3] Engan, Aase and Husoy, Method of optimal directions for frame design, ICASSP 1999,
        equation (4).
+    .. [4] Labusch, Barth and Martinetz, Sparse coding neural gas: learning of overcomplete data
+       representations, Neurocomputing 72, 2009.
 
     Examples
     --------
@@ -171,7 +178,12 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     _card = MethodCard(
         family="dictionaries and sparse codes",
-        cite=("aharon2006ksvd", "rubinstein2008efficient", "engan1999method"),
+        cite=(
+            "aharon2006ksvd",
+            "rubinstein2008efficient",
+            "engan1999method",
+            "labusch2009sparse",
+        ),
         cost="T n (p k + s^2 k)",
         checks=(
             {"max_iter": 5, "random_state": 0},
@@ -210,7 +222,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "update": [StrOptions({*UPDATES})],
         "positive": ["boolean"],
         "dc_atom": ["boolean"],
-        "init": [StrOptions({"data", "random"}), "array-like"],
+        "init": [StrOptions({"data", "random", "neural_gas"}), "array-like"],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
         "min_usage": [Interval(Integral, 0, None, closed="left")],
@@ -480,7 +492,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return start / np.linalg.norm(start, axis=1, keepdims=True)
         k = (self.n_components or 2 * n) - self.dc_atom
         start = np.zeros((0, n))
-        if self.init == "data":
+        if self.init != "random":
             rows = data[rng.permutation(len(data))].astype(np.float64)
             rows = np.maximum(rows, 0) if self.positive else rows
             norms = np.linalg.norm(rows, axis=1)
@@ -501,9 +513,24 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 more -= more.mean(axis=1, keepdims=True)
             more /= np.linalg.norm(more, axis=1, keepdims=True)
             start = np.concatenate([start, more])
+        if self.init == "neural_gas" and k > 0:
+            start = self._gas(data, start, rng)
         if self.dc_atom:
             start = np.concatenate([np.full((1, n), n**-0.5), start])
         return start
+
+    def _gas(self, data, start, rng):
+        """Atoms of sparse coding neural gas begun at `start`."""
+        if self.dc_atom and not self.positive:
+            data = data - data.mean(axis=1, keepdims=True)
+        most = max(1, (self.n_nonzero_coefs or data.shape[1] // 10) - self.dc_atom)
+        atoms = sparse_coding_gas(
+            data, start, n_nonzero=most, n_steps=GAS_STEPS * len(start), rng=rng
+        )
+        if self.positive:
+            atoms = np.maximum(fix_signs(atoms), 0.0)
+            atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+        return atoms
 
     def _with_constant(self, start):
         """Make the first atom constant and take the mean of the others away."""

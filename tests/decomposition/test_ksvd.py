@@ -426,3 +426,30 @@ def test_atoms_that_are_replaced_over_and_over_do_not_keep_the_fit_from_ending()
         X = np.random.RandomState(cycle).normal(size=(10, 3))
         model = KSVD(init="random", min_usage=0, residual_tol=0.5, tol=0.9, random_state=0).fit(X)
         assert model.n_iter_ < 10
+
+
+@pytest.mark.recovery
+def test_a_start_from_neural_gas_is_ahead_after_few_passes(seed):
+    given = {"n_components": 50, "n_nonzero_coefs": 3, "max_iter": 4}
+    found = {"data": [], "neural_gas": []}
+    for trial in range(3):
+        X, D, _ = planted(100 * seed + trial, snr=20)
+        for init, shares in found.items():
+            model = KSVD(**given, init=init, random_state=trial).fit(X)
+            shares.append(recovered(D, model.components_))
+    assert np.mean(found["neural_gas"]) > np.mean(found["data"])
+
+
+@pytest.mark.edge
+def test_starts_from_neural_gas_keep_their_promises(seed):
+    X = planted(seed, 100, n=8, k=10)[0]
+    for given in ({"positive": True}, {"dc_atom": True}, {"residual_tol": 0.1}):
+        model = KSVD(10, init="neural_gas", max_iter=1, random_state=seed, **given).fit(X)
+        assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+        if "positive" in given:
+            assert (model.components_ >= 0).all()
+        if "dc_atom" in given:
+            assert_allclose(model.components_[0], 8**-0.5)
+            assert_allclose(model.components_[1:].sum(axis=1), 0, atol=1e-9)
+    zeros = KSVD(3, init="neural_gas", max_iter=1, random_state=seed).fit(np.zeros((5, 4)))
+    assert np.isfinite(zeros.components_).all()

@@ -1,0 +1,483 @@
+"""Neural gas: prototypes that follow the density of the samples."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.neural_gas import (
+    Gas,
+    batch_neural_gas,
+    nearest_units,
+    online_neural_gas,
+    squared_distances,
+    squared_norms,
+)
+
+
+class NeuralGas(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
+):
+    r"""Prototypes drawn to each sample by the rank of their distance.
+
+    Minimises, for a range :math:`\lambda` that falls from pass to pass,
+
+    .. math::
+        \min_c\ \sum_i w_i \sum_j e^{-r_{ij} / \lambda}\, \|x_i - c_j\|^2,
+
+    where :math:`r_{ij}` is 0 for the unit nearest to sample i, 1 for the next, and so on [1]_. At
+    first nearly all units follow every sample; in the end only the nearest one does, and the
+    problem is that of k-means. On this way the result depends less on the start than that of
+    k-means does. Either all samples move the units at once [2]_, or one sample after the other.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of units.
+    algorithm : {"batch", "online"}, default="batch"
+        How `fit` works: passes in which each unit becomes a weighted mean of all samples, or small
+        steps towards one sample after the other, in random order.
+    init : {"random"} or array-like of shape (n_clusters, n_features), default="random"
+        First units: different samples, or given ones.
+    n_init : int, default=1
+        Number of starts; the one of smallest `inertia_` is kept.
+    neighborhood : float, default=None
+        Range of the ranks at first; None takes half the number of units, at most 10.
+    final_neighborhood : float, default=0.01
+        Range of the ranks in the last pass. At 0.01 only the nearest unit moves.
+    max_iter : int, default=100
+        Number of passes over which the range falls, geometrically.
+    polish : bool, default=True
+        Go on with passes of k-means until no sample changes its unit; then move units from where
+        they are hardly missed to where the error is largest, one at a time and with k-means after
+        each, as long as that lowers the inertia [4]_. False is neural gas as published.
+    learning_rate : float, default=0.5
+        Share of the way to a sample that its nearest unit goes at first, in on-line steps.
+    final_learning_rate : float, default=0.005
+        The same in the end.
+    online_steps : int, default=10000
+        Number of samples over which `partial_fit` lets range and rate fall. They stay at their
+        last values afterwards. To follow a drift, `final_neighborhood` is to be near 1: units that
+        win no sample do not move at 0.01.
+    n_jobs : int, default=None
+        Number of threads for the starts, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the first units and the order of on-line steps.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The units.
+    labels_ : ndarray of shape (n_samples,)
+        Nearest unit of each training sample.
+    inertia_ : float
+        Weighted sum of squared distances from the nearest units.
+    adjacency_ : csr_array of shape (n_clusters, n_clusters)
+        Total weight of the samples to which two units are the nearest two. Its pattern is the
+        graph that competitive Hebbian learning gives, in which units are joined that are
+        neighbours where there are samples [3]_.
+    objective_ : ndarray of shape (n_iter_,)
+        The objective before the update of each pass, for the range of that pass; of on-line
+        learning the inertia in the end.
+    neighborhoods_ : ndarray of shape (n_iter_,)
+        The range in each pass, 0 for passes of k-means.
+    n_iter_ : int
+        Number of passes.
+    n_steps_ : int
+        Number of samples seen by on-line steps.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.cluster.KMeans : Nearest units alone from the start: faster, and with several starts
+        nearly as good.
+    skmoderndata.decomposition.KSVD : With ``init="neural_gas"`` its atoms come from the version of
+        neural gas for sparse codes.
+
+    Notes
+    -----
+    A pass costs ``2 n k p`` for n samples, k units and p features, and sorting ``n k log k``; the
+    sort shrinks to the few ranks that count as the range falls. Samples are taken in blocks of
+    bounded memory. Sparse input stays sparse.
+
+    For a fixed range no pass raises the objective. A unit to which no sample gives weight stays
+    where it is; with ranges above one this does not happen. Equal distances are ranked by index.
+
+    References
+    ----------
+    .. [1] Martinetz, Berkovich and Schulten, "Neural-gas" network for vector quantization and its
+       application to time-series prediction, IEEE Transactions on Neural Networks 4(4), 1993.
+    .. [2] Cottrell, Hammer, Hasenfuss and Villmann, Batch and median neural gas, Neural Networks
+       19, 2006.
+    .. [3] Martinetz and Schulten, Topology representing networks, Neural Networks 7(3), 1994.
+    .. [4] Fritzke, The LBG-U method for vector quantization: an improvement over LBG inspired from
+       neural networks, Neural Processing Letters 5(1), 1997.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.cluster import NeuralGas
+    >>> X = np.concatenate([np.random.default_rng(0).normal(c, 0.1, (50, 2)) for c in range(4)])
+    >>> model = NeuralGas(4, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_[:, 0]).round().astype(int)
+    array([0, 1, 2, 3])
+    >>> np.bincount(model.labels_)
+    array([50, 50, 50, 50])
+    """
+
+    _card = MethodCard(
+        family="clusters",
+        cite=(
+            "martinetz1993neural",
+            "cottrell2006batch",
+            "martinetz1994topology",
+            "fritzke1997lbgu",
+        ),
+        cost="T n k (p + log k)",
+        # not "online", whose steps depend on the order: weights are no repetitions there
+        checks=(
+            {"n_clusters": 3, "max_iter": 20, "random_state": 0},
+            {
+                "n_clusters": 3,
+                "n_init": 2,
+                "neighborhood": 1.0,
+                "max_iter": 10,
+                "polish": False,
+                "random_state": 0,
+            },
+        ),
+        comparison=Comparison(
+            baseline="sklearn.cluster.KMeans",
+            problem="digits",
+            grid={"n_clusters": [20, 40, 80]},
+            params={"random_state": 0},
+            baseline_grid={"n_clusters": [20, 40, 80]},
+            baseline_params={"n_init": 10, "random_state": 0},
+        ),
+    )
+    _parameter_constraints = {
+        "n_clusters": [AT_LEAST_ONE],
+        "algorithm": [StrOptions({"batch", "online"})],
+        "init": [StrOptions({"random"}), "array-like"],
+        "n_init": [AT_LEAST_ONE],
+        "neighborhood": [POSITIVE, None],
+        "final_neighborhood": [POSITIVE],
+        "max_iter": [AT_LEAST_ONE],
+        "polish": ["boolean"],
+        "learning_rate": [Interval(Real, 0, 1, closed="right")],
+        "final_learning_rate": [Interval(Real, 0, 1, closed="right")],
+        "online_steps": [AT_LEAST_ONE],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        algorithm="batch",
+        init="random",
+        n_init=1,
+        neighborhood=None,
+        final_neighborhood=0.01,
+        max_iter=100,
+        polish=True,
+        learning_rate=0.5,
+        final_learning_rate=0.005,
+        online_steps=10000,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.init = init
+        self.n_init = n_init
+        self.neighborhood = neighborhood
+        self.final_neighborhood = final_neighborhood
+        self.max_iter = max_iter
+        self.polish = polish
+        self.learning_rate = learning_rate
+        self.final_learning_rate = final_learning_rate
+        self.online_steps = online_steps
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Place the units.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; None gives all weight 1.
+
+        Returns
+        -------
+        self : NeuralGas
+            The fitted estimator.
+        """
+        X = self._validate(X, reset=True)
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.algorithm == "online" and sparse.issparse(X):
+            raise ValueError(
+                'algorithm="online" takes no sparse X: use algorithm="batch", or X.toarray().'
+            )
+        kept = np.flatnonzero(w > 0)
+        rng = check_random_state(self.random_state)
+        samples = X if len(kept) == len(w) else X[kept]
+        starts = [self._start(samples, rng) for _ in range(self.n_init)]
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+
+        def run(start, seed, progress=None):
+            if self.algorithm == "batch":
+                return self._batch(samples, w[kept], start, progress)
+            return self._online(samples, w[kept], start, seed)
+
+        if effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1:
+            found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(run)(start, seed) for start, seed in zip(starts, seeds, strict=True)
+            )
+        else:
+            with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
+                found = [
+                    run(start, seed, progress) for start, seed in zip(starts, seeds, strict=True)
+                ]
+        best = min(found, key=lambda gas: gas.inertia)
+        self.cluster_centers_ = best.centers.astype(X.dtype, copy=False)
+        self.objective_, self.neighborhoods_ = best.objective, best.ranges
+        self.n_iter_ = best.n_iter
+        self.n_steps_ = self.max_iter * len(kept) if self.algorithm == "online" else 0
+        self._describe(X, w)
+        if not best.converged:
+            warn_not_converged(
+                self,
+                reached="samples still changed their units after 300 passes of k-means",
+                remedy="raise max_iter, or set polish=False",
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Take on-line steps towards one sample after the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A batch of samples, taken in the given order. The first one of a new estimator has at
+            least `n_clusters` samples, unless `init` gives the units.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples: one of weight 2 moves the units as two steps would.
+
+        Returns
+        -------
+        self : NeuralGas
+            The estimator; `labels_`, `inertia_` and `adjacency_` are those of the batch.
+        """
+        first = not hasattr(self, "cluster_centers_")
+        X = self._validate(X, reset=first)
+        if sparse.issparse(X):
+            raise ValueError("partial_fit takes no sparse X: use fit, or X.toarray().")
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        rng = check_random_state(self.random_state)
+        start = self._start(X[w > 0], rng) if first else self.cluster_centers_
+        seen = 0 if first else self.n_steps_
+        order = np.flatnonzero(w > 0)
+        centers = self._steps(X, order, w, start, seen, self.online_steps)
+        self.cluster_centers_ = centers.astype(X.dtype, copy=False)
+        self.n_steps_ = seen + len(order)
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        self._describe(X, w)
+        self.objective_ = np.array([self.inertia_])
+        share = min(1.0, self.n_steps_ / self.online_steps)
+        wide, narrow = self._widths()
+        self.neighborhoods_ = np.array([wide * (narrow / wide) ** share])
+        return self
+
+    def predict(self, X):
+        """Nearest unit of each sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Index of the unit.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return nearest_units(X, squared_norms(X), self._centers())[0]
+
+    def transform(self, X):
+        """Distances from the units.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            Not squared.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        squared = squared_distances(X, squared_norms(X), self._centers())
+        return np.sqrt(squared, out=squared).astype(X.dtype, copy=False)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Minus the sum of squared distances from the nearest units.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        score : float
+            Higher is better; it rises with `n_clusters`.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        w = check_sample_weight(sample_weight, X, dtype=np.float64)
+        return -float(w @ nearest_units(X, squared_norms(X), self._centers())[2])
+
+    def _batch(self, X, w, start, progress):
+        wide, narrow = self._widths()
+        return batch_neural_gas(
+            X,
+            w,
+            start,
+            width=wide,
+            last_width=narrow,
+            max_iter=self.max_iter,
+            polish=300 if self.polish else 0,
+            progress=progress,
+        )
+
+    def _online(self, X, w, start, seed):
+        rng = np.random.RandomState(seed)
+        order = np.concatenate([rng.permutation(len(w)) for _ in range(self.max_iter)])
+        centers = self._steps(X, order, w, start, 0, len(order))
+        own = squared_norms(X)
+        if self.polish:  # passes of k-means alone
+            gas = batch_neural_gas(X, w, centers, width=1.0, last_width=1.0, max_iter=0)
+            n_iter = self.max_iter + gas.n_iter
+            return gas._replace(
+                n_iter=n_iter, objective=np.array([gas.inertia]), ranges=np.zeros(1)
+            )
+        first, second, distance = nearest_units(X, own, centers)
+        inertia = float(w @ distance)
+        narrow = np.array([self.final_neighborhood])
+        return Gas(
+            centers, first, second, inertia, np.array([inertia]), narrow, self.max_iter, True
+        )
+
+    def _steps(self, X, order, w, start, seen, n_steps):
+        return online_neural_gas(
+            X,
+            order,
+            w,
+            start,
+            step=seen,
+            n_steps=n_steps,
+            widths=self._widths(),
+            rates=(self.learning_rate, self.final_learning_rate),
+        )
+
+    def _widths(self):
+        wide = self.neighborhood
+        if wide is None:
+            wide = min(max(self.n_clusters / 2, self.final_neighborhood), 10.0)
+        return float(wide), float(self.final_neighborhood)
+
+    def _centers(self):
+        return self.cluster_centers_.astype(np.float64, copy=False)
+
+    def _describe(self, X, w):
+        """Labels, inertia and neighbours of the training samples."""
+        k = len(self.cluster_centers_)
+        first, second, distance = nearest_units(X, squared_norms(X), self._centers())
+        self.labels_ = first
+        self.inertia_ = float(w @ distance)
+        pairs = sparse.coo_array((w, (first, second)), shape=(k, k)).tocsr()
+        pairs = pairs + pairs.T
+        pairs.setdiag(0)
+        pairs.eliminate_zeros()
+        self.adjacency_ = pairs
+
+    def _validate(self, X, reset):
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def _start(self, X, rng):
+        k = self.n_clusters
+        if not isinstance(self.init, str):
+            start = check_array(self.init, dtype=np.float64, input_name="init")
+            if start.shape != (k, X.shape[1]):
+                raise ValueError(f"init has shape {start.shape}, and {(k, X.shape[1])} is wanted.")
+            return start
+        n = X.shape[0]
+        if n < k:
+            raise ValueError(f"n_samples={n} should be >= n_clusters={k}.")
+        # neither the order of the samples nor how often one occurs matters
+        if sparse.issparse(X):  # equal rows have equal products
+            keys = np.round(X @ np.random.RandomState(0).normal(size=X.shape[1]), 12)
+            distinct = X[np.unique(keys, return_index=True)[1]]
+        else:
+            distinct = np.unique(X, axis=0)
+        chosen = rng.permutation(distinct.shape[0])[:k]
+        if len(chosen) < k:
+            warn_not_converged(
+                self,
+                reached=f"there are only {len(chosen)} different samples, fewer than "
+                f"n_clusters={k}",
+                remedy="lower n_clusters",
+            )
+            chosen = np.resize(chosen, k)
+        start = distinct[chosen]
+        return (start.toarray() if sparse.issparse(start) else start).astype(np.float64)
+
+    @property
+    def _n_features_out(self):
+        return len(self.cluster_centers_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.algorithm == "batch"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,275 @@
+"""Evidence that NeuralGas solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+
+from skmoderndata._solvers.neural_gas import (
+    _moved_unit,
+    batch_neural_gas,
+    batch_pass,
+    nearest_units,
+    online_neural_gas,
+    rank_units,
+    sparse_coding_gas,
+    squared_distances,
+    squared_norms,
+)
+from skmoderndata.cluster import NeuralGas
+from tests.oracles import neural_gas as oracle
+
+
+def blobs(seed, n_blobs=6, size=40, p=3, spread=0.15):
+    rng = np.random.default_rng(seed)
+    places = rng.permutation(np.stack(np.meshgrid(*[[0, 2, 4]] * p), -1).reshape(-1, p))[:n_blobs]
+    X = np.concatenate([rng.normal(place, spread, (size, p)) for place in places])
+    return X, np.repeat(np.arange(n_blobs), size), places.astype(float)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("width", [0.05, 0.4, 3.0, 20.0])
+def test_a_pass_is_that_of_plain_loops(width, seed):
+    rng = np.random.default_rng(seed)
+    X, w, C = rng.normal(size=(50, 4)), rng.uniform(size=50), rng.normal(size=(13, 4))
+    new, value = batch_pass(X, squared_norms(X), w, C, width)
+    assert_allclose(value, oracle.objective(X, w, C, width), rtol=1e-9)
+    if width > 1:  # else the loops divide by next to nothing
+        assert_allclose(new, oracle.batch_pass(X, w, C, width), rtol=1e-8)
+    S = sparse.csr_array(np.where(X > 0, X, 0))
+    assert_allclose(
+        batch_pass(S, squared_norms(S), w, C, width)[0],
+        batch_pass(S.toarray(), squared_norms(S), w, C, width)[0],
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("most", [1, 3, 20])
+def test_ranks_are_those_of_a_full_sort_with_ties_by_index(most, seed):
+    rng = np.random.default_rng(seed)
+    D = rng.uniform(size=(30, 20))
+    D[:, 7] = D[:, 2]  # ties
+    D[3] = 0
+    expected = np.argsort(D, axis=1, kind="stable")[:, :most]
+    assert_array_equal(rank_units(D.copy(), most), expected)
+
+
+@pytest.mark.oracle
+def test_distances_are_those_of_differences(seed):
+    rng = np.random.default_rng(seed)
+    X, C = rng.normal(size=(20, 4)), rng.normal(size=(7, 4))
+    expected = np.sum((X[:, None] - C) ** 2, axis=2)
+    assert_allclose(squared_distances(X, squared_norms(X), C), expected, atol=1e-12)
+    S = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
+    S.data[:] = 1.5
+    assert_allclose(squared_norms(S), np.sum(S.toarray() ** 2, axis=1))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("k", [3, 40])
+def test_online_steps_are_those_of_plain_loops(k, seed):
+    rng = np.random.default_rng(seed)
+    X, C = rng.normal(size=(60, 3)), rng.normal(size=(k, 3))
+    order = rng.integers(60, size=200)
+    given = {"widths": (5.0, 0.01), "rates": (0.5, 0.005)}
+    found = online_neural_gas(X, order, np.ones(60), C, step=0, n_steps=200, **given)
+    expected = oracle.online(X, order, C, 200, *given.values())
+    assert_allclose(found, expected, atol=1e-4)  # strengths below 1e-6 are left out
+    half = online_neural_gas(X, order[:100], np.ones(60), C, step=0, n_steps=200, **given)
+    rest = online_neural_gas(X, order[100:], np.ones(60), half, step=100, n_steps=200, **given)
+    assert_allclose(rest, found, atol=1e-12)
+
+
+@pytest.mark.oracle
+def test_sparse_coding_gas_is_that_of_plain_loops(seed):
+    rng = np.random.RandomState(seed)
+    X, D = rng.normal(size=(30, 6)), rng.normal(size=(9, 6))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    given = {"widths": (20.0, 4.0), "rates": (0.1, 0.01)}  # so wide that all ranks count
+    found = sparse_coding_gas(
+        X, D, n_nonzero=3, n_steps=60, rng=np.random.RandomState(seed), **given
+    )
+    rounds = np.random.RandomState(seed)
+    order = np.concatenate([rounds.permutation(30) for _ in range(2)])
+    scale = 1 / np.sqrt(np.mean(np.sum(X**2, axis=1)))
+    assert_allclose(
+        found, oracle.sparse_coding_gas(X, order, D, 3, scale, *given.values()), atol=1e-9
+    )
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("width", [0.1, 1.0, 4.0])
+def test_for_a_fixed_range_the_objective_never_rises(width, seed):
+    X = blobs(seed)[0]
+    C = X[np.random.default_rng(seed).choice(len(X), 9, replace=False)]
+    gas = batch_neural_gas(
+        X, np.ones(len(X)), C, width=width, last_width=width, max_iter=25, polish=0
+    )
+    assert (np.diff(gas.objective) <= 1e-12 * gas.objective[0]).all()
+    assert gas.objective[-1] < gas.objective[0]
+
+
+@pytest.mark.certificate
+def test_the_end_is_a_fixed_point_of_k_means(seed):
+    X = blobs(seed, spread=1.0)[0]
+    model = NeuralGas(7, random_state=seed).fit(X)
+    for j in range(7):
+        assert_allclose(model.cluster_centers_[j], X[model.labels_ == j].mean(axis=0), atol=1e-12)
+    again = KMeans(7, init=model.cluster_centers_, n_init=1, tol=0).fit(X)
+    assert_allclose(again.inertia_, model.inertia_, rtol=1e-12)
+    assert_allclose(model.score(X), -model.inertia_, rtol=1e-12)
+    assert_array_equal(again.labels_, model.labels_)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("algorithm", ["batch", "online"])
+def test_single_starts_miss_fewer_clusters_than_those_of_k_means(algorithm, seed):
+    X, y, _ = blobs(seed, n_blobs=10)
+    given = {"n_clusters": 10, "algorithm": algorithm, "max_iter": 60}
+    published = [NeuralGas(**given, polish=False, random_state=s).fit(X) for s in range(10)]
+    theirs = [KMeans(10, init="random", n_init=1, random_state=s).fit(X) for s in range(10)]
+    assert np.mean([m.inertia_ for m in published]) < np.mean([m.inertia_ for m in theirs])
+    for s in range(4):
+        labels = NeuralGas(**given, random_state=s).fit(X).labels_
+        assert adjusted_rand_score(y, labels) == 1
+
+
+@pytest.mark.oracle
+def test_the_unit_that_is_missed_least_goes_to_the_largest_error(seed):
+    rng = np.random.default_rng(seed)
+    X, C, w = rng.normal(size=(40, 3)), rng.normal(size=(6, 3)), rng.uniform(size=40)
+    own = squared_norms(X)
+    first, second, distance = nearest_units(X, own, C)
+    D = np.sum((X[:, None] - C) ** 2, axis=2)
+    assert_array_equal(second, np.argsort(D, axis=1)[:, 1])
+    without = [w @ np.delete(D, j, axis=1).min(axis=1) - w @ D.min(axis=1) for j in range(6)]
+    error = np.bincount(D.argmin(axis=1), weights=w * D.min(axis=1), minlength=6)
+    target = int(np.argmax(error))
+    without[target] = np.inf
+    moved = _moved_unit(X, own, w, C, first, second, distance)
+    changed = np.flatnonzero((moved != C).any(axis=1))
+    assert_array_equal(changed, np.sort([target, np.argmin(without)]))
+    assert_allclose(moved[changed].mean(axis=0), C[target])
+    few = _moved_unit(sparse.csr_array(X), own, w, C, first, second, distance)
+    assert_allclose(few, moved)
+
+
+@pytest.mark.recovery
+def test_the_graph_is_that_of_the_shape(seed):
+    """Units along a circle are joined in a ring: each to two others."""
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, 4000)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    model = NeuralGas(12, random_state=seed).fit(X)
+    joined = model.adjacency_.toarray() > 0
+    assert_array_equal(joined.sum(axis=1), 2)
+    assert_allclose(model.adjacency_.sum(), 2 * 4000)
+    assert (joined == joined.T).all()
+    assert sparse.csgraph.connected_components(model.adjacency_)[0] == 1
+
+
+@pytest.mark.recovery
+def test_a_stream_ends_near_the_batch_and_follows_a_drift(seed):
+    X = np.random.default_rng(seed).uniform(size=(1500, 2))
+    stream = NeuralGas(12, online_steps=6000, random_state=seed)
+    for t in range(20):
+        stream.partial_fit(X[75 * t : 75 * t + 75])
+    for t in range(4):
+        stream.partial_fit(X[: 1499 + t % 2])
+    assert stream.n_steps_ == 1500 + 4 * 1499 + 2
+    assert stream.n_iter_ == 24
+    batch = NeuralGas(12, random_state=seed).fit(X)
+    assert -stream.score(X) < 1.2 * batch.inertia_
+    # units that win nothing follow a drift only if the range stays above zero
+    drifting = NeuralGas(12, online_steps=3000, final_neighborhood=1.0, random_state=seed)
+    for shift in np.linspace(0, 1, 40):
+        drifting.partial_fit(X + shift)
+    assert -drifting.score(X + 1) < 1.6 * batch.inertia_
+    assert -drifting.score(X) > 5 * batch.inertia_
+
+
+@pytest.mark.oracle
+def test_a_step_of_weight_two_is_two_steps(seed):
+    rng = np.random.default_rng(seed)
+    X, C = rng.normal(size=(1, 3)), rng.normal(size=(5, 3)) + 3
+    C[0] = X[0] + 0.5  # the same unit wins both steps
+    given = {"step": 0, "n_steps": 10**9, "widths": (0.01, 0.01), "rates": (0.3, 0.3)}
+    heavy = online_neural_gas(X, np.array([0]), np.array([2.0]), C, **given)
+    twice = online_neural_gas(X, np.array([0, 0]), np.ones(1), C, **given)
+    assert_allclose(heavy, twice, rtol=1e-12)
+
+
+@pytest.mark.invariance
+def test_order_weights_threads_dtype_and_sparse_input_agree(seed):
+    X = blobs(seed, spread=0.5)[0]
+    X[X < 0.5] = 0
+    given = {"n_clusters": 5, "n_init": 3, "max_iter": 30, "random_state": seed}
+    model = NeuralGas(**given).fit(X)
+    threads = NeuralGas(**given, n_jobs=2).fit(X)
+    assert_array_equal(threads.cluster_centers_, model.cluster_centers_)
+    shuffled = NeuralGas(**given).fit(X[np.random.default_rng(seed).permutation(len(X))])
+    assert_allclose(shuffled.cluster_centers_, model.cluster_centers_, atol=1e-9)
+    w = np.random.default_rng(seed).integers(0, 3, len(X))
+    weighted = NeuralGas(**given).fit(X, sample_weight=w)
+    repeated = NeuralGas(**given).fit(np.repeat(X, w, axis=0))
+    assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, atol=1e-9)
+    assert_allclose(weighted.inertia_, repeated.inertia_)
+    start = model.cluster_centers_ + 0.1
+    given = {"n_clusters": 5, "init": start, "max_iter": 30}
+    dense = NeuralGas(**given).fit(X)
+    S = sparse.csr_array(X)
+    few = NeuralGas(**given).fit(S)
+    assert_allclose(few.cluster_centers_, dense.cluster_centers_, atol=1e-9)
+    assert_array_equal(few.predict(S), dense.predict(X))
+    assert_allclose(few.transform(S), dense.transform(X), atol=1e-7)
+    single = NeuralGas(**given).fit(X.astype(np.float32))
+    assert single.cluster_centers_.dtype == np.float32
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.inertia_, dense.inertia_, rtol=1e-3)  # single precision
+
+
+@pytest.mark.invariance
+def test_grid_search_takes_the_score(seed):
+    X = np.random.default_rng(seed).permutation(blobs(seed)[0])
+    search = GridSearchCV(NeuralGas(random_state=seed, max_iter=20), {"n_clusters": [2, 6]}, cv=3)
+    assert search.fit(X).best_params_ == {"n_clusters": 6}
+
+
+@pytest.mark.edge
+def test_borders(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(8, 3))
+    each = NeuralGas(8, init=X, neighborhood=0.1).fit(X)
+    assert_allclose(each.inertia_, 0, atol=1e-12)
+    one = NeuralGas(1, random_state=seed).fit(X)
+    assert_allclose(one.cluster_centers_[0], X.mean(axis=0))
+    assert one.adjacency_.nnz == 0
+    with pytest.warns(ConvergenceWarning, match="only 1 different samples"):
+        same = NeuralGas(3, random_state=seed).fit(np.ones((5, 2)))
+    assert_allclose(same.cluster_centers_, 1)
+    with pytest.raises(ValueError, match="n_samples=8 should be >= n_clusters=9"):
+        NeuralGas(9).fit(X)
+    with pytest.raises(ValueError, match=r"init has shape \(2, 2\)"):
+        NeuralGas(2, init=np.ones((2, 2))).fit(X)
+    with pytest.raises(ValueError, match="takes no sparse X"):
+        NeuralGas(2, algorithm="online").fit(sparse.csr_array(X))
+    with pytest.raises(ValueError, match="partial_fit takes no sparse X"):
+        NeuralGas(2).partial_fit(sparse.csr_array(X))
+    # far units that no sample comes near to stay where they are when the range is small
+    far = np.concatenate([X[:2], np.full((1, 3), 1e3)])
+    dead = NeuralGas(3, init=far, neighborhood=0.02, polish=False).fit(X)
+    assert_array_equal(dead.cluster_centers_[2], far[2])
+    empty = sparse.csr_array((6, 4))
+    with pytest.warns(ConvergenceWarning, match="lower n_clusters"):
+        zeros = NeuralGas(2, random_state=seed).fit(empty)
+    assert_allclose(zeros.cluster_centers_, 0)
+    online = NeuralGas(
+        3, algorithm="online", max_iter=5, n_init=2, polish=False, random_state=seed
+    ).fit(X, sample_weight=np.arange(8))
+    assert np.isfinite(online.cluster_centers_).all()
+    assert online.n_steps_ == 5 * 7
