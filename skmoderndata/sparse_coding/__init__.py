@@ -21,12 +21,16 @@ from skmoderndata.sparse_coding._phase_transition import (
 )
 from skmoderndata.sparse_coding._sparse_coder import SparseCoder
 from skmoderndata.sparse_coding._sparse_recovery import SparseRecovery
+from skmoderndata.sparse_coding._sparse_representation_classifier import (
+    SparseRepresentationClassifier,
+)
 
 __all__ = [
     "CompressedSensing",
     "PhaseTransitionDisplay",
     "SparseCoder",
     "SparseRecovery",
+    "SparseRepresentationClassifier",
     "babel_function",
     "dct_dictionary",
     "exact_recovery_bound",

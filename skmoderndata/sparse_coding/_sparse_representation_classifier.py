@@ -1,0 +1,444 @@
+"""Classification by the class whose training samples represent a new one best."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+from sklearn import get_config
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.l1_coding import lasso_codes, proximal_codes
+from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.signal_blocks import MAX_ITER, Atoms, prepare_atoms, to_csr
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
+from skmoderndata.kernels._samples import KernelSamples
+
+Fraction = Interval(Real, 0, 1, closed="neither")
+
+
+class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
+    r"""Nearest class in a sparse code by all training samples.
+
+    A sample x is coded by the training samples of all classes, each of unit norm, the rows of D,
+
+    .. math::
+        \min_a \tfrac12 \|x - a D\|^2 + \lambda \|a\|_1
+        \quad\text{or}\quad
+        \min_a \tfrac12 \|x - a D\|^2 + \lambda \sum_c \sqrt{n_c}\, \|a_c\|,
+
+    or by orthogonal matching pursuit, and belongs to the class c that alone leaves the smallest
+    residual :math:`\|x - a_c D_c\|` [1]_. With a kernel all of this happens in its feature space.
+
+    Parameters
+    ----------
+    algorithm : {"lasso", "group_lasso", "omp"}, default="lasso"
+        How samples are coded: lasso; group lasso with the classes as groups [2]_; orthogonal
+        matching pursuit.
+    alpha : float, default=0.1
+        Weight of the penalty in proportion to the smallest one for which the code of the sample is
+        zero, between 0 and 1. Not for "omp".
+    n_nonzero_coefs : int, default=10
+        Most training samples in a code, for "omp".
+    kernel : str, kernel object or callable, default="linear"
+        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
+        returns their kernel values, or "precomputed" [3]_. Kernel values are divided by the norms.
+    gamma : float, "scale" or "auto", default="scale"
+        Factor in the kernels "rbf", "poly", "sigmoid", "laplacian", "chi2". "scale" is
+        ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+    degree : float, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=1
+        Constant in the kernels "poly" and "sigmoid".
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    rule : {"residual", "energy"}, default="residual"
+        Take the class with the smallest residual, or with the largest norm of its part of the
+        code.
+    occlusion : bool, default=False
+        Let the code contain single features as well, atoms that belong to no class, for samples
+        parts of which are covered; their share is left out of the residuals. Dense samples and
+        the linear kernel only.
+    tol_gap : float, default=1e-4
+        Largest duality gap of the code of a sample, in proportion to its objective.
+    max_steps : int, default=10000
+        Most steps for a sample, of proximal gradient, or sweeps of coordinate descent.
+    n_jobs : int, default=None
+        Number of threads, through joblib. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    X_fit_ : ndarray, sparse matrix or list
+        The training samples; for the linear kernel and dense samples they are at unit norm in
+        `components_` instead.
+    components_ : ndarray of shape (n_training_samples, n_dimensions)
+        The atoms, training samples of unit norm in the order of `fit`: in the space of the
+        features, or in coordinates of the span of the training samples in the feature space of
+        the kernel.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.neighbors.KNeighborsClassifier : By the nearest samples, not by combinations of them.
+    skmoderndata.sparse_coding.SparseCoder : The coder, for any dictionary.
+
+    Notes
+    -----
+    Training is keeping the samples. To classify one takes ``n p + n s^2`` operations for n samples
+    of p features with s of them in the code, and the inner products of all training samples are
+    held: it is not meant for more than some 20,000.
+
+    A kernel enters through coordinates: with ``K = V L V^T`` the kernel matrix of the training
+    samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
+    has the coordinates ``k V L^(-1/2)`` within their span. What of it lies outside of the span is
+    left out: it would add the same to the squared residuals of all classes. Negative eigenvalues
+    are taken for zero. Every code of "lasso" and "group_lasso" has a duality gap of at most
+    `tol_gap`, or a warning says so.
+
+    Of training samples that are equal, or opposite, only the first is used. A sample without any
+    code, such as zero, goes to the class of the training sample with the largest correlation, the
+    first of ties.
+
+    References
+    ----------
+    .. [1] Wright, Yang, Ganesh, Sastry and Ma, Robust face recognition via sparse representation,
+       IEEE Transactions on Pattern Analysis and Machine Intelligence 31(2), 2009, algorithm 1.
+    .. [2] Elhamifar and Vidal, Robust classification using structured sparse representation, CVPR
+       2011.
+    .. [3] Gao, Tsang and Chia, Kernel sparse representation for image classification and face
+       recognition, ECCV 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skmoderndata.sparse_coding import SparseRepresentationClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = SparseRepresentationClassifier().fit(X[:500], y[:500])
+    >>> bool(model.score(X[500:800], y[500:800]) > 0.9)
+    True
+    """
+
+    _card = MethodCard(
+        family="dictionaries and sparse codes",
+        cite=("wright2009robust", "elhamifar2011robust", "gao2010kernel"),
+        cost="none to fit; n p + n s^2 a sample to predict",
+        checks=(
+            {},
+            {"algorithm": "group_lasso", "alpha": 0.3, "kernel": "rbf"},
+            {"algorithm": "omp", "kernel": "rbf"},
+            {"kernel": "precomputed", "rule": "energy"},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.neighbors.KNeighborsClassifier",
+            problem="digit_classes",
+            grid={"kernel": ["linear", "rbf"], "alpha": [0.05, 0.2]},
+            baseline_grid={"n_neighbors": [1, 3], "metric": ["euclidean", "cosine"]},
+        ),
+    )
+    _parameter_constraints = {
+        "algorithm": [StrOptions({"lasso", "group_lasso", "omp"})],
+        "alpha": [Fraction],
+        "n_nonzero_coefs": [AT_LEAST_ONE],
+        **KERNEL_CONSTRAINTS,
+        "rule": [StrOptions({"residual", "energy"})],
+        "occlusion": ["boolean"],
+        "tol_gap": [AT_LEAST_ZERO],
+        "max_steps": [AT_LEAST_ONE],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        algorithm="lasso",
+        *,
+        alpha=0.1,
+        n_nonzero_coefs=10,
+        kernel="linear",
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        rule="residual",
+        occlusion=False,
+        tol_gap=1e-4,
+        max_steps=10_000,
+        n_jobs=None,
+    ):
+        self.algorithm = algorithm
+        self.alpha = alpha
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.rule = rule
+        self.occlusion = occlusion
+        self.tol_gap = tol_gap
+        self.max_steps = max_steps
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Keep the training samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Training samples; their kernel matrix if `kernel="precomputed"`.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : SparseRepresentationClassifier
+            The fitted estimator.
+        """
+        checked = self._samples(X, y, reset=True)
+        X, y = checked if isinstance(checked, tuple) else (checked, np.asarray(y))
+        check_classification_targets(y)
+        if len(y) != count_samples(X):
+            raise ValueError(f"X has {count_samples(X)} samples, and y {len(y)} labels.")
+        self.classes_, self._class = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, and y has "
+                f"{len(self.classes_)} class."
+            )
+        linear = isinstance(self.kernel, str) and self.kernel == "linear"
+        direct = linear and not sparse.issparse(X)
+        if self.occlusion and not direct:
+            raise ValueError(
+                "occlusion=True needs dense samples and kernel='linear': single features are no "
+                "atoms in the feature space of a kernel."
+            )
+        if direct:
+            rows = X.astype(np.float64)
+            self.X_fit_ = self._gram = self._to_span = None
+        else:
+            self.X_fit_ = X
+            self._gram = self._resolve(X)
+            rows = self._coordinates(X)
+        self._atoms, self._order = self._ordered(rows)
+        self.components_ = self._atoms.rows[np.argsort(self._order)][: len(y)]
+        return self
+
+    def _coordinates(self, X):
+        """Coordinates of the training samples in the feature space, and the map to them."""
+        K = np.array(self._gram(X), dtype=np.float64)
+        K = (K + K.T) / 2
+        norms = np.sqrt(np.maximum(np.diag(K), 0.0))
+        self._scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+        K *= np.outer(self._scale, self._scale)
+        values, vectors = eigh(K)
+        kept = values > len(K) * np.finfo(float).eps * max(values[-1], 1e-300)
+        roots = np.sqrt(values[kept])
+        self._to_span = vectors[:, kept] / roots
+        return vectors[:, kept] * roots
+
+    def _ordered(self, rows):
+        """Atoms made ready, class after class; last, with occlusion, the single features."""
+        order = np.argsort(self._class, kind="stable")
+        self._start = np.searchsorted(self._class[order], np.arange(len(self.classes_) + 1))
+        atoms = prepare_atoms(rows[order], distinct=True, gram=False)
+        # codes refer to atoms of unit norm
+        rows = atoms.rows
+        if self.occlusion:
+            order = np.concatenate([order, len(order) + np.arange(rows.shape[1])])
+            rows = np.concatenate([rows, np.eye(rows.shape[1])])
+        return Atoms(rows, np.ones(len(rows)), rows @ rows.T), order
+
+    def predict(self, X):
+        """Labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self._decide(X), axis=1)]
+
+    def decision_function(self, X):
+        """How well each class represents samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Minus the residual of each class for samples of unit norm, or the norm of its part of
+            the code; for two classes that of the second less that of the first.
+        """
+        check_is_fitted(self)
+        decision = self._decide(X)
+        return decision[:, 1] - decision[:, 0] if len(self.classes_) == 2 else decision
+
+    def concentration(self, X):
+        """How far the codes of samples are concentrated on one class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        concentration : ndarray of shape (n_samples,)
+            ``(K max_c |a_c|_1 / |a|_1 - 1) / (K - 1)`` for K classes [1]_: 1 for codes of a single
+            class, 0 for codes spread evenly, as of samples that belong to no class.
+        """
+        check_is_fitted(self)
+        parts = []
+        for rows, codes in self._codes(X):
+            del rows
+            sums = np.stack([abs(part).sum(axis=1) for part in self._by_class(codes)], axis=1)
+            total = sums.sum(axis=1)
+            share = np.divide(
+                sums.max(axis=1), total, out=np.full(len(total), 1 / sums.shape[1]),
+                where=total > 0,
+            )  # fmt: skip
+            parts.append((sums.shape[1] * share - 1) / (sums.shape[1] - 1))
+        return np.concatenate(parts)
+
+    def encode(self, X):
+        """Codes of samples by the training samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        codes : csr_array of shape (n_samples, n_training_samples)
+            Coefficients of the training samples, all at unit norm, in the order of `fit`; with
+            occlusion those of the single features follow.
+        """
+        check_is_fitted(self)
+        back = np.argsort(self._order)
+        codes = sparse.vstack([codes for _, codes in self._codes(X)])
+        return sparse.csr_array(codes)[:, back]
+
+    def _by_class(self, codes):
+        """Parts of codes that belong to each class."""
+        columns = codes.tocsc()
+        return [
+            columns[:, self._start[c] : self._start[c + 1]].tocsr()
+            for c in range(len(self.classes_))
+        ]
+
+    def _codes(self, X):
+        """Yield samples of unit norm in coordinates and their codes, in stretches."""
+        X = self._samples(X, reset=False)
+        k, r = self._atoms.rows.shape
+        row_bytes = 8 * (4 * k + 8 * r + 2 * len(self.classes_))
+        step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
+        for first in range(0, count_samples(X), step):
+            part = take(X, slice(first, first + step))
+            if self._to_span is None:
+                rows = part.astype(np.float64)
+            else:
+                n = len(self._class)
+                K = self._gram(part, self._gram.subset(self.X_fit_, slice(None)))
+                rows = (K.reshape(-1, n) * self._scale) @ self._to_span
+            peak = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+            rows = np.divide(rows, peak, out=np.zeros_like(rows), where=peak > 0)
+            norms = np.linalg.norm(rows, axis=1, keepdims=True)
+            rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+            yield rows, self._solve(rows)
+
+    def _solve(self, rows):
+        """Codes of samples of unit norm."""
+        atoms = self._atoms
+        if self.algorithm == "omp":
+            found = orthogonal_matching_pursuit(
+                rows,
+                atoms,
+                n_nonzero=self.n_nonzero_coefs,
+                tol_sq=np.full(len(rows), -1.0),
+                n_jobs=self.n_jobs,
+            )
+            return to_csr(found, len(atoms.rows))
+        correlations = np.abs(rows @ atoms.rows.T)
+        given = {"tol": self.tol_gap, "max_iter": self.max_steps, "n_jobs": self.n_jobs}
+        tiny = np.finfo(float).tiny
+        if self.algorithm == "lasso":
+            largest = correlations.max(axis=1, initial=0.0)
+            found = lasso_codes(rows, atoms, alpha=np.maximum(self.alpha * largest, tiny), **given)
+        else:
+            sizes = np.diff(self._start)
+            extra = len(atoms.rows) - self._start[-1]
+            groups = np.repeat(np.arange(len(sizes) + extra), [*sizes, *[1] * extra])
+            edges = np.concatenate([self._start[:-1], self._start[-1] + np.arange(extra)])
+            weights = np.sqrt(np.bincount(groups))
+            norms = np.sqrt(np.add.reduceat(correlations**2, edges, axis=1))
+            largest = (norms / weights).max(axis=1)
+            found = proximal_codes(
+                rows,
+                atoms,
+                alpha=np.maximum(self.alpha * largest, tiny),
+                groups=groups,
+                **given,
+            )
+        unfinished = found.stop == MAX_ITER
+        if unfinished.any():
+            warn_not_converged(
+                self,
+                reached=f"the codes of {np.count_nonzero(unfinished)} of {len(rows)} samples have "
+                f"a duality gap of up to {np.nanmax(found.gap):.1e} (tol_gap={self.tol_gap:g})",
+                remedy="raise max_steps, tol_gap or alpha",
+            )
+        return to_csr(found, len(atoms.rows))
+
+    def _decide(self, X):
+        """Decisions for each class."""
+        decisions = []
+        n = int(self._start[-1])
+        for rows, codes in self._codes(X):
+            parts = self._by_class(codes)
+            covered = rows - codes[:, n:] @ self._atoms.rows[n:] if self.occlusion else rows
+            decision = np.empty((len(rows), len(parts)))
+            for c, part in enumerate(parts):
+                if self.rule == "energy":
+                    decision[:, c] = np.sqrt(part.multiply(part).sum(axis=1))
+                    continue
+                rest = covered - part @ self._atoms.rows[self._start[c] : self._start[c + 1]]
+                decision[:, c] = -np.linalg.norm(rest, axis=1)
+            empty = np.flatnonzero(np.diff(codes.indptr) == 0)
+            if empty.size:
+                decision[empty] = self._nearest(rows[empty])
+            decisions.append(decision)
+        return np.concatenate(decisions)
+
+    def _nearest(self, rows):
+        """Decisions by the best single training sample of each class."""
+        products = rows @ self._atoms.rows.T
+        best = np.stack(
+            [
+                products[:, self._start[c] : self._start[c + 1]].max(axis=1)
+                for c in range(len(self.classes_))
+            ],
+            axis=1,
+        )
+        best = np.maximum(best, 0.0)
+        return best if self.rule == "energy" else -np.sqrt(np.maximum(1.0 - best**2, 0.0))

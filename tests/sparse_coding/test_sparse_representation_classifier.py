@@ -1,0 +1,204 @@
+"""Evidence that SparseRepresentationClassifier solves the problem it states."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.neighbors import KNeighborsClassifier
+
+from skmoderndata.sparse_coding import SparseRepresentationClassifier
+
+
+def subspaces(seed, n_classes=4, n=60, p=30, dimension=4, noise=0.05):
+    """Samples near linear subspaces, one for each class, at lengths of their own."""
+    rng = np.random.default_rng(seed)
+    bases = rng.normal(size=(n_classes, dimension, p))
+    y = np.tile(np.arange(n_classes), -(-2 * n // n_classes))[: 2 * n]
+    X = np.stack([rng.normal(size=dimension) @ bases[c] for c in y])
+    X += noise * np.sqrt(dimension) * rng.normal(size=X.shape)
+    X *= rng.uniform(0.2, 5, size=(2 * n, 1))
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def unit(X):
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("algorithm", ["lasso", "group_lasso"])
+def test_decisions_are_residuals_of_the_stated_problem(algorithm, seed):
+    X, y, new, _ = subspaces(seed, n_classes=3, n=18, p=10, dimension=2)
+    model = SparseRepresentationClassifier(algorithm, alpha=0.2, tol_gap=1e-10)
+    decision = model.fit(X, y).decision_function(new[:4])
+    D = unit(X)
+    for x, row in zip(unit(new[:4]), decision, strict=True):
+        a = cp.Variable(len(D))
+        if algorithm == "lasso":
+            penalty, largest = cp.norm1(a), np.abs(D @ x).max()
+        else:
+            groups = [np.flatnonzero(y == c) for c in range(3)]
+            penalty = sum(np.sqrt(len(g)) * cp.norm2(a[g]) for g in groups)
+            largest = max(np.linalg.norm(D[g] @ x) / np.sqrt(len(g)) for g in groups)
+        loss = cp.sum_squares(x - a @ D) / 2
+        cp.Problem(cp.Minimize(loss + 0.2 * largest * penalty)).solve(solver="CLARABEL")
+        wanted = [-np.linalg.norm(x - a.value[y == c] @ D[y == c]) for c in range(3)]
+        assert_allclose(row, wanted, atol=5e-4)  # the square root of the gap of the interior point
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("algorithm", ["lasso", "omp"])
+def test_a_kernel_is_the_product_of_its_features(algorithm, seed):
+    """(x z)^2 is the inner product of all products of two features."""
+    X, y, new, _ = subspaces(seed, n=40, p=5, dimension=2)
+
+    def features(X):
+        return np.einsum("ij,ik->ijk", X, X).reshape(len(X), -1)
+
+    given = {"algorithm": algorithm, "n_nonzero_coefs": 4, "tol_gap": 1e-10}
+    direct = SparseRepresentationClassifier(**given).fit(features(X), y)
+    by_name = SparseRepresentationClassifier(
+        kernel="poly", degree=2, coef0=0, gamma=1.0, **given
+    ).fit(X, y)
+    K, K_new = (X @ X.T) ** 2, (new @ X.T) ** 2
+    precomputed = SparseRepresentationClassifier(kernel="precomputed", **given).fit(K, y)
+    codes = direct.encode(features(new)).toarray()
+    # what lies outside of the span changes the length of a sample, not the shape of its code
+    for found in (by_name.encode(new), precomputed.encode(K_new)):
+        assert_allclose(unit(found.toarray()), unit(codes), atol=1e-4)
+    assert_array_equal(precomputed.predict(K_new), by_name.predict(new))
+    assert_array_equal(direct.predict(features(new)), by_name.predict(new))
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("algorithm", ["lasso", "group_lasso"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
+    X, y, new, _ = subspaces(seed)
+    model = SparseRepresentationClassifier(
+        algorithm, alpha=0.3, kernel=kernel, gamma=0.01, tol_gap=1e-9
+    )
+    codes = model.fit(X, y).encode(new).toarray()
+    D = model.components_
+    assert_allclose(np.linalg.norm(D, axis=1), 1, atol=1e-9)
+    if kernel == "linear":
+        Z = unit(new)
+    else:
+        squares = np.sum((new[:, None] - X) ** 2, axis=2)
+        Z = unit(np.linalg.lstsq(D, np.exp(-0.01 * squares).T, rcond=None)[0].T)
+    correlation = (Z - codes @ D) @ D.T
+    if algorithm == "lasso":
+        level = 0.3 * np.abs(Z @ D.T).max(axis=1, keepdims=True)
+        excess, used = np.abs(correlation) - level, codes != 0
+    else:
+        norms, used = np.zeros((2, len(new), 4))
+        for c in range(4):
+            norms[:, c] = np.linalg.norm(correlation[:, y == c], axis=1)
+            used[:, c] = np.abs(codes[:, y == c]).sum(axis=1) > 0
+        sizes = np.sqrt(np.bincount(y))
+        first = np.stack([np.linalg.norm((Z @ D.T)[:, y == c], axis=1) for c in range(4)], axis=1)
+        level = 0.3 * (first / sizes).max(axis=1, keepdims=True)
+        excess, used = norms / sizes - level, used > 0
+    assert excess.max() < 1e-3  # the square root of the gap
+    assert np.abs(excess[used]).max() < 1e-3
+
+
+@pytest.mark.recovery
+def test_subspaces_are_told_apart_where_neighbours_fail(seed):
+    X, y, new, truth = subspaces(seed, n_classes=8, n=160, dimension=5)
+    neighbours = KNeighborsClassifier(1).fit(X, y).score(new, truth)
+    for algorithm in ("lasso", "omp"):
+        score = SparseRepresentationClassifier(algorithm).fit(X, y).score(new, truth)
+        assert score > 0.95
+        assert score > neighbours + 0.1
+
+
+@pytest.mark.recovery
+def test_covered_features_are_left_out(seed):
+    rng = np.random.default_rng(seed)
+    X, y, new, truth = subspaces(seed, n=80, p=60, noise=0.01)
+    new = unit(new)
+    covered = new.copy()
+    for row in covered:
+        row[rng.choice(60, 12, replace=False)] = rng.normal(size=12)
+    plain = SparseRepresentationClassifier().fit(X, y)
+    aware = SparseRepresentationClassifier(occlusion=True).fit(X, y)
+    assert plain.score(new, truth) > 0.98
+    assert aware.score(covered, truth) > 0.9
+    assert aware.score(covered, truth) > plain.score(covered, truth)
+    assert aware.encode(covered).shape == (80, 140)
+
+
+@pytest.mark.recovery
+def test_concentration_tells_strangers(seed):
+    X, y, new, _ = subspaces(seed, n=120, noise=0.01)
+    model = SparseRepresentationClassifier().fit(X, y)
+    strangers = np.random.default_rng(seed).normal(size=new.shape)
+    own, other = model.concentration(new), model.concentration(strangers)
+    assert np.median(own) > 0.7 > 0.5 > np.median(other)
+    assert ((own >= 0) & (own <= 1 + 1e-12)).all()
+
+
+@pytest.mark.invariance
+def test_scale_order_format_threads_memory_and_precision(seed):
+    X, y, new, _ = subspaces(seed)
+    rng = np.random.default_rng(seed)
+    model = SparseRepresentationClassifier(tol_gap=1e-10).fit(X, y)
+    decision = model.decision_function(new)
+    longer = SparseRepresentationClassifier(tol_gap=1e-10)
+    longer.fit(X * rng.uniform(0.1, 10, size=(len(X), 1)), y)
+    assert_allclose(longer.decision_function(1e-30 * new), decision, atol=1e-6)
+    order = rng.permutation(len(X))
+    shuffled = SparseRepresentationClassifier(tol_gap=1e-10).fit(X[order], y[order])
+    assert_allclose(shuffled.decision_function(new), decision, atol=1e-6)
+    assert_allclose(
+        shuffled.encode(new).toarray(), model.encode(new).toarray()[:, order], atol=1e-5
+    )
+    by_sparse = SparseRepresentationClassifier(tol_gap=1e-10).fit(sparse.csr_array(X), y)
+    found = by_sparse.predict(sparse.csr_array(new))
+    assert np.mean(found == model.predict(new)) > 0.98  # the span is all of the space
+    names = np.array(["d", "c", "b", "a"])[y]
+    named = SparseRepresentationClassifier(n_jobs=2).fit(X, names)
+    assert_array_equal(named.predict(new), np.array(["d", "c", "b", "a"])[model.predict(new)])
+    with sklearn.config_context(working_memory=0.01):
+        assert_allclose(model.decision_function(new), decision, atol=1e-12)
+    single = SparseRepresentationClassifier(tol_gap=1e-10).fit(X.astype(np.float32), y)
+    assert_allclose(single.decision_function(new.astype(np.float32)), decision, atol=1e-5)
+    as_object = SparseRepresentationClassifier(kernel=RBF(5.0)).fit(X, y)
+    as_name = SparseRepresentationClassifier(kernel="rbf", gamma=0.02).fit(X, y)
+    assert_allclose(as_object.decision_function(new), as_name.decision_function(new), atol=1e-6)
+
+
+@pytest.mark.edge
+def test_borders(seed):
+    X, y, new, _ = subspaces(seed, n_classes=2)
+    for rule in ("residual", "energy"):
+        for kernel in ("linear", "rbf"):
+            model = SparseRepresentationClassifier(rule=rule, kernel=kernel).fit(X, y)
+            assert model.predict(np.zeros((1, 30)))[0] in (0, 1)
+            assert np.isfinite(model.decision_function(np.zeros((1, 30)))).all()
+        assert_array_equal(model.decision_function(new) > 0, model.predict(new) == 1)
+    # nothing in common with any training sample
+    apart = SparseRepresentationClassifier().fit(np.eye(4)[:3], [0, 1, 1])
+    assert_array_equal(apart.predict(np.eye(4)[3:]), [0])
+    assert_allclose(apart.concentration(np.eye(4)[3:]), 0)
+    zeros = X.copy()
+    zeros[:3] = 0
+    zeros[4] = zeros[8]  # an equal sample of the same class
+    model = SparseRepresentationClassifier().fit(zeros, y)
+    codes = model.encode(new).toarray()
+    assert_array_equal(codes[:, [0, 1, 2, 8]], 0)
+    assert np.isfinite(model.decision_function(new)).all()
+    with pytest.raises(ValueError, match="at least two classes, and y has 1 class"):
+        model.fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="occlusion=True needs dense samples"):
+        SparseRepresentationClassifier(occlusion=True, kernel="rbf").fit(X, y)
+    with pytest.raises(ValueError, match="needs the square matrix"):
+        SparseRepresentationClassifier(kernel="precomputed").fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="raise max_steps, tol_gap or alpha"):
+        SparseRepresentationClassifier("group_lasso", max_steps=1, tol_gap=1e-12).fit(
+            X, y
+        ).predict(new)
