@@ -14,6 +14,7 @@ from skmoderndata.sparse_coding._dictionaries import (
     union_dictionary,
     wavelet_dictionary,
 )
+from skmoderndata.sparse_coding._dictionary_classifier import DictionaryClassifier
 from skmoderndata.sparse_coding._phase_transition import (
     PhaseTransitionDisplay,
     l1_phase_transition,
@@ -27,6 +28,7 @@ from skmoderndata.sparse_coding._sparse_representation_classifier import (
 
 __all__ = [
     "CompressedSensing",
+    "DictionaryClassifier",
     "PhaseTransitionDisplay",
     "SparseCoder",
     "SparseRecovery",

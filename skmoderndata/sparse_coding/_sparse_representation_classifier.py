@@ -91,6 +91,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     See Also
     --------
     sklearn.neighbors.KNeighborsClassifier : By the nearest samples, not by combinations of them.
+    skmoderndata.sparse_coding.DictionaryClassifier : Learns a small dictionary for each class.
     skmoderndata.sparse_coding.SparseCoder : The coder, for any dictionary.
 
     Notes
