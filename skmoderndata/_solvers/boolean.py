@@ -393,3 +393,72 @@ def cooccurrence(X: Any) -> Array:
         block = X[start : start + step].astype(np.float32)
         total += block.T @ block
     return total
+
+
+@jit
+def common_ones(columns: Array) -> Array:
+    """Count the rows that have both of two features, from packed columns: as `cooccurrence`."""
+    p = len(columns)
+    counts = np.empty((p, p))
+    for i in range(p):
+        for j in range(i + 1):
+            total = np.int64(0)
+            for w in range(columns.shape[1]):
+                total += popcount(columns[i, w] & columns[j, w])
+            counts[i, j] = counts[j, i] = total
+    return counts
+
+
+@jit
+def associated_features(counts: Array, tau: float) -> Array:
+    """List distinct sets of features of which at least the share tau occurs with one feature.
+
+    `counts` are the rows with both of two features. A feature that no row has gives no set.
+    Returns packed sets, in the order of the features.
+    """
+    p = len(counts)
+    out = np.zeros((p, (p + 63) // 64), dtype=np.uint64)
+    key = np.zeros(p, dtype=np.uint64)  # compared before the words are
+    n_found = 0
+    for j in range(p):
+        if counts[j, j] == 0:
+            continue
+        out[n_found] = 0
+        for d in range(p):
+            if counts[j, d] / counts[j, j] >= tau - 1e-12:  # shares such as 0.7 are not exact
+                out[n_found, d // 64] |= np.uint64(1) << np.uint64(d % 64)
+        key[n_found] = 0
+        for w in range(out.shape[1]):
+            key[n_found] = (key[n_found] ^ out[n_found, w]) * np.uint64(0x9E3779B97F4A7C15)
+        known = False
+        for c in range(n_found):
+            if key[c] == key[n_found] and (out[c] == out[n_found]).all():
+                known = True
+                break
+        n_found += not known
+    return out[:n_found]
+
+
+@jit
+def cover_gain(count: Any, bonus: float, penalty: float) -> Any:
+    """Gain of a row from counts of free bits (lower half) and of ones among them (upper half)."""
+    return max((bonus + penalty) * (count >> 32) - penalty * (count & 0xFFFFFFFF), 0.0)
+
+
+@jit
+def total_gains(
+    words: Array, covered: Array, candidates: Array, bonus: float, penalty: float
+) -> Array:
+    """Sum over the packed rows that gain from each candidate what they gain.
+
+    A one that was not covered gains `bonus`, a zero that was not costs `penalty`.
+    """
+    totals = np.zeros(len(candidates))
+    for c in range(len(candidates)):
+        for i in range(len(words)):
+            count = np.int64(0)
+            for w in range(words.shape[1]):
+                free = candidates[c, w] & ~covered[i, w]
+                count += popcount(free) + (popcount(free & words[i, w]) << 32)
+            totals[c] += cover_gain(count, bonus, penalty)
+    return totals

@@ -7,7 +7,18 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.boolean import assignment_sets, boolean_product
+from skmoderndata._solvers.boolean import (
+    assignment_sets,
+    associated_features,
+    boolean_product,
+    common_ones,
+    pack_bits,
+    pack_rows,
+    total_gains,
+    transpose_packed,
+    unions,
+    unpack_rows,
+)
 from skmoderndata._solvers.iterate import Progress
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -20,6 +31,11 @@ MAX_ACTIVE = 2000  # assignment sets kept by a pruned search
 BLOCK_FLOATS = 2**18  # of rows held at once as floats: one MiB
 NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnormals are slow
 DECIDED = 1e-6  # mean probability of all sets but the best below which annealing has ended
+MAX_ROWS = 2000  # rows in which a newcomer among the sources is looked for
+MAX_TRIES = 4  # sources that it may replace
+SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of co-occurrence, from which it is made
+SAMPLE = 1000  # rows that show at which temperature the sources separate
+SEPARATE = 0.01  # mean distance of two sources, per feature, from which they count as separate
 
 
 class Data(NamedTuple):
@@ -36,6 +52,10 @@ class Data(NamedTuple):
             rows = slice(first, min(first + size, n))
             seen = None if self.observed is None else self.observed[rows].astype(np.float32)
             yield rows, self.X[rows].astype(np.float32), seen
+
+    def take(self, rows: Array) -> "Data":
+        """Return some of the rows."""
+        return Data(self.X[rows], None if self.observed is None else self.observed[rows])
 
 
 class Model(NamedTuple):
@@ -91,11 +111,16 @@ def one_start(
     # cost a factor of ten where the cores have other work
     with threadpool_limits(limits=1, user_api="blas"):
         model = start(data, sets, settings.n_clusters, noise=settings.noise, rng=rng)
-        model, n_iter = anneal(data, model, settings, progress=progress)
+        first = 0
+        if data.X.shape[0] > 2 * SAMPLE:
+            sample = data.take(np.sort(rng.choice(data.X.shape[0], SAMPLE, replace=False)))
+            model, first = _coincident(sample, model, settings)
+        model, n_iter = anneal(data, model, settings, first=first, progress=progress)
         if not settings.refit:
             statistics = expectation(data, model, 0)
             return Start(model, statistics, -statistics.free_energy, n_iter)
         model, statistics = boolean_refit(data, model, noise=settings.noise)
+        model, statistics = replace_sources(data, model, statistics, settings, rng)
         for _ in range(5 if settings.pruned else 0):
             grown = model._replace(sets=active_sets(model.sets, statistics, settings))
             grown, more = boolean_refit(data, grown, noise=settings.noise)
@@ -272,6 +297,7 @@ def anneal(
     model: Model,
     settings: Settings,
     *,
+    first: int = 0,
     progress: Progress | None = None,
     trace: list[tuple[float, float]] | None = None,
 ) -> tuple[Model, int]:
@@ -281,27 +307,57 @@ def anneal(
     Returns the model and the number of rounds; `trace` receives (temperature, free energy).
     """
     n_iter, doubt = 0, 1.0
-    for temperature in settings.schedule:
+    for temperature in settings.schedule[first:]:
         if doubt <= DECIDED and temperature != settings.schedule[-1]:
             continue
         if progress is not None:
             progress.begin()
-        last = np.inf
-        for _ in range(settings.n_rounds):
-            n_iter += 1
-            statistics = expectation(data, model, temperature)
-            if trace is not None:
-                trace.append((temperature, statistics.free_energy))
-            model = maximization(model, statistics, noise=settings.noise, n_inner=settings.n_inner)
-            if last - statistics.free_energy <= settings.tol * abs(statistics.free_energy):
-                break
-            last = statistics.free_energy
+        model, statistics, n_rounds = _level(data, model, settings, temperature, trace)
+        n_iter += n_rounds
         doubt = statistics.doubt
         if settings.pruned:
             model = model._replace(sets=active_sets(model.sets, statistics, settings))
         if progress is not None and progress.end():
             break
     return model, n_iter
+
+
+def _level(
+    data: Data,
+    model: Model,
+    settings: Settings,
+    temperature: float,
+    trace: list[tuple[float, float]] | None = None,
+) -> tuple[Model, Statistics, int]:
+    """Do EM at one temperature until the free energy stands still; count the rounds."""
+    last, n_rounds = np.inf, 0
+    while True:
+        statistics = expectation(data, model, temperature)
+        if trace is not None:
+            trace.append((temperature, statistics.free_energy))
+        model = maximization(model, statistics, noise=settings.noise, n_inner=settings.n_inner)
+        n_rounds += 1
+        fallen = last - statistics.free_energy
+        if n_rounds == settings.n_rounds or fallen <= settings.tol * abs(statistics.free_energy):
+            return model, statistics, n_rounds
+        last = statistics.free_energy
+
+
+def _coincident(sample: Data, model: Model, settings: Settings) -> tuple[Model, int]:
+    """Follow the sources, which coincide at high temperatures, to where they separate.
+
+    Returns the model four levels before that, and the index of its temperature: there the
+    annealing of all rows begins. Some rows tell as much, and their rounds are not counted.
+    """
+    settings = settings._replace(n_rounds=2)
+    models = [model]
+    for temperature in settings.schedule[:-1]:
+        models.append(_level(sample, models[-1], settings, temperature)[0])
+        beta = models[-1].beta
+        if len(models) > 4 and np.abs(beta[:, None] - beta[None]).mean() > SEPARATE:
+            break
+    first = max(len(models) - 5, 0)
+    return models[first], first
 
 
 def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Array:
@@ -342,6 +398,85 @@ def boolean_refit(
             break
         model, statistics = new, counts
     return model, statistics
+
+
+def replace_sources(
+    data: Data,
+    model: Model,
+    statistics: Statistics,
+    settings: Settings,
+    rng: np.random.RandomState,
+) -> tuple[Model, Statistics]:
+    """Exchange a source that is hardly missed for one of which the rest of the data speak.
+
+    A local optimum with many sources often has one that is idle or repeats another, and lacks a
+    true one. Sources are tried in ascending order of the likelihood that is lost without them;
+    the newcomer is the set of associated features that gains most on the bits that the others
+    leave over. The exchange stays if the likelihood rises after a refit.
+    """
+    n, p = data.X.shape
+    rows = data.take(np.sort(rng.choice(n, MAX_ROWS, replace=False))) if n > MAX_ROWS else data
+    words = pack_bits(rows.X)
+    hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
+    tried = set()
+    for _ in range(2 * len(model.beta)):
+        U = model.beta < 0.5
+        q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
+        if q1 <= q0:
+            break
+        bonus, penalty = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
+        losses, best_without = _without_each(rows, model)
+        for k in np.argsort(losses, kind="stable")[:MAX_TRIES]:
+            key = U.tobytes(), int(k)
+            if key in tried or not np.isfinite(losses[k]):
+                continue
+            tried.add(key)
+            covered = unions(model.sets, pack_rows(U))[best_without[k]] | hidden
+            newcomer, gain = _best_candidate(words, covered, p, bonus, penalty)
+            if gain <= losses[k]:
+                continue
+            V = U.copy()
+            V[k] = newcomer
+            new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
+            new, counts = boolean_refit(data, new, noise=settings.noise)
+            if counts.free_energy < statistics.free_energy - 1e-6 * abs(statistics.free_energy):
+                model, statistics = new, counts
+                break
+        else:
+            break
+    return model, statistics
+
+
+def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
+    """Loss of log-likelihood without each source, and the best sets then, (K, n)."""
+    K = len(model.beta)
+    losses, best = np.zeros(K), np.zeros((K, rows.X.shape[0]), dtype=np.intp)
+    without = [np.flatnonzero(~model.sets[:, k]) for k in range(K)]
+    for part, log_p in likelihood_blocks(rows, model):
+        top = log_p.max(axis=1).sum()
+        for k in range(K):
+            if len(without[k]) == 0:  # one source, and each row must have it
+                losses[k] = np.inf
+                continue
+            rest = log_p[:, without[k]]
+            chosen = rest.argmax(axis=1)
+            best[k, part] = without[k][chosen]
+            losses[k] += top - rest[np.arange(len(rest)), chosen].sum()
+    return losses, best
+
+
+def _best_candidate(
+    words: Array, covered: Array, p: int, bonus: float, penalty: float
+) -> tuple[Array, float]:
+    """Set of associated features that gains most on the bits not covered, and the gain."""
+    counts = common_ones(transpose_packed(words & ~covered, p))
+    found, most = np.zeros((1, words.shape[1]), dtype=np.uint64), 0.0
+    for tau in SHARES:
+        candidates = associated_features(counts, tau)
+        gains = total_gains(words, covered, candidates, bonus, penalty)
+        if len(gains) > 0 and gains.max() > most:
+            most, found = float(gains.max()), candidates[gains.argmax()][None]
+    return unpack_rows(found, p)[0], most
 
 
 def soft_error_rates(
@@ -419,7 +554,12 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     gain = statistics.ones * np.log(q1 / q0) + statistics.zeros * np.log((1 - q1) / (1 - q0))
     if 2**K <= MAX_PATTERNS:
         patterns = assignment_sets(K, K)  # smaller ones first, so ties choose fewer sources
-        best: Array = patterns[_pattern_scores(patterns, model.sets, gain).argmax(axis=0)]
+        chosen = np.empty(len(gain), dtype=np.intp)
+        step = max(1, BLOCK_FLOATS // (2 * len(patterns)))  # features whose scores fit in a block
+        for first in range(0, len(gain), step):
+            part = slice(first, first + step)
+            chosen[part] = _pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
+        best: Array = patterns[chosen]
         return best.T.copy()
     U = U.copy()
     for _ in range(20):

@@ -20,10 +20,13 @@ from skmoderndata._solvers.boolean import (
     MAX_SETS,
     MAX_WORDS,
     all_sets,
+    associated_features,
     best_cover,
     boolean_product,
+    common_ones,
     cooccurrence,
     count_differences,
+    cover_gain,
     improve_cover,
     nearest_by_word,
     pack_bits,
@@ -197,12 +200,12 @@ class DiscreteBasis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Trans
         n, p = bits.shape
         words, weights = pack_bits(bits), (float(self.bonus), float(self.penalty))
         columns = transpose_packed(words, p)
-        association = _associations(bits, columns)
+        counts = common_ones(columns) if isinstance(bits, np.ndarray) else cooccurrence(bits)
         found, costs = {}, []  # different tau often give the same components
         with FitProgress(self, X, y, max_passes=len(taus), task_name="tau") as progress:
             for tau in taus:
                 progress.begin()
-                candidates = _candidates(association, tau)
+                candidates = associated_features(counts, tau)
                 cost, U, Z = _greedy_basis(words, candidates, self.n_clusters, *weights)
                 costs.append(found.setdefault(U.tobytes(), [cost, U, Z, 0, float(tau)]))
                 if progress.end():
@@ -320,55 +323,6 @@ class DiscreteBasis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Trans
         return taus
 
 
-def _associations(bits, columns):
-    """Share of the objects with feature j (row) that have feature l (column); 0 for none."""
-    counts = _common_ones(columns) if isinstance(bits, np.ndarray) else cooccurrence(bits)
-    support = counts.diagonal().copy()
-    counts /= np.maximum(support, 1)[:, None]
-    return counts
-
-
-@jit
-def _common_ones(columns):
-    """Count the objects that have both of two features, from packed columns."""
-    p = len(columns)
-    counts = np.empty((p, p))
-    for i in range(p):
-        for j in range(i + 1):
-            total = np.int64(0)
-            for w in range(columns.shape[1]):
-                total += popcount(columns[i, w] & columns[j, w])
-            counts[i, j] = counts[j, i] = total
-    return counts
-
-
-@jit
-def _candidates(association, tau):
-    """Distinct sets of associated features, packed; a feature without objects gives none."""
-    p = len(association)
-    out = np.zeros((p, (p + 63) // 64), dtype=np.uint64)
-    key = np.zeros(p, dtype=np.uint64)  # compared before the words are
-    least = tau - 1e-12  # shares such as 0.7 are not exact
-    n_found = 0
-    for j in range(p):
-        if association[j, j] == 0:
-            continue
-        out[n_found] = 0
-        for d in range(p):
-            if association[j, d] >= least:
-                out[n_found, d // 64] |= np.uint64(1) << np.uint64(d % 64)
-        key[n_found] = 0
-        for w in range(out.shape[1]):
-            key[n_found] = (key[n_found] ^ out[n_found, w]) * np.uint64(0x9E3779B97F4A7C15)
-        known = False
-        for c in range(n_found):
-            if key[c] == key[n_found] and (out[c] == out[n_found]).all():
-                known = True
-                break
-        n_found += not known
-    return out[:n_found]
-
-
 @jit
 def _greedy_basis(words, candidates, k, bonus, penalty):
     """Take k times the candidate of largest gain.
@@ -405,7 +359,7 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
             for c in range(width):
                 new[c] += popcount(near[w, c] & row) << 32
         for c in range(width):
-            totals[c] += _gain(new[c], bonus, penalty)
+            totals[c] += cover_gain(new[c], bonus, penalty)
     totals = totals[:n_candidates]
     index = np.empty(n_candidates, dtype=np.int64)
     used = np.empty(n, dtype=np.int64)
@@ -431,7 +385,7 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
             for w in range(n_words):
                 free = chosen[w] & ~covered[i, w]
                 count += popcount(free) + (popcount(free & words[i, w]) << 32)
-            gains = _gain(count, bonus, penalty) > 0
+            gains = cover_gain(count, bonus, penalty) > 0
             used[n_used] = i
             n_used += gains
             Z[i, step] = gains
@@ -454,17 +408,13 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
                     bits = near[w, c] & left
                     new[c] += popcount(bits) + (popcount(bits & row) << 32)
             for c in range(width):
-                change[c] += _gain(new[c], bonus, penalty) - _gain(old[c], bonus, penalty)
+                change[c] += cover_gain(new[c], bonus, penalty) - cover_gain(
+                    old[c], bonus, penalty
+                )
         for c in range(n_near):
             totals[index[c]] += change[c]
         U[step] = chosen
     return bonus * missed + penalty * extra, U, Z
-
-
-@jit
-def _gain(count, bonus, penalty):
-    """Gain of a row from counts of free bits (lower half) and of ones among them (upper half)."""
-    return max((bonus + penalty) * (count >> 32) - penalty * (count & 0xFFFFFFFF), 0.0)
 
 
 def _race(words, columns, answers, bonus, penalty):

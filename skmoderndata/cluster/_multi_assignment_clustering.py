@@ -65,9 +65,9 @@ class MultiAssignmentClustering(
     where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the share
     of bits that are noise and r the probability that a noisy bit is 1. The maximum over sets is
     softened by a temperature that is lowered step by step (deterministic annealing); at the end
-    the sources are rounded to 0 and 1, and sources, sets and noise are refitted in turn. The
-    noise is then estimated once more with all sets weighed, as the best set of a row fits some
-    of its noise.
+    the sources are rounded to 0 and 1, and sources, sets and noise are refitted in turn; an idle
+    or repeated source is exchanged for one that the bits left over ask for. The noise is then
+    estimated once more with all sets weighed, as the best set of a row fits some of its noise.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class MultiAssignmentClustering(
     refit : bool, default=True
         Whether the sources are rounded and refitted. The error rates are then two counts, and the
         noise estimate has no bias; without it emissions and noise explain the same zeros, and the
-        noise is underestimated.
+        noise is underestimated. Idle and repeated sources are replaced here.
     refine : {"gibbs"} or None, default=None
         "gibbs" replaces the most likely sources by the majority over samples from the posterior:
         better under very much noise (`epsilon_` above 0.7), for up to 12 sources.
