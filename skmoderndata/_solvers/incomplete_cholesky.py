@@ -1,16 +1,19 @@
 """Pivoted incomplete Cholesky factorisation of a kernel matrix that is never formed."""
 
+import contextlib
 import functools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BLOCK = 64  # pivots found before all rows are brought up to date
 POOL = 64  # one in so many samples competes for the next pivots, at least
-ROW_BYTES = 2**21  # kernel values in one block of rows, which stays in the cache
+ROW_BYTES = 2**20  # kernel values in one block of rows, which stays in the cache of a core
 AHEAD = 8  # kernel columns of the pool computed together
 
 
@@ -46,7 +49,9 @@ def incomplete_cholesky(
     Residuals only fall. So a pool of samples with the largest ones is kept up to date after each
     pivot, and as long as the largest in the pool is not below what the largest outside was, it is
     the next pivot: the pivots are those of the column by column algorithm. All other rows follow
-    in blocks of pivots, by products of matrices, which is where the speed comes from.
+    in blocks of pivots, by products of matrices, which is where the speed comes from. Where the
+    kernel has a fast route, blocks of rows are shared among as many threads as the BLAS would
+    take, each product in one of them: the answer does not depend on their number.
 
     Parameters
     ----------
@@ -73,9 +78,30 @@ def incomplete_cholesky(
         the numerical rank of `K` is reached.
     """
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
+    fast = gram.writer(X) if hasattr(gram, "writer") else None
+    write = fast or functools.partial(_write, gram, X)
+    threads = 1 if fast is None else _blas_threads()
+    with contextlib.ExitStack() as stack:
+        share: Any = map
+        if fast is not None:
+            stack.enter_context(_controller().limit(limits=1, user_api="blas"))
+        if threads > 1:
+            share = stack.enter_context(ThreadPoolExecutor(threads)).map
+        return _factor(write, share, diagonal, rank, tol, slack, block, pool)
+
+
+def _factor(
+    write: Any,
+    share: Any,
+    diagonal: Array,
+    rank: int,
+    tol: float,
+    slack: float,
+    block: int,
+    pool: int | None,
+) -> CholeskyResult:
     n = diagonal.shape[0]
     rank = min(rank, n)
-    write = _writer(gram, X)
     R = np.empty((rank, n))  # columns of the factor in rows, as products like it
     explained = np.zeros(n)  # squared lengths of the rows of the factor
     d = diagonal.copy()
@@ -98,7 +124,7 @@ def incomplete_cholesky(
             break  # nothing above rounding is left
         new = members[found]
         before = explained.copy() if stop_at > 0 else explained
-        gains = _extend(write, R, explained, chosen, new, m, stop_at > 0)
+        gains = _extend(write, share, R, explained, chosen, new, m, stop_at > 0)
         t = len(gains)
         if t == 0:
             break  # rounding has made the pivots dependent: the numerical rank is reached
@@ -205,7 +231,14 @@ def _compete(
 
 
 def _extend(
-    write: Any, R: Array, explained: Array, chosen: Array, new: Array, m: int, gained: bool
+    write: Any,
+    share: Any,
+    R: Array,
+    explained: Array,
+    chosen: Array,
+    new: Array,
+    m: int,
+    gained: bool,
 ) -> Array:
     """Write the columns of the pivots `new` into `R[m:]` and add their squares to `explained`.
 
@@ -225,18 +258,16 @@ def _extend(
     old = np.flatnonzero(chosen)
     n = len(explained)
     step = max(1, min(n, ROW_BYTES // (8 * t)))
-    gains = np.zeros(t) if gained else np.ones(t)
     # a product is faster than substitution, and as accurate where pivots are of similar size
     roots = L.diagonal()
     inverse = np.linalg.inv(L) if roots.min() > 1e-2 * roots.max() else None
-    kernel, product = np.empty((t, step)), np.empty((t, step))
-    for start in range(0, n, step):
+
+    def extend(start: int) -> Array:
         rows = slice(start, min(start + step, n))
-        part, other = kernel[:, : rows.stop - start], product[:, : rows.stop - start]
-        write(new, rows, part)
-        if m:
-            part -= np.matmul(known, R[:m, rows], out=other)
+        part = write(new, rows, np.empty((t, rows.stop - start)))
         target = R[m : m + t, rows]
+        if m:
+            part -= np.matmul(known, R[:m, rows])
         if inverse is not None:
             np.matmul(inverse, part, out=target)
         else:
@@ -246,19 +277,26 @@ def _extend(
         here = (new >= rows.start) & (new < rows.stop)
         target[:, new[here] - rows.start] = L[here].T
         explained[rows] += np.einsum("ij,ij->j", target, target)
-        if gained:
-            gains += np.einsum("ij,ij->i", target, target)
+        return np.einsum("ij,ij->i", target, target) if gained else np.ones(t)
+
+    gains = list(share(extend, range(0, n, step)))
     chosen[new] = True
-    return gains
+    return np.asarray(np.sum(gains, axis=0)) if gained else gains[0]
 
 
-def _writer(gram: Any, X: Any) -> Any:
-    """Return `write(chosen, rows, out)`, which puts `k(X[chosen], X[rows])` into `out`."""
-    fast = gram.writer(X) if hasattr(gram, "writer") else None
-    return fast or functools.partial(_write, gram, X)
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _blas_threads() -> int:
+    """Threads that the BLAS would take."""
+    libraries = _controller().info()
+    return max((e["num_threads"] for e in libraries if e["user_api"] == "blas"), default=1)
 
 
 def _write(gram: Any, X: Any, chosen: Array, rows: Any, out: Array) -> Array:
+    """Put `k(X[chosen], X[rows])` into `out`."""
     if getattr(gram, "precomputed", False):
         out[:] = np.asarray(gram(_take(X, rows), gram.subset(X, chosen))).T
     else:

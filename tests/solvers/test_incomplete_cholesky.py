@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
 
 from skmoderndata._solvers.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._resolve import resolve_kernel
@@ -75,6 +76,28 @@ def test_the_fast_route_gives_the_factor_of_the_other(seed):
     assert_array_equal(found.pivots, other.pivots)
     assert_allclose(found.factor, other.factor, atol=1e-9)
     assert found.residual_trace == pytest.approx(other.residual_trace, rel=1e-9)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("pool", [1, 2, 5, None])
+def test_a_sample_that_falls_to_a_tie_waits_for_the_first(pool):
+    K = np.eye(8)
+    K[6:, 6:] = [[4.0, 2.0], [2.0, 2.0]]  # after the pivot 6 all residuals are 1
+    assert_array_equal(run(K, rank=8, pool=pool).pivots, [6, 0, 1, 2, 3, 4, 5, 7])
+
+
+@pytest.mark.invariance
+def test_threads_change_nothing(seed):
+    X = np.random.default_rng(seed).normal(size=(6000, 5))
+    gram = resolve_kernel("rbf", X, gamma=0.1)
+    found = []
+    for limit in (1, 2, 3):
+        with threadpool_limits(limit, user_api="blas"):
+            found.append(incomplete_cholesky(gram, X, rank=80, tol=1e-6))
+    for other in found[1:]:
+        assert_array_equal(other.factor, found[0].factor)
+        assert_array_equal(other.pivots, found[0].pivots)
+        assert other.residual_trace == found[0].residual_trace
 
 
 @pytest.mark.certificate
