@@ -45,6 +45,15 @@ class _Units:
         found: Array = self.ids[units]
         return found
 
+    def units_of(self, rows: Array) -> tuple[Array, Array]:
+        """Numbers of the units that rows of the data are, and a mask of those that are one."""
+        if self.ids is None:
+            there = rows < self.n_units
+            return np.where(there, rows, 0), there
+        place = np.searchsorted(self.ids, rows)
+        place[place == len(self.ids)] = 0
+        return place, self.ids[place] == rows
+
     def draw(self, rng: np.random.RandomState, size: int) -> Array:
         """Sample with replacement, each once."""
         return np.unique(rng.randint(0, self.n_units, size=size))
@@ -66,6 +75,11 @@ class _Units:
     def scores(self, expansion: Any, units: Array | slice, exact: bool) -> Array:
         """Values of an expansion at units."""
         return self.rows.values(expansion, self.row(units), exact=exact)
+
+
+def carried(indices: Array, a: Array, there: Array) -> tuple[Array, Array] | None:
+    """Core set to begin with: the indices that are there; None where none of them has weight."""
+    return (indices[there], a[there]) if (a[there] > 0).any() else None
 
 
 class SignedRows(_Units):
@@ -103,6 +117,16 @@ class SignedRows(_Units):
         self.n_indices = self.n_units
         self.fixed = np.zeros(0, np.int64)
         self.largest_diagonal = 1.0 + 1.0 / float(self.costs.min())
+
+    def state(self, core: Array, a: Array) -> tuple[Array, Array]:
+        """Rows of the data in a core set, and the weights."""
+        rows: Array = core if self.ids is None else self.ids[core]
+        return rows, a
+
+    def begin(self, rows: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set from `state`, of these or other samples; None where it says nothing."""
+        units, there = self.units_of(rows)
+        return carried(units, a, there)
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Choose a sample and the nearest of the other class; in one class, the furthest."""
@@ -209,6 +233,18 @@ class TubeRows(_Units):
         idle = indices == 2 * self.n_units
         signs = np.where(idle, 0.0, np.where(indices % 2 == 0, 1.0, -1.0))
         return np.where(idle, 0, indices // 2), signs
+
+    def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Rows of the data in a core set, the direction of each (0: idle), and the weights."""
+        units, signs = self._split(core)
+        rows: Array = units if self.ids is None else self.ids[units]
+        return rows, signs, a
+
+    def begin(self, rows: Array, signs: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set from `state`, of these or other samples; None where it says nothing."""
+        units, there = self.units_of(rows)
+        indices = np.where(signs == 0, 2 * self.n_units, 2 * units + (signs < 0))
+        return carried(indices, a, there | (signs == 0))
 
     def gram(self, a: Array, b: Array) -> Array:
         """Return `K'` without its diagonal part."""
@@ -344,6 +380,14 @@ class GivenPairs(_Pairs):
         """Rows of listed pairs."""
         return self.pairs[indices, 0], self.pairs[indices, 1]
 
+    def begin(self, pairs: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set of an earlier search, of these or other pairs; None where it says nothing."""
+        n = max(int(self.pairs.max()), int(pairs.max())) + 1
+        listed, keys = self.pairs @ [n, 1], pairs @ [n, 1]
+        order = np.argsort(listed)
+        place = order[np.searchsorted(listed, keys, sorter=order).clip(max=len(order) - 1)]
+        return carried(place, a, listed[place] == keys)
+
     def start(self, rng: np.random.RandomState) -> Array:
         """Two pairs."""
         return np.unique(rng.randint(0, self.n_units, size=2))
@@ -419,6 +463,14 @@ class GradedRows(_Pairs):
         up, down = self.ends(indices[chosen])
         return chosen | np.isin(units, np.concatenate([up, down]))
 
+    def begin(self, pairs: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set of an earlier search, of these or other rows; None where it says nothing."""
+        there = np.asarray((pairs < self.n_units).all(axis=1))
+        up, down = np.where(there[:, None], pairs, 0).T
+        there &= self.queries[up] == self.queries[down]
+        there &= self.grades[up] > self.grades[down]
+        return carried(up * self.n_units + down, a, there)
+
     def start(self, rng: np.random.RandomState) -> Array:
         """Best and worst of two queries with different grades."""
         low = self.grades[self.by_query[self.starts_of]]
@@ -459,7 +511,7 @@ class GradedRows(_Pairs):
         queries, grades = self.queries[self.by_query], self.grades[self.by_query]
         rank = np.argsort(np.argsort(f, kind="stable"), kind="stable")
         levels = np.sort(f)
-        scaled = norm / size**2 if size else 0.0
+        scaled = (norm**0.5 / size) ** 2 if size else 0.0
 
         def parts(s: float) -> tuple[float, float, float]:
             reach = 1.0 / s if s > 0 else np.inf

@@ -32,7 +32,7 @@ RARE = 1e-2  # share of violators that random samples of the published rule do n
 EXACT_UNITS = 1000  # problems up to this size are solved to rounding
 GROWTH = 1.15  # how much longer the rows of the matrix become when it is full
 MASK = 100_000_000  # variables up to which membership in the core set is a mask
-TIGHT = 1e-10  # relative duality gap that is taken for rounding
+TIGHT = 1e-12  # relative duality gap that is taken for rounding
 
 
 class Problem(Protocol):
@@ -643,7 +643,7 @@ def scaled_squared_hinge(margins: Array, costs: Array | float, norm: float) -> t
     if size == 0.0:
         return at_zero, 0.0
     f = margins / size  # so that s has a sensible size
-    norm = norm / size**2
+    norm = (norm**0.5 / size) ** 2  # the square of size may be below the smallest number
 
     def parts(s: float) -> tuple[float, float, float]:
         rest = 1.0 - s * f

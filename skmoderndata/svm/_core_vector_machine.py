@@ -160,7 +160,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
 
     The published rule measures in radii, but the margin is a tiny part of a radius: ``eps=1e-6``
     means 5 % of a margin at ten thousand samples and more than one at a million [3]_.
-    `margin_tolerance_` and `dual_gap_` tell, and a warning says when it exceeds one margin.
+    `dual_gap_` tells, and a warning says when `eps` exceeds one margin.
 
     With weights ``u`` a sample of weight two counts as two, one of weight zero is absent. There
     is no `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
@@ -386,7 +386,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         if self.solver == "ball":
             self._check_ball(rows, weights)
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        earlier = self._earlier(rows.n_rows, len(classes))
+        earlier = self._earlier(len(classes))
         max_core = self.max_core
         if self.solver == "cvxpy":
             max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
@@ -411,7 +411,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
                     batch_size=self.batch_size,
                     max_core=max_core,
                     max_iter=self.max_iter,
-                    start=_translate(earlier[number], active),
+                    start=None if earlier[number] is None else problem.begin(*earlier[number]),
                     rng=rng,
                     progress=progress,
                 )
@@ -430,12 +430,10 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
                 "solver='core_set'."
             )
 
-    def _earlier(self, n_rows, count):
+    def _earlier(self, count):
         """Core sets of the last call, where they can be used."""
         last = getattr(self, "_cores", None) if self.warm_start else None
-        if last is None or len(last) != count or max(core.max() for core, _ in last) >= n_rows:
-            return [None] * count
-        return last
+        return [None] * count if last is None or len(last) != count else last
 
     def _store(self, rows, found, problems, codes, active):
         def row(indices):
@@ -445,7 +443,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         support = [row(r.core[r.weights > 0]) for r in found]
         self.support_ = np.unique(np.concatenate(support))
         self.core_indices_ = np.unique(np.concatenate([row(r.core) for r in found]))
-        self._cores = [(row(r.core), r.weights) for r in found]
+        self._cores = [p.state(r.core, r.weights) for p, r in zip(problems, found, strict=True)]
         self._gram = rows.gram
         self._basis = rows.gram.subset(rows.X, self.support_)
         self.support_vectors_ = np.zeros((0, 0)) if rows.gram.precomputed else self._basis
@@ -483,24 +481,14 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
                 f"{worst.violation:.1e} of itself",
                 remedy="raise max_core" if worst.full else "raise max_iter, tol or eps",
             )
-        elif self.eps is not None and self.margin_tolerance_.max() > 1:
-            warnings.warn(
-                f"{type(self).__name__}(eps={self.eps:g}) tolerates violations of the margin of "
-                f"{self.margin_tolerance_.max():.2g} margins here, and the relative duality gap "
-                f"is {self.dual_gap_:.2g}; lower eps, or use tol instead.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-
-def _translate(earlier, active):
-    """Core set of an earlier call in the numbers of the samples that have weight now."""
-    if earlier is None or active is None:
-        return earlier
-    core, weights = earlier
-    place = np.searchsorted(active, core)
-    place[place == len(active)] = 0
-    there = active[place] == core
-    if not (weights[there] > 0).any():
-        return None
-    return place[there], weights[there]
+        elif self.eps is not None and self.solver != "ball":
+            # what (1 + eps) radii are in margins
+            tolerated = (self.eps + 0.5 * self.eps**2) * (self.radius_**2 / self.rho_).max()
+            if tolerated > 1:
+                warnings.warn(
+                    f"{type(self).__name__}(eps={self.eps:g}) tolerates violations of the margin "
+                    f"of {tolerated:.2g} margins here, and the relative duality gap is "
+                    f"{self.dual_gap_:.2g}; lower eps, or use tol instead.",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )

@@ -82,6 +82,8 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         Largest core set; its square is the memory needed. None sets no limit.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
+    warm_start : bool, default=False
+        Begin with the core set of the last call of `fit`, which had the same samples.
     random_state : int, RandomState instance or None, default=None
         Draws the samples.
     n_jobs : int, default=None
@@ -174,6 +176,7 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         "batch_size": [AT_LEAST_ONE, None],
         "max_core": [Interval(Integral, 2, None, closed="left"), None],
         "max_iter": [AT_LEAST_ONE],
+        "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -194,6 +197,7 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         batch_size=None,
         max_core=None,
         max_iter=10_000,
+        warm_start=False,
         random_state=None,
         n_jobs=None,
     ):
@@ -210,6 +214,7 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         self.batch_size = batch_size
         self.max_core = max_core
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -288,6 +293,7 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         self.dual_gap_ = float(found.gap)
         self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
         self.n_kernel_evaluations_ = int(rows.n_evaluations)
+        self._core = problem.state(found.core, found.weights)
         if not found.converged:
             warn_not_converged(
                 self,
@@ -319,6 +325,8 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         max_core = self.max_core
         if self.solver == "cvxpy":
             max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
+        last = getattr(self, "_core", None) if self.warm_start else None
+        start = None if last is None else problem.begin(*last)
         result = core_set(
             problem,
             tol=self.tol,
@@ -327,6 +335,7 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
             batch_size=self.batch_size,
             max_core=max_core,
             max_iter=self.max_iter,
+            start=start,
             rng=rng,
             progress=progress,
         )

@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skmoderndata import CoreVectorMachine
-from skmoderndata._solvers.core_set import scaled_squared_hinge, squared_hinge_gap, tube_gap
+from skmoderndata._solvers.core_problems import SignedRows
+from skmoderndata._solvers.core_set import Core, scaled_squared_hinge, squared_hinge_gap, tube_gap
 from skmoderndata._solvers.simplex_qp import (
     active_set,
     ball_steps,
@@ -69,8 +70,8 @@ def test_linear_support_vector_machine(C, class_weight, seed):
 def test_linear_support_vector_machine_beyond_the_exact_size(seed):
     X, y = noisy(1500, 5, seed)
     theirs = LinearSVC(C=1, dual=False, tol=1e-12, max_iter=100_000).fit(X, y)
-    ours = CoreVectorMachine(kernel="linear", tol=1e-12, random_state=seed).fit(X, y)
-    assert ours.dual_gap_ <= 1e-12
+    ours = CoreVectorMachine(kernel="linear", tol=1e-13, random_state=seed).fit(X, y)
+    assert ours.dual_gap_ <= 1e-13
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
 
 
@@ -113,21 +114,68 @@ def test_cvxpy_gives_the_same_function(seed):
 
 
 @pytest.mark.oracle
-def test_pairwise_descent_is_what_plain_steps_do(seed):
-    K, _ = quadratic_program(30, seed=seed)
-    a = np.full(30, 1 / 30)
-    reference, steps = oracle.pairwise_steps(K, a, K @ a, 1e-7)
-    ours, g = a.copy(), K @ a
-    count = pairwise_descent(K, K.diagonal().copy(), ours, g, 30, 1e-7, 100_000)
+@pytest.mark.parametrize("m", [1, 2, 30, 256, 600])  # blocks of 256
+def test_pairwise_descent_is_what_plain_steps_do(m, seed):
+    K, v = quadratic_program(m, seed=seed)
+    a, start = np.full(m, 1 / m), -5 * v  # halves of the gradient on both sides of zero
+    tol = 1e-7 if m <= 30 else 1e-5
+    reference, steps = oracle.pairwise_steps(K, a, K @ a + start, tol)
+    ours, g = a.copy(), K @ a + start
+    count = pairwise_descent(K, K.diagonal().copy(), ours, g, m, tol, 100_000)
     assert count == steps
     assert_allclose(ours, reference, atol=1e-12)
-    assert_allclose(g, K @ ours, atol=1e-13)
+    assert_allclose(g, K @ ours + start, atol=1e-13)
+
+
+@pytest.mark.oracle
+def test_core_keeps_its_matrix(seed):
+    """Grow in uneven steps, forget some, grow again: always the matrix of the problem."""
+    X, y = board(400, seed)
+    rows = KernelRows(resolve_kernel("rbf", X, gamma=4), X)
+    problem = SignedRows(rows, np.where(y == 1, 1, -1), 10.0, bias=1.0, diagonal=1.0)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(400)
+    core = Core(problem, order[:2])
+    first = 2
+    for size in (1, 5, 40, 7, 120):
+        core.add(order[first : first + size])
+        first += size
+        core.solve(1e-5)
+        if size == 40:
+            core.drop(0.0)
+            look = core.K  # somebody looks at it while it grows
+            before = look.copy()
+        signs = problem.signs[core.indices]
+        K = np.outer(signs, signs) * (rbf_kernel(X[core.indices], gamma=4) + 1) / 2
+        K[np.diag_indices(len(K))] += 1 / (10.0 * 2)
+        assert_allclose(core.K, K, atol=1e-12)
+        assert_allclose(core.g, K @ core.a, atol=1e-12)
+    assert_array_equal(look, before)
+    # scores brought up to date are those computed anew
+    units, a = np.arange(400), core.a
+    values = core.scorer()(units, exact=True)
+    core.add(order[first : first + 10])
+    core.solve(1e-7)
+    assert_allclose(
+        core.update(values, units, a, exact=True), core.scorer()(units, exact=True), atol=1e-13
+    )
+
+
+@pytest.mark.oracle
+def test_support_of_a_singular_matrix(seed):
+    """Repeated samples without a slack: a ridge makes the Cholesky factorisation possible."""
+    F = np.random.default_rng(seed).normal(size=(3, 12))
+    K = np.ascontiguousarray(F.T @ F)
+    a = active_set(K, np.zeros(12), np.full(12, 1 / 12), tol=1e-9)
+    reference = simplex_by_cvxpy(gram_factor(K), np.zeros(12))
+    assert abs(a @ K @ a - reference @ K @ reference) < 1e-6 * K.max()
 
 
 @pytest.mark.oracle
 def test_shifted_ball_is_what_plain_steps_do(seed):
     K, _ = quadratic_program(30, seed=seed)
-    kappa, a = K[0, 0], np.r_[1.0, np.zeros(29)]
+    # far points are equally far from a single one: begin where no two distances are equal
+    kappa, a = K[0, 0], np.random.default_rng(seed).dirichlet(np.ones(30))
     reference = oracle.shifted_ball(K, a, kappa, 0.05)
     ours, g = a.copy(), K @ a
     _, norm = ball_steps(K, ours, g, a @ K @ a, 30, kappa, kappa * 1.05**2, 100_000)
@@ -186,7 +234,8 @@ def test_optimality_conditions(seed):
     slack = np.maximum(0, 1 - (2 * y - 1) * model.decision_function(X))
     assert_allclose(np.abs(model.dual_coef_[0]), 2 * 20 * slack[model.support_], atol=1e-7)
     assert slack[np.setdiff1d(np.arange(300), model.support_)].max() < 1e-9
-    assert_allclose(model.intercept_[0], model.dual_coef_[0].sum(), rtol=1e-12)
+    rounding = 1e-13 * np.abs(model.dual_coef_).sum()
+    assert_allclose(model.intercept_[0], model.dual_coef_[0].sum(), atol=rounding)
     assert_allclose(np.abs(model.dual_coef_).sum() * model.rho_[0], 1, rtol=1e-9)
 
 

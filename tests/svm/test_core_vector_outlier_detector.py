@@ -103,6 +103,22 @@ def test_share_of_outliers(contamination, seed):
 
 
 @pytest.mark.invariance
+def test_warm_start_ends_in_the_same_place(seed):
+    X, _ = polluted(3000, seed=seed)
+    settings = {"gamma": 0.3, "tol": 1e-6, "random_state": 0}
+    cold = CoreVectorOutlierDetector(0.05, **settings).fit(X)
+    warm = CoreVectorOutlierDetector(0.1, warm_start=True, **settings).fit(X)
+    warm.set_params(slack=0.05).fit(X)
+    assert_allclose(warm.score_samples(X), cold.score_samples(X), rtol=2e-3)  # root of tol
+    assert warm.n_iter_ < cold.n_iter_
+    weight = np.random.default_rng(seed).integers(0, 2, 3000)
+    part = warm.fit(X, sample_weight=weight)
+    assert weight[part.support_].all()
+    alone = CoreVectorOutlierDetector(0.05, **settings).fit(X, sample_weight=weight)
+    assert_allclose(part.score_samples(X), alone.score_samples(X), rtol=2e-3)
+
+
+@pytest.mark.invariance
 def test_order_weights_and_kernels(seed):
     X, _ = polluted(200, seed=seed)
     rng = np.random.default_rng(seed)

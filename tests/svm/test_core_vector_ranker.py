@@ -137,6 +137,24 @@ def test_planted_order(seed):
 
 
 @pytest.mark.invariance
+@pytest.mark.parametrize("listed", [False, True])
+def test_warm_start_ends_in_the_same_place(listed, seed):
+    X, y, queries = graded(300, 4, seed, 3)
+    given = {"pairs": all_pairs(y, queries)} if listed else {"y": y, "query_ids": queries}
+    settings = {"gamma": 0.5, "tol": 1e-6, "random_state": 0}
+    cold = CoreVectorRanker(0.02, **settings).fit(X, **given)
+    warm = CoreVectorRanker(0.01, warm_start=True, **settings).fit(X, **given)
+    warm.set_params(C=0.02).fit(X, **given)
+    assert_allclose(warm.predict(X), cold.predict(X), atol=5e-3)  # root of tol
+    assert warm.n_iter_ < cold.n_iter_
+    # other grades: only the pairs that are one still are taken
+    other = {"pairs": given["pairs"][::2]} if listed else {"y": y.max() - y}
+    turned = warm.fit(X, **other)
+    alone = CoreVectorRanker(0.02, **settings).fit(X, **other)
+    assert_allclose(turned.predict(X), alone.predict(X), atol=5e-3)
+
+
+@pytest.mark.invariance
 def test_names_order_and_kernels(seed):
     X, y, queries = graded(60, 4, seed, 3)
     f = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, y, query_ids=queries).predict(X)
