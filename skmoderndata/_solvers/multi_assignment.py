@@ -537,6 +537,15 @@ def error_rates(sets: Array, U: Array, statistics: Statistics) -> tuple[float, f
     )
 
 
+def soft_counts(data: Data, model: Model) -> Array:
+    """Count ones and zeros where the union is 1 (first row) and 0, all sets of a row weighed."""
+    counts = expectation(data, model, 1.0)
+    union = boolean_product(model.sets, model.beta < 0.5).T
+    return np.array(
+        [[counts.ones[part].sum(), counts.zeros[part].sum()] for part in (union, ~union)]
+    )
+
+
 def table_log_likelihood(model: Model, statistics: Statistics) -> float:
     """Log-likelihood of the rows whose counts per set are given."""
     weights, log_zero = log_tables(model)

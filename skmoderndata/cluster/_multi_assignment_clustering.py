@@ -41,6 +41,7 @@ from skmoderndata._solvers.multi_assignment import (
     improve_sources,
     likelihood_blocks,
     one_start,
+    soft_counts,
     soft_error_rates,
     table_log_likelihood,
 )
@@ -307,6 +308,7 @@ class MultiAssignmentClustering(
         elif self.refit:
             model = soft_error_rates(data, model, noise=self.noise)
             statistics = expectation(data, model, 0)
+        self._rates = soft_counts(data, model)
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
         self.assignments_ = self._assign(data)[0]
         return self
@@ -317,8 +319,9 @@ class MultiAssignmentClustering(
 
         The first call is `fit`. Later calls assign the new rows by the present model, add their
         counts per feature and assignment set to those seen before, and choose the best Boolean
-        sources and error rates for the sum. Rows seen before keep their assignment, so that the
-        result depends on the order; `assignments_` is that of the last call.
+        sources for the sum. The noise is estimated from counts that weigh all sets of each row
+        by the model of the call in which the row came. Rows seen before keep their assignment,
+        so that the result depends on the order; `assignments_` is that of the last call.
 
         Parameters
         ----------
@@ -341,8 +344,13 @@ class MultiAssignmentClustering(
             self._ones + new.ones, self._zeros + new.zeros, self._free_energy + new.free_energy
         )
         U = improve_sources(model, total)
-        q1, q0 = error_rates(model.sets, U, total)
-        model = boolean_model(model.sets, U, q1, q0, noise=self.noise)
+        rates = self._rates + soft_counts(data, model)
+        if rates.sum(axis=1).min() >= 1:
+            q1, q0 = rates[:, 0] / rates.sum(axis=1)
+        else:
+            q1, q0 = error_rates(model.sets, U, total)
+        self._rates = rates
+        model = boolean_model(model.sets, U, float(q1), float(q0), noise=self.noise)
         likelihood = table_log_likelihood(model, total)
         self._keep(model, total._replace(free_energy=-likelihood), likelihood, self.n_iter_ + 1)
         self.assignments_ = self._assign(data)[0]
