@@ -19,6 +19,7 @@ from skmoderndata.decomposition._robust_pca import RobustPCA
 from skmoderndata.decomposition._semi_nmf import SemiNMF
 from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
 from skmoderndata.decomposition._sparse_nmf import SparseNMF
+from skmoderndata.decomposition._sparsenet import Sparsenet
 
 __all__ = [
     "CCIPCA",
@@ -34,4 +35,5 @@ __all__ = [
     "SemiNMF",
     "SlowFeatureAnalysis",
     "SparseNMF",
+    "Sparsenet",
 ]

@@ -1,0 +1,88 @@
+"""
+What does a visual cortex learn from photographs?
+=================================================
+
+Patches of two photographs, whitened as the retina does, are coded under a sparse prior, and the
+dictionary that makes the codes most likely is learned. Principal components of the same patches
+are gratings that cover the whole patch; the atoms are small edges with a place and a direction,
+like the receptive fields of simple cells (Olshausen and Field 1996).
+"""
+
+# %%
+# Whitening of a whole picture: frequencies are amplified in proportion, the highest cut off, where
+# there is noise rather than picture.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_sample_images
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.image import extract_patches_2d
+
+from skmoderndata.decomposition import Sparsenet
+
+
+def whiten(picture, cut=0.4):
+    """Filter with ``|f| exp(-(f / cut)^4)``, f in cycles per pixel."""
+    rows, columns = (np.fft.fftfreq(size) for size in picture.shape)
+    f = np.hypot(rows[:, None], columns)
+    white = np.fft.ifft2(np.fft.fft2(picture) * f * np.exp(-((f / cut) ** 4))).real
+    return white * np.sqrt(0.1) / white.std()
+
+
+side = 10
+parts = []
+for image in load_sample_images().images:
+    grey = image.mean(axis=2)[:426]
+    half = grey.reshape(213, 2, 320, 2).mean(axis=(1, 3))  # without the noise of single pixels
+    white = whiten(np.log1p(half))[5:-5, 5:-5]  # edges are artefacts
+    parts.append(extract_patches_2d(white, (side, side), max_patches=15000, random_state=0))
+patches = np.concatenate(parts).reshape(-1, side**2)
+patches = patches - patches.mean(axis=1, keepdims=True)
+
+# %%
+# Learning, and a measure of how sparse the codes are: the kurtosis, 0 for Gaussian ones.
+
+models = {
+    prior: Sparsenet(100, prior=prior, alpha=0.2, max_iter=8, random_state=0).fit(patches)
+    for prior in ("log", "abs")
+}
+pca = PCA(100).fit(patches)
+
+
+def kurtosis(codes):
+    """Mean kurtosis of the coefficients."""
+    codes = codes / codes.std(axis=0).clip(1e-12)
+    return float(np.mean(codes**4) - 3)
+
+
+sparseness = {"PCA": kurtosis(pca.transform(patches[:2000])[:, :99])}
+for prior, model in models.items():
+    sparseness[f'"{prior}"'] = kurtosis(model.transform(patches[:2000]))
+for name, value in sparseness.items():
+    print(f"{name}: kurtosis {value:.1f}")
+
+# %%
+# The atoms beside the principal components.
+
+
+def sheet(atoms):
+    """Atoms side by side, each scaled to its largest entry."""
+    out = np.full((10 * (side + 1) + 1,) * 2, np.nan)
+    for j, atom in enumerate(atoms):
+        row, column = (1 + (side + 1) * place for place in divmod(j, 10))
+        out[row : row + side, column : column + side] = (atom / np.abs(atom).max()).reshape(
+            side, side
+        )
+    return out
+
+
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained")
+for ax, atoms, title in (
+    (axes[0], pca.components_, "100 principal components"),
+    (axes[1], models["log"].components_, "100 atoms, prior log(1 + a²)"),
+    (axes[2], models["abs"].components_, "100 atoms, prior |a|"),
+):
+    ax.imshow(sheet(atoms), cmap="gray", vmin=-1, vmax=1)
+    ax.set_title(title)
+    ax.set_axis_off()
+plt.show()

@@ -1,0 +1,386 @@
+"""Sparsenet: receptive fields learned from natural images by sparse coding."""
+
+from numbers import Integral
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.iterate import Iterations
+from skmoderndata._solvers.l1_coding import lasso_codes
+from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.signal_blocks import one_blas_thread, prepare_atoms, to_dense
+from skmoderndata._solvers.sparsenet import dictionary_step, energies, smooth_codes
+
+BLOCK = 512  # signals that are coded together
+
+
+class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Dictionary learned by maximum likelihood under a sparse prior of the codes.
+
+    The energy of a signal x, minus the logarithm of its posterior but for constants, is
+
+    .. math::
+        E(x, a) = \tfrac12 \|x - a D\|^2 + \alpha \sum_j S(a_j),
+        \qquad S(a) = \log(1 + a^2),\ |a| \text{ or } -e^{-a^2}.
+
+    The codes minimise it for given atoms D (rows); the atoms follow the gradient of its mean over
+    small batches of signals, with their norms under control [1]_, [2]_. From whitened patches of
+    photographs it learns localised, oriented edges like the receptive fields of simple cells of
+    the visual cortex. The problem is not convex, and the steps are stochastic: there is no
+    certificate but the gradient at the codes, in `gradient_norm_`.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of atoms; None takes the number of features.
+    prior : {"log", "abs", "gauss"}, default="log"
+        The function S, in the order of the formula.
+    alpha : float, default=0.2
+        Weight of the prior: the variance of the noise times the steepness of the prior. It is made
+        for signals with a variance of 0.1 in each feature.
+    norm : {"unit", "gain"}, default="unit"
+        Keep the norms of the atoms at 1, or so that each coefficient has the variance
+        `variance_goal`, as in the program of the authors. With "gain" more passes and a smaller
+        `learning_rate`, say 0.3, are needed, and atoms that are hardly used learn slowly.
+    variance_goal : float, default=0.1
+        Variance of the coefficients that the gains aim at.
+    learning_rate : float, default=1.0
+        Step of the atoms, divided by the largest mean square of a coefficient in the batch.
+    batch_size : int, default=100
+        Signals for each step of the atoms.
+    max_iter : int, default=10
+        Number of passes over the signals.
+    tol_code : float, default=1e-3
+        Codes end when the largest entry of the gradient is so small, in proportion to the largest
+        product of the signal with an atom. For "abs" it is the duality gap, in proportion.
+    init : {"random"} or array-like of shape (n_components, n_features), default="random"
+        Atoms to start from: random directions, or given ones.
+    n_jobs : int, default=None
+        Number of threads that code, through joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the start and the batches.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The atoms, the entry of largest magnitude positive.
+    energy_ : ndarray of shape (n_iter_,)
+        Mean energy of the signals in each pass, each with the atoms of its time.
+    gradient_norm_ : float
+        Largest gradient at a code in the last pass, in the units of `tol_code`.
+    gains_ : ndarray of shape (n_components,)
+        Norms of the atoms.
+    variances_ : ndarray of shape (n_components,)
+        Running variances of the coefficients.
+    n_iter_ : int
+        Number of passes; calls of `partial_fit` count as passes.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.decomposition.FastICA : The special case of a square dictionary without noise.
+    sklearn.decomposition.MiniBatchDictionaryLearning : The prior "abs", atoms of unit norm, by
+        accumulated least squares in place of gradient steps; converges faster.
+    skmoderndata.decomposition.FeatureSignDictionaryLearning : The same in batch, with
+        certificates.
+
+    Notes
+    -----
+    Codes under the smooth priors come from preconditioned conjugate gradients, for all signals of
+    a block at once: ``2 n k^2`` for each of some tens of steps. Both priors lie below a parabola
+    that touches them, so that no step needs a search and none raises the energy. Codes under "abs"
+    are exact lasso codes. Coefficients under smooth priors are small but rarely zero.
+
+    References
+    ----------
+    .. [1] Olshausen and Field, Emergence of simple-cell receptive field properties by learning a
+       sparse code for natural images, Nature 381, 1996.
+    .. [2] Olshausen and Field, Sparse coding with an overcomplete basis set: a strategy employed
+       by V1?, Vision Research 37(23), 1997.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.decomposition import Sparsenet
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.laplace(size=(2000, 8)) * (rng.uniform(size=(2000, 8)) < 0.2)
+    >>> D = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    >>> model = Sparsenet(8, alpha=0.2, max_iter=20, random_state=0).fit(A @ D)
+    >>> bool((np.abs(model.components_ @ D.T).max(axis=0) > 0.95).all())
+    True
+    """
+
+    _card = MethodCard(
+        family="dictionaries and sparse codes",
+        cite=("olshausen1996emergence", "olshausen1997sparse"),
+        cost="T n k (p + t k)",
+        checks=(
+            {"max_iter": 2, "random_state": 0},
+            {"n_components": 3, "prior": "abs", "max_iter": 2, "random_state": 0},
+            {"prior": "gauss", "norm": "gain", "batch_size": 10, "max_iter": 2, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.MiniBatchDictionaryLearning",
+            problem="noisy_patches",
+            params={"n_components": 72, "prior": "abs", "random_state": 0},
+            grid={"alpha": (20.0, 40.0, 80.0)},
+            baseline_params={
+                "n_components": 72,
+                "transform_algorithm": "lasso_cd",
+                "max_iter": 10,
+                "random_state": 0,
+            },
+            baseline_grid={"alpha": (20.0, 40.0, 80.0)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE, None],
+        "prior": [StrOptions({"log", "abs", "gauss"})],
+        "alpha": [POSITIVE],
+        "norm": [StrOptions({"gain", "unit"})],
+        "variance_goal": [POSITIVE],
+        "learning_rate": [NON_NEGATIVE],
+        "batch_size": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "tol_code": [NON_NEGATIVE],
+        "init": [StrOptions({"random"}), "array-like"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        prior="log",
+        alpha=0.2,
+        norm="unit",
+        variance_goal=0.1,
+        learning_rate=1.0,
+        batch_size=100,
+        max_iter=10,
+        tol_code=1e-3,
+        init="random",
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.prior = prior
+        self.alpha = alpha
+        self.norm = norm
+        self.variance_goal = variance_goal
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol_code = tol_code
+        self.init = init
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Learn the atoms.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Signals, best whitened and without their mean.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        self : Sparsenet
+            The fitted estimator.
+        """
+        X = self._validate(X, reset=True)
+        rng = check_random_state(self.random_state)
+        state = self._start(X.shape[1], rng)
+        energy = []
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            it = Iterations(self.max_iter, -1.0, progress)
+            for _ in it:
+                state, mean, gradient = self._pass(X, rng.permutation(len(X)), state)
+                energy.append(mean)
+        self._keep(state, X.dtype)
+        self.energy_, self.gradient_norm_ = np.array(energy), gradient
+        self.n_iter_ = it.n_iter
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Take the steps of one pass over a batch, in the given order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Signals.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        self : Sparsenet
+            The estimator.
+        """
+        first = not hasattr(self, "components_")
+        X = self._validate(X, reset=first)
+        if first:
+            state = self._start(X.shape[1], check_random_state(self.random_state))
+        else:
+            state = (self.components_.astype(np.float64), self.variances_, self.gains_)
+        state, mean, gradient = self._pass(X, np.arange(len(X)), state)
+        self._keep(state, X.dtype)
+        self.energy_, self.gradient_norm_ = np.array([mean]), gradient
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        return self
+
+    def transform(self, X):
+        """Codes of least energy.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Signals.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_components)
+            Codes.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._code(X, self.components_.astype(np.float64))[0].astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X):
+        """Signals with given codes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Codes.
+
+        Returns
+        -------
+        signals : ndarray of shape (n_samples, n_features)
+            ``X @ components_``.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        if X.shape[1] != len(self.components_):
+            raise ValueError(
+                f"X has {X.shape[1]} coefficients a row, but {type(self).__name__} has "
+                f"{len(self.components_)} components."
+            )
+        return X @ self.components_.astype(X.dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Minus the mean energy of signals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Signals.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            Higher is better, among models with the same `alpha` and `prior`.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False).astype(np.float64)
+        D = self.components_.astype(np.float64)
+        A = self._code(X, D)[0]
+        return -float(energies(X, D, A, alpha=self.alpha, prior=self.prior).mean())
+
+    def _pass(self, X, order, state):
+        """Take steps over all batches: the new state, the mean energy, the largest gradient."""
+        D, variance, gain = state
+        total, largest = 0.0, 0.0
+        for first in range(0, len(order), self.batch_size):
+            batch = X[order[first : first + self.batch_size]].astype(np.float64)
+            A, gradient = self._code(batch, D)
+            total += float(energies(batch, D, A, alpha=self.alpha, prior=self.prior).sum())
+            largest = max(largest, gradient)
+            D, variance, gain = dictionary_step(
+                batch,
+                D,
+                A,
+                variance,
+                gain,
+                rate=self.learning_rate,
+                goal=self.variance_goal if self.norm == "gain" else None,
+            )
+        return (D, variance, gain), total / len(order), largest
+
+    def _code(self, X, D):
+        """Codes, and the largest gradient (or duality gap) in proportion."""
+        if self.prior == "abs":
+            codes = lasso_codes(
+                X,
+                prepare_atoms(D, normalize=False, distinct=True),
+                alpha=np.full(len(X), float(self.alpha)),
+                tol=self.tol_code,
+                n_jobs=self.n_jobs,
+            )
+            return to_dense(codes, len(D)), float(codes.gap.max())
+        parts = [X[first : first + BLOCK].astype(np.float64) for first in range(0, len(X), BLOCK)]
+        given = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
+        if effective_n_jobs(self.n_jobs) > 1 and len(parts) > 1:
+            with one_blas_thread():
+                found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(smooth_codes)(part, D, **given) for part in parts
+                )
+        else:
+            found = [smooth_codes(part, D, **given) for part in parts]
+        largest = max(float(result.gradient.max()) for result in found)
+        return np.concatenate([result.codes for result in found]), largest
+
+    def _keep(self, state, dtype):
+        D, self.variances_, self.gains_ = state
+        self.components_ = fix_signs(D).astype(dtype, copy=False)
+
+    def _start(self, n, rng):
+        if isinstance(self.init, str):
+            D = rng.normal(size=(self.n_components or n, n))
+        else:
+            D = check_array(self.init, dtype=np.float64, input_name="init")
+            wanted = (self.n_components or len(D), n)
+            if D.shape != wanted:
+                raise ValueError(f"init has shape {D.shape}, and {wanted} is wanted.")
+            if not np.any(D != 0, axis=1).all():
+                raise ValueError("init has a zero atom: leave it out, or give it a direction.")
+        k = len(D)
+        D = D / np.linalg.norm(D, axis=1, keepdims=True)
+        return D, np.full(k, float(self.variance_goal)), np.ones(k)
+
+    def _validate(self, X, reset):
+        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
