@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skmoderndata import KSVD
 from skmoderndata._solvers.ksvd import (
     _add_statistics,
+    _code_in_batches,
     _exact_sweep,
     _masked_sweep,
     _residuals,
@@ -348,6 +349,38 @@ def test_between_batches_atoms_move_to_their_optima(positive, seed):
     others = np.arange(300) % 3 > 0
     assert_allclose(S, A[others].T @ A[others], atol=1e-10)
     assert_allclose(T, A[others].T @ X[others], atol=1e-10)
+
+
+@pytest.mark.oracle
+def test_batches_are_those_of_plain_loops(seed):
+    """The statistics are those of the last code of every signal."""
+    X, D, former = coded(seed)
+
+    def code(atoms, rows):
+        n = len(X[rows])
+        return orthogonal_matching_pursuit(X[rows], atoms, n_nonzero=3, tol_sq=np.full(n, -1.0))
+
+    for old in (None, former):
+        found = D.copy()
+        codes = _code_in_batches(
+            X, found, code, old, 80, np.random.RandomState(seed), False, False
+        )
+        rng = np.random.RandomState(seed)
+        expected, A = D.copy(), np.zeros((300, 20))
+        if old is not None:
+            A = to_dense(old, 20)
+        order = rng.permutation(300)
+        for first in range(0, 300, 80):
+            rows = np.sort(order[first : first + 80])
+            A[rows] = to_dense(code(prepare_atoms(expected), rows), 20)
+            for j in rng.permutation(20):
+                users = A[:, j] != 0
+                rest = X[users] - A[users] @ expected + np.outer(A[users, j], expected[j])
+                d = A[users, j] @ rest
+                if users.any():
+                    expected[j] = d / np.linalg.norm(d)
+        assert_allclose(found, expected, atol=1e-8)
+        assert_allclose(to_dense(codes, 20), A, atol=1e-8)
 
 
 @pytest.mark.recovery
