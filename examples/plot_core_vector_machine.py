@@ -1,13 +1,15 @@
 """
-=========================================================
-Which of 100 000 samples decide a classifier?
-=========================================================
+===============================================
+Which of a million samples decide a classifier?
+===============================================
 
 The fields of a checkerboard, a kernel classifier, and as many samples as you like: a support
 vector machine would take minutes, its time growing faster than the square of their number. The
 core vector machine looks at all of them and computes with the few along the edges of the fields,
-those near the margin. The duality gap proves that nothing more than five per cent was to be
-gained.
+those near the margin. Up to 100 000 samples the duality gap proves that nothing more than five
+per cent was to be gained. For the million it stops by the published rule, ``eps=1e-6`` in radii
+of a ball, which is more than a margin at this size and a warning says so: the gap is far from
+closed, the error is small all the same, and the time is a third.
 
 Below, a rare class: with equal costs it is given up where the classes overlap; with costs in
 proportion to rarity (`class_weight="balanced"`) the border moves.
@@ -17,6 +19,7 @@ proportion to rarity (`class_weight="balanced"`) the border moves.
 # A checkerboard
 # --------------
 import time
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,8 +50,14 @@ for name, make, most in [
         model = make().fit(X, y)
         times.setdefault(name, []).append(time.perf_counter() - start)
         errors.setdefault(name, []).append(100 * (1 - model.score(X_test[:5000], y_test[:5000])))
-    if name == "CoreVectorMachine":
-        core = model
+
+X, y = board(1_000_000, rng)
+start = time.perf_counter()
+with warnings.catch_warnings():  # of the gap, which the title tells
+    warnings.simplefilter("ignore")
+    core = CoreVectorMachine(C=50, gamma=4, eps=1e-6, n_jobs=2, random_state=0).fit(X, y)
+seconds = time.perf_counter() - start
+error = 100 * (1 - core.score(X_test, y_test))
 
 fig, axes = plt.subplots(2, 2, figsize=(10.5, 9.6), layout="constrained")
 grid = np.stack(np.meshgrid(*[np.linspace(0, 4, 150)] * 2), axis=-1)
@@ -56,10 +65,10 @@ field = core.decision_function(grid.reshape(-1, 2)).reshape(150, 150)
 ax = axes[0, 0]
 ax.contourf(grid[..., 0], grid[..., 1], np.clip(field, -2, 2), 21, cmap="RdBu", alpha=0.7)
 ax.contour(grid[..., 0], grid[..., 1], field, [0], colors="k", linewidths=1)
-ax.scatter(*core.support_vectors_.T, s=2, color="k")
+ax.scatter(*core.support_vectors_.T, s=0.5, color="k")
 ax.set(
-    title=f"{len(core.support_)} support vectors of 100 000 samples,\n"
-    f"duality gap {core.dual_gap_:.1%}",
+    title=f"{len(core.support_)} support vectors of 1 000 000 samples,\n"
+    f"published rule: duality gap {core.dual_gap_:.0%}, test error {error:.2f} %",
     aspect="equal",
 )
 ax = axes[0, 1]
@@ -67,6 +76,8 @@ for name in times:
     ax.loglog(sizes[: len(times[name])], times[name], "o-", label=name)
     for n, seconds, error in zip(sizes, times[name], errors[name], strict=False):
         ax.annotate(f"{error:.2f} %", (n, seconds), xytext=(4, -12), textcoords="offset points")
+ax.loglog([1_000_000], [seconds], "s", color="C0", label="CoreVectorMachine, published rule")
+ax.annotate(f"{error:.2f} %", (1_000_000, seconds), xytext=(-34, 6), textcoords="offset points")
 ax.set(xlabel="samples", ylabel="seconds", title="Time of training, and test errors")
 ax.legend()
 
