@@ -15,7 +15,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._jit import jit
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean import (
     MAX_SETS,
     MAX_WORDS,
@@ -151,6 +151,13 @@ class DiscreteBasis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Trans
         known_failures=dict.fromkeys(
             ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
             "predict gives memberships, a Boolean matrix, as a row may have several components",
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.NMF",
+            problem="access_roles",
+            grid={"n_clusters": [4, 6, 8]},
+            baseline_grid={"n_components": [4, 6, 8]},
+            baseline_params={"max_iter": 1000, "random_state": 0},
         ),
     )
     _parameter_constraints = {

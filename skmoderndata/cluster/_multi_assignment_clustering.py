@@ -21,7 +21,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean import (
     assignment_sets,
     boolean_product,
@@ -189,6 +189,14 @@ class MultiAssignmentClustering(
         known_failures=dict.fromkeys(
             ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
             "predict gives memberships, a Boolean matrix, as a row may have several clusters",
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.NMF",
+            problem="access_roles",
+            grid={"n_clusters": [4, 6, 8]},
+            params={"max_assignments": 3, "n_init": 1, "random_state": 0},
+            baseline_grid={"n_components": [4, 6, 8]},
+            baseline_params={"max_iter": 1000, "random_state": 0},
         ),
     )
     _parameter_constraints = {

@@ -1,0 +1,68 @@
+"""Access rights from planted roles, with exceptions: which rights does the policy grant?"""
+
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+
+from benchmarks.compare.problem import STEP, Data, Problem
+
+N_ROLES, N_RIGHTS, NOISE = 6, 60, 0.3
+
+
+def load(quick):
+    from skmoderndata.datasets import make_boolean_sources
+
+    n = 300 if quick else 1200
+    X, clean, _, _ = make_boolean_sources(
+        n, N_RIGHTS, N_ROLES, max_assignments=3, noise=NOISE, random_state=0
+    )
+    about = (
+        f"{n} users with up to three of {N_ROLES} overlapping roles and {N_RIGHTS} rights, drawn "
+        f"by make_boolean_sources; {100 * NOISE:g} % of the entries are exceptions, set by a coin"
+    )
+    return Data(X=X.astype(float), y=clean, about=about)
+
+
+def pipeline(step):
+    return Pipeline([(STEP, step)])
+
+
+def explained(fitted, X):
+    """Rights that the fitted method grants: its reconstruction, rounded."""
+    step = fitted.named_steps[STEP]
+    return step.inverse_transform(step.transform(X)) > 0.5
+
+
+def share_right(fitted, X, clean):
+    """Share of the entries of the policy, without exceptions, that come out right."""
+    return float((explained(fitted, X) == clean).mean())
+
+
+def plot(fig, methods, data, test):
+    shown = test[:40]
+    panels = {"with exceptions": data.X[shown] > 0.5, "policy": data.y[shown]}
+    panels |= {name: explained(fitted, data.X[shown]) for name, fitted in methods.items()}
+    axes = fig.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+    for ax, (name, bits) in zip(axes, panels.items(), strict=True):
+        ax.imshow(bits, cmap="Greys", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+        wrong = (bits != data.y[shown]).mean()
+        ax.set(title=f"{name}\n{100 * wrong:.1f} % wrong", xlabel="right")
+    axes[0].set_ylabel("user")
+
+
+def folds(n_splits, random_state):
+    """Shuffled folds."""
+    return KFold(n_splits, shuffle=True, random_state=random_state)
+
+
+PROBLEM = Problem(
+    title="access rights",
+    description="Users have the rights of their roles, and exceptions. A factorisation of the "
+    "rights is fitted, and tells for users that were not seen which rights are no exceptions; "
+    "what counts is the share of entries that the planted policy agrees with.",
+    score_name="share of entries",
+    scoring=share_right,
+    load=load,
+    pipeline=pipeline,
+    plot=plot,
+    splitter=folds,
+)
