@@ -7,6 +7,7 @@ kept, by block coordinate descent and Newton steps on the coefficients that are 
 that the residual asks for enter, until the duality gap of the whole problem is small.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +80,9 @@ class Columns:
 class WorkingSet:
     """Groups taken into the problem so far, with the inner products of their columns.
 
-    `edges` are the first columns of all groups of the problem and their end.
+    `edges` are the first columns of all groups of the problem and their end. With more columns
+    than `X` has rows, where `X` is dense, the columns themselves are kept (`rows`) and inner
+    products within groups only (`blocks`, one after the other): that is less, and less work.
     """
 
     def __init__(self, X: Columns, edges: Array) -> None:
@@ -89,6 +92,8 @@ class WorkingSet:
         self.edges = np.zeros(1, np.int64)
         self.largest = np.zeros(0)  # eigenvalue of each block on the diagonal
         self.gram = np.zeros((0, 0))
+        self.rows: Array | None = None
+        self.blocks = np.zeros(0)
 
     def add(self, groups: Array) -> None:
         """Take groups in."""
@@ -96,19 +101,34 @@ class WorkingSet:
         new = _ranges(self.all_edges[groups], sizes)
         old = len(self.columns)
         self.columns = np.append(self.columns, new)
-        gram = np.empty((len(self.columns), len(self.columns)))
-        gram[:old, :old] = self.gram
-        gram[old:] = self.X.gram(new, self.columns)
-        gram[:old, old:] = gram[old:, :old].T
-        self.gram = gram
         ends = self.edges[-1] + np.cumsum(sizes)
         self.groups = np.append(self.groups, groups)
-        largest = np.zeros(len(groups))
-        for size in np.unique(sizes):  # blocks of one size together
-            which = np.flatnonzero(sizes == size)
-            at = (ends[which] - size)[:, None] + np.arange(size)
-            largest[which] = np.linalg.eigvalsh(gram[at[:, :, None], at[:, None, :]])[:, -1]
-        self.largest = np.append(self.largest, largest)
+        wide = not sparse.issparse(self.X.X) and len(self.columns) > self.X.X.shape[0]
+        gram = self.gram
+        if wide:
+            self.rows = np.ascontiguousarray(self.X.X[:, self.columns].T)
+            self.gram = np.zeros((0, 0))
+        else:
+            gram = np.empty((len(self.columns), len(self.columns)))
+            gram[:old, :old] = self.gram
+            gram[old:] = self.X.gram(new, self.columns)
+            gram[:old, old:] = gram[old:, :old].T
+            self.gram = gram
+        every = np.append(np.diff(self.edges), sizes)
+        last = np.append(self.edges[1:], ends)
+        self.largest = np.zeros(len(every))
+        blocks = np.zeros(int((every**2).sum()) if wide else 0)
+        offsets = np.cumsum(every**2) - every**2
+        for size in np.unique(every):  # blocks of one size together
+            which = np.flatnonzero(every == size)
+            at = (last[which] - size)[:, None] + np.arange(size)
+            if self.rows is None:
+                part = gram[at[:, :, None], at[:, None, :]]
+            else:
+                part = self.rows[at] @ self.rows[at].transpose(0, 2, 1)
+                blocks[offsets[which][:, None] + np.arange(size**2)] = part.reshape(-1, size**2)
+            self.largest[which] = np.linalg.eigvalsh(part)[:, -1]
+        self.blocks = blocks
         self.edges = np.append(self.edges, ends)
 
 
@@ -275,27 +295,49 @@ def _solve_working_set(
     max_iter: int,
 ) -> tuple[Array, int]:
     """Coefficients of the problem on the working set, all others zero, and the sweeps taken."""
-    G, edges = work.gram, work.edges
+    G, rows, edges = work.gram, work.rows, work.edges
     b = work.X.cross(y)[work.columns]
     a = np.ascontiguousarray(w[work.columns])
-    c = b - G @ a
     size = float(y @ y)
     part = weights[work.groups]
     group_lam, single_lam = lam * (1 - mix) * part, lam * mix
-    taken, best, idle = 0, np.inf, 0
+    most = NEWTON_SIZE if rows is None else min(NEWTON_SIZE, rows.shape[1])
+    r = np.zeros(0) if rows is None else y - a @ rows
+    c = b - G @ a if rows is None else rows @ r
+
+    def products(S: Array) -> Array:
+        return G[np.ix_(S, S)] if rows is None else rows[S] @ rows[S].T
+
+    taken, best, idle, slow = 0, np.inf, 0, False
     while taken < max_iter:
-        taken += _descend(
-            G, c, a, edges, group_lam, single_lam, work.largest, positive,
-            min(SWEEPS, max_iter - taken),
-        )  # fmt: skip
-        _newton(G, b, a, edges, group_lam, single_lam, positive)
-        c = b - G @ a
+        count = min(SWEEPS, max_iter - taken)
+        if rows is None:
+            taken += _descend(G, c, a, edges, group_lam, single_lam, work.largest, positive, count)
+        else:
+            taken += _descend_wide(
+                rows,
+                work.blocks,
+                r,
+                a,
+                edges,
+                group_lam,
+                single_lam,
+                work.largest,
+                positive,
+                count,
+            )
+        _newton(
+            products, b, a, edges, group_lam, single_lam, positive, NEWTON_SIZE if slow else most
+        )
+        r = r if rows is None else y - a @ rows
+        c = b - G @ a if rows is None else rows @ r
         largest = float(dual_norms(c, edges, part, mix, positive).max())
         yr, rr = size - float(a @ b), max(0.0, size - float(a @ (b + c)))
         gap = _gap(yr, rr, lam, largest, _penalty(a, edges, part, mix)) / (0.5 * size)
         if gap <= max(tol, FLOOR):
             break
         idle = 0 if gap < 0.99 * best else idle + 1
+        slow = gap > 0.3 * best
         best = min(best, gap)
         if idle >= 20 and gap <= 1e3 * FLOOR:  # rounding
             break
@@ -305,13 +347,14 @@ def _solve_working_set(
 
 
 def _newton(
-    G: Array,
+    products: Callable[[Array], Array],
     b: Array,
     a: Array,
     edges: Array,
     group_lam: Array,
     single_lam: float,
     positive: bool,
+    most: int,
 ) -> None:
     """Newton steps on the coefficients that are not zero, in place; each lowers the objective.
 
@@ -322,14 +365,14 @@ def _newton(
     of_group = np.repeat(np.arange(len(group_lam)), np.diff(edges))
     for step in range(NEWTON_STEPS):
         S = np.flatnonzero(a)
-        if S.size == 0 or S.size > NEWTON_SIZE or (S.size > 500 and step > 1):
+        if S.size == 0 or S.size > most or (S.size > 500 and step > 1):
             return
         z, owner = a[S], of_group[S]
         first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
         sizes = np.diff(np.append(first, S.size))
         lams = group_lam[owner[first]]
         norms = np.sqrt(np.add.reduceat(z * z, first))
-        GS = G[np.ix_(S, S)]
+        GS = products(S)
         slope = GS @ z - b[S] + np.repeat(lams / norms, sizes) * z + single_lam * np.sign(z)
         H = GS.copy()
         _add_curvature(H, z, first, sizes, lams / norms, 1 / norms)
@@ -573,6 +616,83 @@ def _descend(  # type: ignore[no-untyped-def]
                         v = z[j]
                         for q in range(m):
                             c[q] -= v * row[q]
+        reference = max(reference, moved)
+        if moved <= 1e-3 * reference:
+            if every:
+                break
+            every = True
+        else:
+            every = False
+    return sweeps
+
+
+@jit
+def _descend_wide(  # type: ignore[no-untyped-def]
+    rows, blocks, r, a, edges, group_lam, single_lam, largest, positive, max_sweeps
+):
+    """Sweeps as in `_descend`, with the residual ``r = y - a rows`` kept instead of ``c``."""
+    n_groups = len(group_lam)
+    widest = 0
+    for g in range(n_groups):
+        widest = max(widest, edges[g + 1] - edges[g])
+    old, z, new = np.empty(widest), np.empty(widest), np.empty(widest)
+    whole = np.zeros(2, np.int64)
+    lam = np.empty(1)
+    every = True
+    sweeps = 0
+    reference = 0.0
+    while sweeps < max_sweeps:
+        sweeps += 1
+        moved = 0.0
+        offset = 0
+        for g in range(n_groups):
+            first, last = edges[g], edges[g + 1]
+            size = last - first
+            block = offset
+            offset += size * size
+            L = largest[g]
+            used = False
+            for j in range(first, last):
+                used = used or a[j] != 0.0
+            if not used and not every:
+                continue
+            if not L > 0.0:
+                for j in range(first, last):
+                    a[j] = 0.0
+                continue
+            whole[1] = size
+            lam[0] = group_lam[g] / L
+            slope = np.dot(rows[first:last], r)
+            for j in range(size):
+                old[j] = a[first + j]
+            for _ in range(10):
+                for j in range(size):
+                    z[j] = a[first + j] + slope[j] / L
+                _shrink(z[:size], whole, lam, single_lam / L, positive, new[:size])
+                step, length = 0.0, 0.0
+                for j in range(size):
+                    z[j] = new[j] - a[first + j]
+                    step += z[j] * z[j]
+                    length += new[j] * new[j]
+                    a[first + j] = new[j]
+                if size == 1 or step <= 1e-6 * length:
+                    break
+                for q in range(size):
+                    if z[q] != 0.0:
+                        for j in range(size):
+                            slope[j] -= blocks[block + q * size + j] * z[q]
+            change = 0.0
+            for j in range(size):
+                z[j] = a[first + j] - old[j]
+                change += z[j] * z[j]
+            if change > 0.0:
+                moved += change * L
+                for j in range(size):
+                    if z[j] != 0.0:
+                        row = rows[first + j]
+                        v = z[j]
+                        for q in range(len(r)):
+                            r[q] -= v * row[q]
         reference = max(reference, moved)
         if moved <= 1e-3 * reference:
             if every:

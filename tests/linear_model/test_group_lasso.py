@@ -1,5 +1,7 @@
 """Evidence that GroupLasso solves the problem it states."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,6 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from skmoderndata._solvers.group_lasso import (
     Columns,
     _add_curvature,
+    _descend,
+    _descend_wide,
     dual_norms,
     group_lasso_gap,
 )
@@ -52,6 +56,25 @@ def test_agrees_with_a_conic_solver(share, l1_ratio, positive, seed):
     assert reached <= least * (1 + 1e-9) + 1e-10 * np.var(y)  # not above the conic solver
     assert_allclose(reached, least, rtol=1e-6)
     assert not positive or model.coef_.min() >= 0
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+def test_more_features_than_samples(l1_ratio, positive, seed):
+    X, y, labels = planted(seed, n=20, p=60)
+    settings = {"groups": labels, "l1_ratio": l1_ratio, "positive": positive}
+    alpha = 0.003 * GroupLasso(1e9, **settings).fit(X, y).alpha_max_
+    model = GroupLasso(alpha, **settings).fit(X, y)
+    least, _ = conic_minimum(X, y, labels, alpha, l1_ratio, positive)
+    reached = value(model, X, y, labels)
+    assert reached <= least * (1 + 1e-9) + 1e-10 * np.var(y)
+    assert_allclose(reached, least, rtol=1e-5)  # the accuracy of the conic solver
+    assert model.dual_gap_ <= 1e-8
+    # many features of which few are used: the same by inner products and by columns
+    few = GroupLasso(0.3, labels).fit(X, y)
+    again = GroupLasso(0.3, labels).fit(sparse.csc_array(X), y)
+    assert_allclose(value(few, X, y, labels), value(again, X, y, labels), rtol=1e-8)
 
 
 @pytest.mark.oracle
@@ -108,6 +131,27 @@ def test_curvature_of_norms_by_differences(seed):
     h = 1e-6
     wanted = [(slope(z + h * e) - slope(z - h * e)) / (2 * h) for e in np.eye(6)]
     assert_allclose(H, wanted, atol=1e-6 * np.abs(H).max())
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+def test_sweeps_by_inner_products_and_by_columns(positive, seed):
+    rng = np.random.default_rng(seed)
+    rows, y = rng.normal(size=(12, 9)), rng.normal(size=9)
+    edges = np.array([0, 1, 4, 10, 12])
+    G = rows @ rows.T
+    parts = [G[i:j, i:j] for i, j in pairwise(edges)]
+    largest = np.array([np.linalg.eigvalsh(part)[-1] for part in parts])
+    blocks = np.concatenate([part.ravel() for part in parts])
+    lams = np.array([0.3, 0.2, 0.5, 0.1])
+    a, b = np.zeros(12), np.zeros(12)
+    c, r = rows @ y, y.copy()
+    one = _descend(G, c, a, edges, lams, 0.05, largest, positive, 5)
+    two = _descend_wide(rows, blocks, r, b, edges, lams, 0.05, largest, positive, 5)
+    assert one == two
+    assert_allclose(b, a, atol=1e-10)
+    assert_allclose(c, rows @ (y - a @ rows), atol=1e-10)
+    assert_allclose(r, y - b @ rows, atol=1e-10)
 
 
 @pytest.mark.certificate

@@ -111,6 +111,23 @@ def test_step_lengths_without_a_matrix_where_columns_are_alike(seed):
 
 
 @pytest.mark.certificate
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_sparse_solutions_without_a_matrix_take_few_steps(noise, seed):
+    rng = np.random.RandomState(seed)
+    A = transform_measurements("scrambled_hadamard", 256, (1024,), rng=rng)
+    codes = np.zeros((1, 1024))
+    codes[0, rng.permutation(1024)[:15]] = rng.normal(size=15)
+    error = rng.normal(size=(1, 256))
+    Y = A.forward(codes)
+    bound = noise * float(np.linalg.norm(Y))
+    Y += bound * error / np.linalg.norm(error)
+    found = recover(Y, A, method="basis_pursuit", noise_bound=bound, memory=0)
+    assert found.n_iter[0] <= 300
+    assert found.gap[0] <= 1e-10
+    assert_allclose(found.residual[0], bound, atol=1e-9)
+
+
+@pytest.mark.certificate
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_gap_of_the_iteration_without_a_matrix(share, seed):
     rng = np.random.RandomState(seed)
