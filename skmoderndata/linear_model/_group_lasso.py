@@ -98,8 +98,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     working set only. On it, block coordinate descent finds which coefficients are zero and Newton
     steps on the others find their values, to rounding. The duality gap is then taken over all
     features with a fresh residual. A fit costs ``n_samples n_features`` for every growth of the
-    working set (some five to ten), and ``n_samples k^2`` for a working set of k features; with more
-    features in it than samples the columns are kept instead of their inner products.
+    working set (some five to ten), and ``n_samples k^2`` for a working set of k features; with
+    more features in it than samples the columns are kept instead of their inner products.
 
     Sparse `X` is neither centred nor made dense. Where the inner products of the working set would
     not fit in scikit-learn's `working_memory`, accelerated proximal gradient steps on `X` itself
