@@ -154,11 +154,17 @@ def test_core_keeps_its_matrix(seed):
     # scores brought up to date are those computed anew
     units, a = np.arange(400), core.a
     values = core.scorer()(units, exact=True)
-    core.add(order[first : first + 10])
-    core.solve(1e-7)
-    assert_allclose(
-        core.update(values, units, a, exact=True), core.scorer()(units, exact=True), atol=1e-13
-    )
+    core.add(order[first : first + 3])
+    moved = np.argsort(core.a)[-2:]  # few of those with weight: only they are scored
+    change = 0.3 * core.a[moved[0]] * np.array([-1.0, 1.0])
+    core.a = core.a.copy()
+    core.a[moved] += change
+    core.a[-1], core.a[moved[1]] = core.a[moved[1]], 0.0
+    before = rows.n_evaluations
+    updated = core.update(values, units, a, exact=True)
+    assert rows.n_evaluations - before == 3 * 400
+    assert_allclose(updated, core.scorer()(units, exact=True), atol=1e-13)
+    assert np.abs(updated - values).max() > 1e-3
 
 
 @pytest.mark.oracle
