@@ -9,7 +9,7 @@ core vector machine looks at all of them and computes with the few along the edg
 those near the margin. Up to 100 000 samples the duality gap proves that nothing more than five
 per cent was to be gained. For the million it stops by the published rule, ``eps=1e-6`` in radii
 of a ball, which is more than a margin at this size and a warning says so: the gap is far from
-closed, the error is small all the same, and the time is a third.
+closed, the error is small all the same, and the time is less than half.
 
 Below, a rare class: with equal costs it is given up where the classes overlap; with costs in
 proportion to rarity (`class_weight="balanced"`) the border moves.
