@@ -27,6 +27,7 @@ from skmoderndata._solvers.class_dictionaries import (
 )
 from skmoderndata._solvers.ksvd import learn_dictionary
 from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.signal_blocks import one_blas_thread
 
 # over the discriminative passes the cost comes nearer to counting errors: lam grows to so many
 # times its first value, and gamma shrinks to the given one from so many times it
@@ -201,7 +202,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         data = _unit_rows(X)
         rng = check_random_state(self.random_state)
         passes = n_classes * self.max_iter + self.n_discriminative
-        with FitProgress(self, X, y, max_passes=passes) as progress:
+        # matrices are small: more threads of BLAS would wait for each other
+        with FitProgress(self, X, y, max_passes=passes) as progress, one_blas_thread():
             dictionaries = np.stack(
                 [self._represent(data[target == c], rng, progress) for c in range(n_classes)]
             )
@@ -313,12 +315,13 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     def _residuals(self, X):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return class_residuals(
-            _unit_rows(X),
-            self.components_.astype(np.float64, copy=False),
-            self.n_nonzero_coefs,
-            self.n_jobs,
-        )
+        with one_blas_thread():
+            return class_residuals(
+                _unit_rows(X),
+                self.components_.astype(np.float64, copy=False),
+                self.n_nonzero_coefs,
+                self.n_jobs,
+            )
 
 
 def _unit_rows(X):
