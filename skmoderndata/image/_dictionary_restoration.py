@@ -32,7 +32,7 @@ from skmoderndata._solvers.patches import (
     training_patches,
 )
 from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
-from skmoderndata._solvers.signal_blocks import prepare_atoms
+from skmoderndata._solvers.signal_blocks import one_blas_thread, prepare_atoms
 
 COMMON_CONSTRAINTS = {
     "sigma": [NON_NEGATIVE, None],
@@ -610,14 +610,15 @@ def _average(estimator, image, known, grid, sigma):
     """Sum of the approximations of all patches, and of their weights."""
     atoms = estimator.components_.astype(np.float64, copy=False)
     ready = prepare_atoms(atoms)
-    return average_patches(
-        image,
-        known,
-        grid,
-        atoms,
-        lambda patches, seen: _code(estimator, patches, seen, ready, sigma),
-        max_bytes=min(BAND_BYTES, get_config()["working_memory"] * 2**20),
-    )
+    with one_blas_thread():  # blocks are small: more threads would wait for each other
+        return average_patches(
+            image,
+            known,
+            grid,
+            atoms,
+            lambda patches, seen: _code(estimator, patches, seen, ready, sigma),
+            max_bytes=min(BAND_BYTES, get_config()["working_memory"] * 2**20),
+        )
 
 
 def _learn(estimator, image, known, grid, atoms, sigma, progress):
@@ -640,18 +641,19 @@ def _learn(estimator, image, known, grid, atoms, sigma, progress):
     )
     if len(patches) == 0:  # the mean is enough for every patch
         return
-    result = learn_dictionary(
-        patches,
-        atoms,
-        lambda ready, rows: _code(
-            estimator, patches[rows], None if seen is None else seen[rows], ready, sigma
-        ),
-        known=seen,
-        batch_size=BATCH,
-        max_iter=estimator.max_iter,
-        rng=rng,
-        progress=progress,
-    )
+    with one_blas_thread():
+        result = learn_dictionary(
+            patches,
+            atoms,
+            lambda ready, rows: _code(
+                estimator, patches[rows], None if seen is None else seen[rows], ready, sigma
+            ),
+            known=seen,
+            batch_size=BATCH,
+            max_iter=estimator.max_iter,
+            rng=rng,
+            progress=progress,
+        )
     estimator.components_ = fix_signs(result.atoms).astype(image.dtype, copy=False)
     estimator.objective_, estimator.n_iter_ = result.objective, result.n_iter
 
