@@ -3,30 +3,25 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import FitProgress, warn_not_converged
+from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions, fit_context
 from skmoderndata._jit import jit
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.boolean import (
-    boolean_product,
-    count_differences,
     hamming_distances,
     nearest_packed,
-    pack_bits,
     pack_rows,
     popcount,
     unpack_rows,
 )
-from skmoderndata._validation import check_memberships, validate_boolean
 
 
-class BooleanKMeans(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
-):
+class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     r"""k-means for Boolean data: Hamming distance and majority centres, on packed bits.
 
     Minimises the number of bits in which rows differ from the Boolean centre of their cluster,
@@ -133,6 +128,8 @@ class BooleanKMeans(
         "random_state": ["random_state"],
     }
 
+    _factors = "clusters"  # what error messages call them
+
     def __init__(
         self,
         n_clusters=3,
@@ -216,76 +213,6 @@ class BooleanKMeans(
         """
         check_is_fitted(self)
         return self._nearest(self._pack(X, reset=False))
-
-    def transform(self, X):
-        """Membership of each row in the cluster of its nearest centre.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            One True per row.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X, reset=False))
-
-    def inverse_transform(self, Z):
-        """Rows explained by memberships: the OR of the centres.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_clusters)
-            Memberships; entries above one half count as True.
-
-        Returns
-        -------
-        X : ndarray of bool of shape (n_samples, n_features)
-            Reconstructed bits.
-        """
-        check_is_fitted(self)
-        Z = check_memberships(Z, len(self.components_), called="clusters")
-        return boolean_product(Z, self.components_)
-
-    def score(self, X, y=None):
-        """Minus the share of bits that differ between rows and their reconstruction.
-
-        It tends to rise with `n_clusters`, also on new rows:
-        `skmoderndata.metrics.generalization_error` is the better criterion for the number.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            Between -1 and 0; higher is better.
-        """
-        check_is_fitted(self)
-        words = self._pack(X, reset=False)
-        wrong = sum(count_differences(words, self._cover(words), pack_rows(self.components_)))
-        return -wrong / (len(words) * self.n_features_in_)
-
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-    def _pack(self, X, *, reset):
-        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=reset)
-        return pack_bits(bits)
 
     def _cover(self, words):
         return self._one_hot(self._nearest(words))

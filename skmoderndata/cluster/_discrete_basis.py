@@ -3,11 +3,10 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import FitProgress
+from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     POSITIVE,
@@ -22,7 +21,6 @@ from skmoderndata._solvers.boolean import (
     all_sets,
     associated_features,
     best_cover,
-    boolean_product,
     common_ones,
     cooccurrence,
     count_differences,
@@ -36,12 +34,12 @@ from skmoderndata._solvers.boolean import (
     unions,
     unpack_rows,
 )
-from skmoderndata._validation import check_memberships, validate_boolean
+from skmoderndata._validation import validate_boolean
 
 NO_SETS = all_sets(1)[:0]  # a local search in place of all sets
 
 
-class DiscreteBasis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     r"""Greedy Boolean factorisation with candidates from associations (Asso), and re-fit.
 
     Looks for Boolean components U and memberships Z whose Boolean product explains X,
@@ -225,94 +223,8 @@ class DiscreteBasis(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Trans
         # the re-fit over all sets ends with the best memberships; a local search may not
         exact = self.refit and _exact(len(U), words)
         self.assignments_ = Z if exact else self._cover(words)
-        self.reconstruction_error_ = sum(count_differences(words, self.assignments_, U)) / (n * p)
+        self.reconstruction_error_ = self._share_wrong(words, self.assignments_)
         return self
-
-    def transform(self, X):
-        """Set of components of least cost for each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships; among equally good sets the smallest.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X, reset=False))
-
-    def predict(self, X):
-        """Set of components of least cost for each row, as `transform`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships; among equally good sets the smallest.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X, reset=False))
-
-    def inverse_transform(self, Z):
-        """Rows explained by memberships: the OR of the components.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_clusters)
-            Memberships; entries above one half count as True.
-
-        Returns
-        -------
-        X : ndarray of bool of shape (n_samples, n_features)
-            Reconstructed bits.
-        """
-        check_is_fitted(self)
-        Z = check_memberships(Z, len(self.components_), called="components")
-        return boolean_product(Z, self.components_)
-
-    def score(self, X, y=None):
-        """Minus the share of bits that differ between rows and their reconstruction.
-
-        It tends to rise with `n_clusters`, also on new rows:
-        `skmoderndata.metrics.generalization_error` is the better criterion for the number.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            Between -1 and 0; higher is better.
-        """
-        check_is_fitted(self)
-        words = self._pack(X, reset=False)
-        wrong = sum(count_differences(words, self._cover(words), pack_rows(self.components_)))
-        return -wrong / (len(words) * self.n_features_in_)
-
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-    def _pack(self, X, *, reset):
-        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=reset)
-        return pack_bits(bits)
 
     def _cover(self, words):
         return best_cover(

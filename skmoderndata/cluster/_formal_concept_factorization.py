@@ -3,27 +3,21 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
+from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
 from skmoderndata._jit import jit
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.boolean import (
     best_cover,
-    boolean_product,
     contained,
-    count_differences,
-    pack_bits,
     pack_rows,
     popcount,
     transpose_packed,
 )
-from skmoderndata._validation import check_memberships, validate_boolean
 
 
-class FormalConceptFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class FormalConceptFactorization(BooleanFactors):
     r"""Boolean factorisation from below by formal concepts, chosen greedily (GreConD).
 
     A formal concept is a rectangle of ones that cannot be enlarged: a set of objects (extent) and
@@ -160,95 +154,8 @@ class FormalConceptFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.coverage_ = np.ones(k)
         self.coverage_[: len(covered)] = np.cumsum(covered) / max(n_ones, 1)
         self.assignments_ = self._cover(words)
-        wrong = count_differences(words, self.assignments_, pack_rows(self.components_))
-        self.reconstruction_error_ = sum(wrong) / (n * p)
+        self.reconstruction_error_ = self._share_wrong(words, self.assignments_)
         return self
-
-    def transform(self, X):
-        """Concepts of each row, as `cover` says.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X, reset=False))
-
-    def predict(self, X):
-        """Concepts of each row, as `transform`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X, reset=False))
-
-    def inverse_transform(self, Z):
-        """Rows explained by memberships: the OR of the components.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_clusters)
-            Memberships; entries above one half count as True.
-
-        Returns
-        -------
-        X : ndarray of bool of shape (n_samples, n_features)
-            Reconstructed bits.
-        """
-        check_is_fitted(self)
-        Z = check_memberships(Z, len(self.components_), called="components")
-        return boolean_product(Z, self.components_)
-
-    def score(self, X, y=None):
-        """Minus the share of bits that differ between rows and their reconstruction.
-
-        It tends to rise with `n_clusters`, also on new rows:
-        `skmoderndata.metrics.generalization_error` is the better criterion for the number.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            Between -1 and 0; higher is better.
-        """
-        check_is_fitted(self)
-        words = self._pack(X, reset=False)
-        wrong = sum(count_differences(words, self._cover(words), pack_rows(self.components_)))
-        return -wrong / (len(words) * self.n_features_in_)
-
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-    def _pack(self, X, *, reset):
-        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=reset)
-        return pack_bits(bits)
 
     def _cover(self, words):
         choose = contained if self.cover == "below" else best_cover

@@ -6,29 +6,25 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
+from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.boolean import (
-    best_cover,
-    boolean_product,
     cooccurrence,
     count_differences,
     pack_bits,
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._validation import check_memberships, validate_boolean
+from skmoderndata._validation import validate_boolean
 
 _DENSE = 1500  # Gram matrices up to this size are decomposed as a whole
 _BLOCK = 2**22  # entries of X written out as numbers at a time
 
 
-class RoundedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class RoundedSVD(BooleanFactors):
     r"""Boolean factorisation by rounding the factors of a truncated SVD.
 
     The best real factors of rank K, :math:`X \approx (U S^{1/2}) (S^{1/2} V^T) = A B`, are
@@ -166,99 +162,8 @@ class RoundedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self.rounding_error_ = wrong / n_bits
         self.components_ = unpack_rows(chosen, bits.shape[1])
         self.assignments_ = self._cover(words)
-        self.reconstruction_error_ = (
-            sum(count_differences(words, self.assignments_, chosen)) / n_bits
-        )
+        self.reconstruction_error_ = self._share_wrong(words, self.assignments_)
         return self
-
-    def transform(self, X):
-        """Best set of components for each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships; among equally good sets the smallest.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X, reset=False))
-
-    def predict(self, X):
-        """Best set of components for each row, as `transform`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships; among equally good sets the smallest.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X, reset=False))
-
-    def inverse_transform(self, Z):
-        """Rows explained by memberships: the OR of the components.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_clusters)
-            Memberships; entries above one half count as True.
-
-        Returns
-        -------
-        X : ndarray of bool of shape (n_samples, n_features)
-            Reconstructed bits.
-        """
-        check_is_fitted(self)
-        Z = check_memberships(Z, len(self.components_), called="components")
-        return boolean_product(Z, self.components_)
-
-    def score(self, X, y=None):
-        """Minus the share of bits that differ between rows and their reconstruction.
-
-        It tends to rise with `n_clusters`, also on new rows:
-        `skmoderndata.metrics.generalization_error` is the better criterion for the number.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            Between -1 and 0; higher is better.
-        """
-        check_is_fitted(self)
-        words = self._pack(X, reset=False)
-        wrong = sum(count_differences(words, self._cover(words), pack_rows(self.components_)))
-        return -wrong / (len(words) * self.n_features_in_)
-
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-    def _pack(self, X, *, reset):
-        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=reset)
-        return pack_bits(bits)
-
-    def _cover(self, words):
-        return best_cover(words, pack_rows(self.components_))
 
     def _grid(self):
         if self.fractions is None:

@@ -23,7 +23,7 @@ LAYERS = (
     ("_compat", "_registry", "_jit"),
     ("_base", "_solvers", "_validation"),
     ("kernels", "datasets"),
-    ("_multiview",),
+    ("_boolean_factors", "_multiview"),
 )
 
 
