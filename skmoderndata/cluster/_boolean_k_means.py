@@ -11,7 +11,7 @@ from skmoderndata._base import FitProgress, warn_not_converged
 from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions, fit_context
 from skmoderndata._jit import jit
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean import (
     hamming_distances,
     nearest_packed,
@@ -117,6 +117,14 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         checks=(
             {"random_state": 0},
             {"n_clusters": 2, "init": "random", "n_init": 3, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.cluster.KMeans",
+            problem="access_roles",
+            grid={"n_clusters": [6, 12, 24, 48]},
+            params={"n_init": 10, "random_state": 0},
+            baseline_grid={"n_clusters": [6, 12, 24, 48]},
+            baseline_params={"n_init": 10, "random_state": 0},
         ),
     )
     _parameter_constraints = {

@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean import (
     cooccurrence,
     count_differences,
@@ -119,6 +119,12 @@ class RoundedSVD(BooleanFactors):
         known_failures=dict.fromkeys(
             ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
             "predict gives memberships, a Boolean matrix, as a row may have several components",
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.TruncatedSVD",
+            problem="access_roles",
+            grid={"n_clusters": [4, 6, 8]},
+            baseline_grid={"n_components": [4, 6, 8]},
         ),
     )
     _parameter_constraints = {

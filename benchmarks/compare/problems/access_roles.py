@@ -29,6 +29,8 @@ def pipeline(step):
 def explained(fitted, X):
     """Rights that the fitted method grants: its reconstruction, rounded."""
     step = fitted.named_steps[STEP]
+    if not hasattr(step, "inverse_transform"):  # sklearn.cluster.KMeans
+        return step.cluster_centers_[step.predict(X)] > 0.5
     return step.inverse_transform(step.transform(X)) > 0.5
 
 
