@@ -8,7 +8,8 @@ memberships and components make up for a wrong one?
 """
 
 # %%
-# Eight overlapping sources, up to three of them at a time, with more and more noisy bits.
+# Eight overlapping sources, up to three of them at a time, with more and more noisy bits. Each
+# threshold is refitted on its own: given ten of them, the estimator drops those that fall behind.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,8 +25,9 @@ for noise in levels:
     X, clean, sources, _ = make_boolean_sources(
         600, 96, 8, max_assignments=3, noise=noise, random_state=1
     )
-    models[noise] = [DiscreteBasis(8, tau=taus, refit=refit).fit(X) for refit in (False, True)]
-    greedy[noise], refitted[noise] = (model.costs_ for model in models[noise])
+    models[noise] = [DiscreteBasis(8, refit=refit).fit(X) for refit in (False, True)]
+    greedy[noise] = models[noise][0].costs_
+    refitted[noise] = [DiscreteBasis(8, tau=tau).fit(X).costs_[0] for tau in taus]
     bound[noise] = (X != clean).mean()
     mismatch = [source_mismatch(sources, model.components_) for model in models[noise]]
     print(
@@ -34,9 +36,11 @@ for noise in levels:
     )
 
 # %%
-# The greedy search needs the right threshold; after the re-fit a wide range of them leads to the
-# true sources, whose cost is the dotted line. The last picture shows the sources found at the
-# highest noise.
+# The dotted lines are the costs of the true sources. The greedy search needs the right threshold;
+# after the re-fit a wide range of them leads to the true sources, at 10 % noise 0.3 to 0.9, at
+# 30 % 0.4 to 1. At 50 % noise no threshold alone does, and with the re-fit one of the ten: its
+# cost is below the dotted line, as some rows are explained better by other sources than theirs.
+# The right picture shows the sources found at the highest noise.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
 for noise, color in zip(levels, ("C0", "C1", "C2"), strict=True):

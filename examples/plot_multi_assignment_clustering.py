@@ -2,9 +2,10 @@
 Role mining: which roles explain who may do what?
 =================================================
 
-An organisation of 300 people and 60 permissions, with six planted roles that overlap. People
-have one to three roles; some of the permissions were granted or forgotten by exception. Can the
-roles be found from the matrix alone, and does letting people have several roles matter?
+An organisation of 300 people and 60 permissions, with six planted roles that overlap, and 100
+people who join later. People have one to three roles; some of the permissions were granted or
+forgotten by exception. Can the roles be found from the matrix alone, and does letting people have
+several roles matter?
 """
 
 # %%
@@ -66,7 +67,7 @@ order = np.lexsort(several.assignments_.T[::-1])
 figure, axes = plt.subplots(1, 4, figsize=(13, 5), layout="constrained")
 pictures = {
     "access as granted": train[order],
-    "roles x people found": several.inverse_transform(several.assignments_[order]),
+    "explained by roles found": several.inverse_transform(several.assignments_[order]),
     "policy (truth)": policy[:300][order],
 }
 for ax, (title, picture) in zip(axes, pictures.items(), strict=False):

@@ -50,7 +50,7 @@ for share in shares:
 # %%
 # The roles themselves survive a few exceptions, as many people share each of them. The
 # memberships do not: a single bit that is missing takes a person out of the support of a role,
-# which for 2 % of exceptions happens to one membership in five. Beyond, the mined roles are
+# which for 2 % of exceptions happens to one membership in five. From 10 % on, the mined roles are
 # fragments.
 
 for name in methods:
@@ -72,5 +72,6 @@ for ax, values, title in zip(axes[1:], (mismatch, wrong), titles, strict=True):
     ax.set(xlabel="exceptions, % of bits", title=title)
     ax.set_xscale("symlog", linthresh=0.5)
     ax.set_xticks([0, 0.5, 1, 2, 5, 10, 20], ["0", "0.5", "1", "2", "5", "10", "20"])
+    ax.minorticks_off()
 axes[1].legend()
 plt.show()

@@ -80,7 +80,8 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     tau_ : float
         Chosen value of `tau`.
     costs_ : ndarray of shape (n_taus,)
-        Cost of the answer for each value of `tau`, divided by the number of bits.
+        Cost of the answer for each value of `tau`, divided by the number of bits. With several
+        values the re-fit of one too far behind is given up, and its cost is that reached by then.
     reconstruction_error_ : float
         Share of the training bits that differ from the reconstruction.
     n_refits_ : int
