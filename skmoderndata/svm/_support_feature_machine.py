@@ -319,7 +319,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         sides = [np.where(labels == k, 1.0, -1.0) for k in positives]
         tasks = [
             _Task(
-                self.classes_[k],
+                self.classes_.tolist()[k],
                 side,
                 weight,
                 weight * self._class_costs(labels, side, weight),
