@@ -420,7 +420,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
     @property
     def operator_(self):
-        """The measurements as a LinearOperator of shape (n_measurements_, n_features)."""
+        """The measurements as a LinearOperator of shape (n_measurements, n_features)."""
         check_is_fitted(self)
         operator = self._operator()
         return LinearOperator(

@@ -305,7 +305,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         Returns
         -------
         concentration : ndarray of shape (n_samples,)
-            ``(K max_c |a_c|_1 / |a|_1 - 1) / (K - 1)`` for K classes [1]_: 1 for codes of a single
+            ``(K max_c |a_c|_1 / |a|_1 - 1) / (K - 1)`` for K classes: 1 for codes of a single
             class, 0 for codes spread evenly, as of samples that belong to no class.
         """
         check_is_fitted(self)
