@@ -34,7 +34,6 @@ def judged(n, spread, rng):
 
 
 rng = np.random.default_rng(0)
-fig, axes = plt.subplots(1, 4, figsize=(15, 3.9), layout="constrained")
 grid = np.stack(np.meshgrid(*[np.linspace(-2.5, 2.5, 100)] * 2), axis=-1)
 flat = grid.reshape(-1, 2)
 
@@ -55,6 +54,7 @@ for spread in spreads:
     if spread == 2.0:
         fields = [value(flat), ranker.predict(flat), regression.predict(flat)]
 
+fig, axes = plt.subplots(1, 4, figsize=(15, 3.9), layout="constrained")
 for ax, field, name in zip(axes, fields, ["true value", "CoreVectorRanker", "SVR"], strict=False):
     ax.contourf(grid[..., 0], grid[..., 1], field.reshape(100, 100), 15, cmap="viridis")
     ax.set(title=name, aspect="equal")

@@ -24,8 +24,8 @@ X = np.sort(rng.uniform(-10, 10, size=(4000, 1)), axis=0)
 truth = np.sinc(X[:, 0] / np.pi)
 y = truth + 0.1 * rng.normal(size=4000)
 
-fig, axes = plt.subplots(2, 2, figsize=(11, 9), layout="constrained")
-ax = axes[0, 0]
+fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+ax = axes[0]
 model = CoreVectorRegressor(C=10, mu=0.003, gamma=0.3, random_state=0).fit(X, y)
 f = model.predict(X)
 ax.scatter(X[:, 0], y, s=1, color="0.7")
@@ -41,9 +41,9 @@ for mu in (0.001, 0.003, 0.01, 0.03, 0.1):
     model = CoreVectorRegressor(C=10, mu=mu, gamma=0.3, random_state=0).fit(X, y)
     errors.append(np.sqrt(np.mean((model.predict(X) - truth) ** 2)))
     sizes.append(len(model.support_))
-    axes[0, 1].annotate(f"mu={mu}", (sizes[-1], errors[-1]), fontsize=9)
-axes[0, 1].loglog(sizes, errors, "o-")
-axes[0, 1].set(xlabel="support vectors", ylabel="error against the truth", title="The trade")
+    axes[1].annotate(f"mu={mu}", (sizes[-1], errors[-1]), fontsize=9)
+axes[1].loglog(sizes, errors, "o-")
+axes[1].set(xlabel="support vectors", ylabel="error against the truth", title="The trade")
 
 # %%
 # A curve from points
@@ -66,7 +66,8 @@ sites = np.tile(points, (3, 1)) + shift[:, None] * np.tile(normal, (3, 1))
 
 grid = np.stack(np.meshgrid(*[np.linspace(-1.7, 1.7, 150)] * 2), axis=-1)
 field, rest = np.zeros(150 * 150), shift.copy()
-for ax, (width, gamma) in zip(axes[1], [("wide", 2.0), ("narrow", 20.0)], strict=True):
+fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+for ax, (width, gamma) in zip(axes, [("wide", 2.0), ("narrow", 20.0)], strict=True):
     model = CoreVectorRegressor(C=50, mu=0.01, gamma=gamma, random_state=0).fit(sites, rest)
     rest -= model.predict(sites)
     field += model.predict(grid.reshape(-1, 2))

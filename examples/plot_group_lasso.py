@@ -47,9 +47,7 @@ for title, model in {
 # Ten curves each: norms of the coefficients of a measurement. The dashed line is the penalty with
 # the best cross-validated R2.
 
-figure = plt.figure(figsize=(10.5, 7), layout="constrained")
-top_row, bottom_row = figure.subfigures(2, 1, height_ratios=(3, 2))
-axes = top_row.subplots(1, 2)
+figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
 for ax, (title, (alphas, norms)) in zip(axes, paths.items(), strict=True):
     best = int(np.argmax(scores[title]))
     lines = ax.plot(alphas, norms)
@@ -70,7 +68,10 @@ best = int(np.argmax(scores["group lasso"]))
 model = GroupLasso(alphas[best], n_splines).fit(Z, y)
 kept = np.flatnonzero(norms[best])
 print(f"relative duality gap {model.dual_gap_:.1e}")
-for ax, j in zip(bottom_row.subplots(1, len(kept), sharey=True), kept, strict=True):
+figure, axes = plt.subplots(
+    1, len(kept), figsize=(10.5, 2.8), sharey=True, squeeze=False, layout="constrained"
+)
+for ax, j in zip(axes[0], kept, strict=True):
     grid = np.tile(X.mean(axis=0), (100, 1))
     grid[:, j] = np.linspace(*np.quantile(X[:, j], [0.02, 0.98]), 100)
     part = slice(j * n_splines, (j + 1) * n_splines)
@@ -78,5 +79,5 @@ for ax, j in zip(bottom_row.subplots(1, len(kept), sharey=True), kept, strict=Tr
     ax.axhline(0, color="0.8", lw=0.8)
     ax.set_title(names[j], fontsize=9)
     ax.tick_params(labelsize=7)
-bottom_row.supylabel("contribution", fontsize=9)
+figure.supylabel("contribution", fontsize=9)
 plt.show()

@@ -41,11 +41,10 @@ for ax, noise in zip(axes, (0.5, 2.0), strict=True):
     ax.axhline(np.mean(ridge), color="C0", ls="--", label="ridge, cross-validated")
     ax.axvline(4, color="0.7", ls=":", label="number of factors")
     ax.set(title=f"noise of columns: {noise:g}", xlabel="components", ylim=(-0.5, 1))
+axes[0].set_ylabel("R2 of unseen samples")
+axes[0].legend(fontsize=8)
+plt.show()
 
 # %%
 # Four components are best at both levels of noise, a little better than ridge, which shrinks all
 # directions and the four factors with them. All components are least squares, far off below.
-
-axes[0].set_ylabel("R2 of unseen samples")
-axes[0].legend(fontsize=8)
-plt.show()

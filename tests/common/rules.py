@@ -127,6 +127,25 @@ def prints(source):
     ]
 
 
+def figures_of_other_blocks(source):
+    """A figure is drawn in the block of the example that makes it: the gallery shows it there."""
+    edges = [n for n, line in enumerate(source.splitlines(), 1) if line.startswith("# %%")]
+    made, broken = {}, []
+    for node in ast.parse(source).body:
+        block = sum(edge < node.lineno for edge in edges)
+        inside = list(ast.walk(node))
+        for name in inside:
+            known = isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
+            if known and made.get(name.id, block) != block:
+                broken.append(f"line {name.lineno}: {name.id} belongs to an earlier block")
+        for call in inside:
+            if isinstance(call, ast.Assign) and isinstance(call.value, ast.Call):
+                if getattr(call.value.func, "attr", "") in ("subplots", "figure", "subfigures"):
+                    targets = [n for t in call.targets for n in ast.walk(t)]
+                    made.update({n.id: block for n in targets if isinstance(n, ast.Name)})
+    return broken
+
+
 def fast_math(source):
     """Compiled loops keep IEEE arithmetic, and do not fork threads of their own."""
     return [

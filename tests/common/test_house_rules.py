@@ -38,6 +38,11 @@ def test_package_file(path):
     assert broken == []
 
 
+@pytest.mark.parametrize("path", sorted((rules.ROOT / "examples").glob("*.py")), ids=name)
+def test_example_draws_each_figure_in_one_block(path):
+    assert rules.figures_of_other_blocks(path.read_text(encoding="utf-8")) == []
+
+
 @pytest.mark.parametrize("path", TESTS, ids=name)
 def test_test_file(path):
     source = path.read_text(encoding="utf-8")

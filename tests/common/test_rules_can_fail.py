@@ -18,6 +18,7 @@ BROKEN_SOURCES = [
     (rules.dropped_comparisons, "np.allclose(a, b)"),
     (rules.dropped_comparisons, "def test():\n    a == b"),
     (rules.fast_math, "numba.njit(fastmath=True)(f)"),
+    (rules.figures_of_other_blocks, "fig, axes = plt.subplots(2)\n# %%\naxes[1].plot(x)"),
     (rules.fast_math, "numba.njit(parallel=True)(f)"),
     (rules.switched_off_tests, "def test():\n    pytest.skip('later')"),
     (rules.switched_off_tests, "@pytest.mark.xfail\ndef test(): ..."),
