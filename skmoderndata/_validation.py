@@ -144,3 +144,11 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
             f"is {int(np.argmax(labels < 0))}: give each a group, alone if need be."
         )
     return labels
+
+
+def known_entries(X):
+    """Return a table with 0 for missing entries, and the mask of known ones where some miss."""
+    missing = np.isnan(X)
+    if not missing.any():
+        return np.ascontiguousarray(X), None
+    return np.where(missing, X.dtype.type(0), X), ~missing

@@ -30,6 +30,7 @@ from skmoderndata._solvers.lagrange_dictionary import (
 )
 from skmoderndata._solvers.linalg import fix_signs
 from skmoderndata._solvers.signal_blocks import prepare_atoms, to_csr, to_dense
+from skmoderndata._validation import known_entries
 
 
 class FeatureSignDictionaryLearning(
@@ -267,7 +268,7 @@ class FeatureSignDictionaryLearning(
         warm = self.warm_start and hasattr(self, "components_")
         X = self._validate(X, reset=True)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data, known = self._known(X)
+        data, known = known_entries(X)
         rng = check_random_state(self.random_state)
         start = self.components_.astype(np.float64) if warm else self._start(data[w > 0], rng)
         if start.shape[1] != X.shape[1]:
@@ -333,7 +334,7 @@ class FeatureSignDictionaryLearning(
         first = not hasattr(self, "components_")
         X = self._validate(X, reset=first)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data, known = self._known(X)
+        data, known = known_entries(X)
         if known is not None:
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
@@ -425,7 +426,7 @@ class FeatureSignDictionaryLearning(
 
     def _transform(self, X):
         alpha = self.alpha if self.transform_alpha is None else self.transform_alpha
-        data, known = self._known(X)
+        data, known = known_entries(X)
         return self._code(data, known, self.components_.astype(np.float64), alpha)
 
     def _code(self, data, known, atoms, alpha, start=None):
@@ -444,13 +445,6 @@ class FeatureSignDictionaryLearning(
         return validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
-
-    def _known(self, X):
-        """Signals with 0 for missing entries, and the mask of known ones where some miss."""
-        missing = np.isnan(X)
-        if not missing.any():
-            return np.ascontiguousarray(X), None
-        return np.where(missing, X.dtype.type(0), X), ~missing
 
     def _start(self, data, rng):
         n = data.shape[1]

@@ -30,6 +30,7 @@ from skmoderndata._solvers.pursuit import (
     orthogonal_matching_pursuit,
 )
 from skmoderndata._solvers.signal_blocks import prepare_atoms, to_csr, to_dense
+from skmoderndata._validation import known_entries
 
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
 
@@ -301,7 +302,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 "the codes belong to different atoms; set batch_size=None or monotone=False."
             )
         X = self._validate(X, reset=True)
-        data, known = self._known(X)
+        data, known = known_entries(X)
         rng = check_random_state(self.random_state)
         start = self.components_.astype(np.float64) if warm else self._start(data, rng)
         if warm and self.dc_atom:
@@ -372,7 +373,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         first = not hasattr(self, "components_")
         X = self._validate(X, reset=first)
-        data, known = self._known(X)
+        data, known = known_entries(X)
         if known is not None:
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
@@ -416,7 +417,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        codes = self._code(*self._known(X), prepare_atoms(self.components_))
+        codes = self._code(*known_entries(X), prepare_atoms(self.components_))
         return to_dense(codes, len(self.components_), X.dtype)
 
     def inverse_transform(self, X):
@@ -459,7 +460,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        data, known = self._known(X)
+        data, known = known_entries(X)
         codes = self._code(data, known, prepare_atoms(self.components_))
         total = float(np.sum(data.astype(np.float64) ** 2))
         return -float(codes.residual_sq.sum()) / total if total > 0 else 0.0
@@ -468,13 +469,6 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
-
-    def _known(self, X):
-        """Signals with 0 for missing entries, and the mask of known ones where some miss."""
-        missing = np.isnan(X)
-        if not missing.any():
-            return np.ascontiguousarray(X), None
-        return np.where(missing, X.dtype.type(0), X), ~missing
 
     def _start(self, data, rng):
         n = data.shape[1]
