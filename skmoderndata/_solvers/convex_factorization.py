@@ -153,7 +153,7 @@ def convex_factorize(
         W = W.copy()
         F = rows.against(B)
         G = B.T @ F
-        descend_rows(G[None], F, W, W @ G - F, 0.0, SWEEPS, 0.03)
+        descend_rows(G[None], W, W @ G - F, SWEEPS, 0.03)
         objective = _objective(rows, W, F, G)
         if objective > best + 1e-15 * rows.trace and not fresh:
             W, B = best_W, best_B

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.iterate import Iterations, Progress
-from skmoderndata._solvers.nnls import descend_rows, nnls
+from skmoderndata._solvers.nnls import descend_rows, nnls, weigh_rows
 from skmoderndata._solvers.projections import project_sparseness
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -19,6 +19,7 @@ Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
 SWEEPS = 10  # of coordinate descent on one factor, at most
+CANCELLED = 1e-8  # share of a sum of squares below which its rest is rounding
 FAR = 1e4  # lengths of components at which they are brought back to 1
 APART = 20  # passes without penalty before the first with it
 
@@ -139,7 +140,7 @@ def update(
 
     `scales` are the lengths by which the columns of Z have to be multiplied for the residual.
     """
-    value = residual_sq = size_sq = 0.0
+    total = np.zeros(3)
     for rows, G, F in data.terms(other, codes):
         k = F.shape[1]
         if side.l1_sq or side.l2:
@@ -148,18 +149,15 @@ def update(
             F = F - side.l1
         z = Z[rows]
         Y = _improve(side, G, F, z, sweeps)
-        row_weights = data.weights if codes else None
-        inner = np.einsum("ij,ij->i", z, Y - F) / 2
-        value += float(inner.sum() if row_weights is None else row_weights[rows] @ inner)
-        linear = (F + side.l1) / scales
-        gradient = violation(side, G, z, Y) / scales
-        if row_weights is None:
-            residual_sq += float((gradient * gradient).sum())
-            size_sq += float((linear * linear).sum())
+        weights = data.weights[rows] if codes and data.weights is not None else np.zeros(0)
+        if side.kind == "nonnegative":
+            total += weigh_rows(z, Y, F, side.l1, 1 / scales, weights)
         else:
-            residual_sq += float(row_weights[rows] @ (gradient * gradient).sum(axis=1))
-            size_sq += float(row_weights[rows] @ (linear * linear).sum(axis=1))
-    return Update(value, residual_sq, size_sq)
+            gradient = violation(side, G, z, Y) / scales
+            linear = (F + side.l1) / scales
+            each_row = (z * (Y - F) / 2, gradient * gradient, linear * linear)
+            total += [(weights @ part if len(weights) else part).sum() for part in each_row]
+    return Update(*total.tolist())
 
 
 def violation(side: Side, G: Array, Z: Array, Y: Array) -> Array:
@@ -209,7 +207,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     if sweeps <= 0 or side.kind == "free":
         return Y
     if side.kind == "nonnegative":
-        descend_rows(G if each else G[None], F, z, Y, 0.0, sweeps, 0.03)
+        descend_rows(G if each else G[None], z, Y, sweeps, 0.03)
         return Y
     if side.kind == "rows" or each:
         steep = _steepness(side, G)
@@ -489,11 +487,28 @@ def residual_blocks(data: Data, W: Array, V: Array) -> Iterator[tuple[slice, Arr
 
 def squared_error(data: Data, W: Array, V: Array) -> float:
     """Weighted sum of squared residuals over observed entries."""
+    if is_sparse(data.X):
+        error, size = _error_of_sums(data, W, V)
+        if error > CANCELLED * size:
+            return error
     total = 0.0
     for rows, R in residual_blocks(data, W, V):
         squares = np.einsum("ij,ij->i", R, R)
         total += float(squares.sum() if data.weights is None else data.weights[rows] @ squares)
     return total
+
+
+def _error_of_sums(data: Data, W: Array, V: Array) -> tuple[float, float]:
+    """Squared error from the stored entries alone, and the size of the terms it is the rest of."""
+    X: Any = data.X.astype(np.float64, copy=False)
+    heavy = W if data.weights is None else W * data.weights[:, None]
+    squares = X.data**2
+    if data.weights is not None:
+        squares *= np.repeat(data.weights, np.diff(X.indptr))
+    met = float(((X.T @ heavy) * V).sum())
+    model = float(((W.T @ heavy) * (V.T @ V)).sum())
+    size = float(squares.sum()) + model
+    return size - 2 * met, size
 
 
 def revive(data: Data, W: Array, V: Array) -> bool:

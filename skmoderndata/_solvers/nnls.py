@@ -253,35 +253,33 @@ def _active_set(
 
 
 @jit
-def descend_rows(
-    G: Array,
-    F: Array,
-    Z: Array,
-    Y: Array,
-    lower: float,
-    max_sweeps: int,
-    enough: float,
-) -> float:
+def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -> int:
     """Coordinate descent on each row of Z, in place; Y holds ``Z G - F`` and is kept up to date.
 
     A row is left after `max_sweeps` sweeps, or when a sweep moved it by less than `enough` of what
-    the first one did. `lower` bounds the entries: 0, or minus infinity for free ones. G has one
-    matrix, or one for each row. Gives the largest number of sweeps any row took.
+    the first one did. G has one matrix, or one for each row. Gives the largest number of sweeps
+    any row took.
     """
     m, k = Z.shape
+    inverse = np.empty(k)
     most = 0
     for i in range(m):
         H = G[i] if len(G) > 1 else G[0]
+        if i == 0 or len(G) > 1:
+            for j in range(k):  # 0 where there is nothing but a linear term
+                inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
         z, y = Z[i], Y[i]
         first = 0.0
         for sweep in range(max_sweeps):
             moved = 0.0
             for j in range(k):
-                if H[j, j] <= 0.0:  # nothing but a linear term
-                    if y[j] > 0.0 and lower == 0.0:
+                if z[j] == 0.0 and y[j] >= 0.0:
+                    continue
+                if inverse[j] == 0.0:
+                    if y[j] > 0.0:
                         z[j] = 0.0
                     continue
-                new = max(z[j] - y[j] / H[j, j], lower)
+                new = max(z[j] - y[j] * inverse[j], 0.0)
                 step = new - z[j]
                 if step != 0.0:
                     z[j] = new
@@ -294,3 +292,27 @@ def descend_rows(
             if moved <= enough * first:
                 break
     return most
+
+
+@jit
+def weigh_rows(Z: Array, Y: Array, F: Array, l1: float, scales: Array, weights: Array) -> Array:
+    """Add up rows of a problem with ``Y = Z G - F``, each row counted by its weight.
+
+    The sums are ``z' (y - f) / 2``, the value of the problem; the squares of the projected
+    gradient; and those of the linear terms ``F + l1``; both times `scales`. Empty weights: ones.
+    """
+    m, k = Z.shape
+    out = np.zeros(3)
+    for i in range(m):
+        value, slope, size = 0.0, 0.0, 0.0
+        for j in range(k):
+            z, y, f = Z[i, j], Y[i, j], F[i, j]
+            value += z * (y - f)
+            g = y if z > 0.0 else min(y, 0.0)
+            slope += (g * scales[j]) ** 2
+            size += ((f + l1) * scales[j]) ** 2
+        w = weights[i] if len(weights) else 1.0
+        out[0] += 0.5 * w * value
+        out[1] += w * slope
+        out[2] += w * size
+    return out

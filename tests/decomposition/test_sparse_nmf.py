@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from skmoderndata._solvers.factorization import Data, squared_error
 from skmoderndata._solvers.projections import sparseness
 from skmoderndata.decomposition import SparseNMF
 from tests.oracles import sparse_nmf as oracle
@@ -314,6 +315,18 @@ def test_sparse_input_masks_weights_order(settings, seed):
     weights = np.random.default_rng(seed).integers(0, 3, size=len(X))
     weighted = model.fit(X, sample_weight=weights).components_
     assert_allclose(model.fit(np.repeat(X, weights, axis=0)).components_, weighted, **near)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-4, 0.3])
+def test_error_of_sparse_rows_without_forming_the_model(noise, seed):
+    X, W, H = planted(noise=noise, seed=seed)
+    weights = np.random.default_rng(seed).uniform(0.5, 2, size=len(X))
+    V = H.T * (1 + noise)
+    R = X - W @ V.T
+    expected = weights @ (R * R).sum(axis=1)
+    got = squared_error(Data(sparse.csr_array(X), None, weights), W, V)
+    assert_allclose(got, expected, rtol=1e-7, atol=1e-25)
 
 
 @pytest.mark.invariance

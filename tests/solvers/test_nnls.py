@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls as lawson_hanson
 
-from skmoderndata._solvers.nnls import descend_rows, kkt_residual, nnls, nnls_gap
+from skmoderndata._solvers.nnls import descend_rows, kkt_residual, nnls, nnls_gap, weigh_rows
 from tests.oracles import sparse_nmf as oracle
 
 
@@ -105,9 +105,27 @@ def test_coordinate_descent_ends_at_the_same_point(seed):
     G, F = C @ C.T, X @ C.T
     Z = np.zeros(F.shape)
     Y = -F.copy()
-    descend_rows(G[None], F, Z, Y, 0.0, 5000, 0.0)
+    descend_rows(G[None], Z, Y, 5000, 0.0)
     assert_allclose(Z, nnls(G, F).Z, atol=1e-8)
     assert_allclose(Y, Z @ G - F, atol=1e-10)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_over_rows(weighted, seed):
+    rng = np.random.default_rng(seed)
+    Z = np.maximum(rng.normal(size=(30, 4)), 0)
+    Y, F = rng.normal(size=(2, 30, 4))
+    scales, weights = rng.uniform(0.5, 2, size=4), rng.uniform(size=30)
+    w = weights if weighted else np.ones(30)
+    slope = np.where(Z > 0, Y, np.minimum(Y, 0)) * scales
+    expected = [
+        w @ (Z * (Y - F)).sum(axis=1) / 2,
+        w @ (slope**2).sum(axis=1),
+        w @ (((F + 0.3) * scales) ** 2).sum(axis=1),
+    ]
+    got = weigh_rows(Z, Y, F, 0.3, scales, weights if weighted else np.zeros(0))
+    assert_allclose(got, expected, rtol=1e-12)
 
 
 @pytest.mark.edge
