@@ -324,10 +324,22 @@ def _symmetric_solve(S: Array, T: Array) -> Array:
 
 def _users(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     """Where the users of each atom begin, their rows, and the places of their coefficients."""
-    place = np.argsort(codes.indices, kind="stable")
-    start = np.searchsorted(codes.indices[place], np.arange(k + 1))
-    rows = np.repeat(np.arange(len(codes.residual_sq)), np.diff(codes.indptr))
-    return start, rows[place], place
+    start = np.zeros(k + 1, np.int64)
+    np.cumsum(np.bincount(codes.indices, minlength=k), out=start[1:])
+    rows, place = np.empty(start[-1], np.int64), np.empty(start[-1], np.int64)
+    _group(codes.indptr, codes.indices, start[:-1].copy(), rows, place)
+    return start, rows, place
+
+
+@jit
+def _group(indptr, indices, at, rows, place):  # type: ignore[no-untyped-def]
+    """Rows and places of the coefficients of each atom, from the places `at`, which move on."""
+    for i in range(indptr.shape[0] - 1):
+        for q in range(indptr[i], indptr[i + 1]):
+            t = at[indices[q]]
+            rows[t] = i
+            place[t] = q
+            at[indices[q]] = t + 1
 
 
 def _better(former: SparseCodes, new: SparseCodes) -> SparseCodes:

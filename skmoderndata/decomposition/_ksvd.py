@@ -33,6 +33,8 @@ from skmoderndata._solvers.signal_blocks import prepare_atoms, to_csr, to_dense
 from skmoderndata._validation import known_entries
 
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
+# signals for each atom between updates within a pass: half as many gain nothing and cost more
+SIGNALS_PER_ATOM = 8
 
 
 class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -92,11 +94,12 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Let a signal keep its old code where the new one, pursuit being greedy, is worse: the
         objective then never rises between replacements, but learning is stuck more often. Not with
         `residual_tol`, as the old code may have more atoms than it needs.
-    batch_size : int, default=None
+    batch_size : int, "auto" or None, default="auto"
         Update the atoms after so many signals, for the last codes of all of them, as well as at
-        the end of a pass: a pass takes a little longer and learns about twice as much. Some
-        thousand suit tens of thousands of signals. None, and where entries are missing: once in a
-        pass.
+        the end of a pass, which then takes a little longer and learns about twice as much. "auto"
+        takes eight signals for each atom, at most a quarter of them all and at least one for each
+        atom. None updates once in a pass, and so does every fit with missing entries, and "auto"
+        with `monotone`.
     store_codes : bool, default=False
         Keep `codes_`.
     warm_start : bool, default=False
@@ -228,7 +231,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "tol": [NON_NEGATIVE],
         "min_usage": [Interval(Integral, 0, None, closed="left")],
         "replace_until": [Interval(Real, 0, 1, closed="both")],
-        "batch_size": [AT_LEAST_ONE, None],
+        "batch_size": [AT_LEAST_ONE, StrOptions({"auto"}), None],
         "store_codes": ["boolean"],
         "warm_start": ["boolean"],
         "forget": [Interval(Real, 0, 1, closed="both")],
@@ -252,7 +255,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         min_usage=3,
         replace_until=1.0,
         monotone=False,
-        batch_size=None,
+        batch_size="auto",
         store_codes=False,
         warm_start=False,
         forget=1.0,
@@ -296,7 +299,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             The fitted estimator.
         """
         warm = self.warm_start and hasattr(self, "components_")
-        if self.monotone and self.batch_size is not None:
+        if self.monotone and isinstance(self.batch_size, Integral):
             raise ValueError(
                 f"{type(self).__name__}(monotone=True, batch_size={self.batch_size}): in batches "
                 "the codes belong to different atoms; set batch_size=None or monotone=False."
@@ -325,7 +328,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 positive=self.positive,
                 constant=self.dc_atom,
                 monotone=self.monotone and self.residual_tol is None,
-                batch_size=self.batch_size,
+                batch_size=self._batch_size(len(X), len(start)),
                 min_usage=self.min_usage,
                 replace_until=self.replace_until,
                 max_iter=self.max_iter,
@@ -470,6 +473,12 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
 
+    def _batch_size(self, n_signals, k):
+        if self.batch_size != "auto":
+            return self.batch_size
+        size = max(k, min(SIGNALS_PER_ATOM * k, -(-n_signals // 4)))
+        return None if self.monotone or size >= n_signals else size
+
     def _start(self, data, rng):
         n = data.shape[1]
         if not isinstance(self.init, str):
@@ -487,19 +496,10 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         k = (self.n_components or 2 * n) - self.dc_atom
         start = np.zeros((0, n))
         if self.init != "random":
-            rows = data[rng.permutation(len(data))].astype(np.float64)
-            rows = np.maximum(rows, 0) if self.positive else rows
-            norms = np.linalg.norm(rows, axis=1)
-            if self.dc_atom and not self.positive:
-                sizes = norms
-                rows = rows - rows.mean(axis=1, keepdims=True)
-                norms = np.linalg.norm(rows, axis=1)
-                norms[norms <= 1e-10 * sizes] = 0.0
-            rows = rows[norms > 0] / norms[norms > 0, None]
-            # different directions, in the order drawn
-            keys = np.round(fix_signs(rows), 9) + 0.0
-            first = np.sort(np.unique(keys, axis=0, return_index=True)[1]) if len(rows) else []
-            start = rows[first][:k]
+            order, taken = rng.permutation(len(data)), max(2 * k, 100)
+            start = self._directions(data[order[:taken]])[:k]
+            if len(start) < k and taken < len(data):  # zeros or the same again: look at all
+                start = self._directions(data[order])[:k]
         if len(start) < k:  # too few different signals: random directions
             more = rng.normal(size=(k - len(start), n))
             more = np.abs(more) if self.positive else more
@@ -512,6 +512,22 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if self.dc_atom:
             start = np.concatenate([np.full((1, n), n**-0.5), start])
         return start
+
+    def _directions(self, data):
+        """Different directions of signals, as unit rows, in the order given."""
+        rows = data.astype(np.float64)
+        rows = np.maximum(rows, 0) if self.positive else rows
+        norms = np.linalg.norm(rows, axis=1)
+        if self.dc_atom and not self.positive:
+            sizes = norms
+            rows = rows - rows.mean(axis=1, keepdims=True)
+            norms = np.linalg.norm(rows, axis=1)
+            norms[norms <= 1e-10 * sizes] = 0.0
+        rows = rows[norms > 0] / norms[norms > 0, None]
+        if not len(rows):
+            return rows
+        keys = np.round(fix_signs(rows), 9) + 0.0
+        return rows[np.sort(np.unique(keys, axis=0, return_index=True)[1])]
 
     def _gas(self, data, start, rng):
         """Atoms of sparse coding neural gas begun at `start`."""

@@ -184,7 +184,8 @@ def test_mini_batches_come_near_to_all_at_once(seed):
     for _ in range(8):
         for first in range(0, 3000, 300):
             model.partial_fit(X[first : first + 300])
-    start = KSVD(16, n_nonzero_coefs=2, max_iter=1, random_state=seed).fit(X[:300])
+    start = KSVD(16, n_nonzero_coefs=2, max_iter=1, batch_size=None, random_state=seed)
+    start.fit(X[:300])
     assert model.score(X) > start.score(X) / 3
     assert model.n_iter_ == 80
 
@@ -389,9 +390,26 @@ def test_batches_learn_faster_and_recover_as_much(update, seed):
     X, D, _ = planted(seed, snr=20)
     given = {"n_components": 50, "n_nonzero_coefs": 3, "update": update, "random_state": seed}
     early = KSVD(**given, max_iter=4, batch_size=200).fit(X).objective_[-1]
-    assert early < KSVD(**given, max_iter=4).fit(X).objective_[-1]
+    assert early < KSVD(**given, max_iter=4, batch_size=None).fit(X).objective_[-1]
     model = KSVD(**given, max_iter=60, batch_size=300).fit(X)
     assert recovered(D, model.components_) >= 0.94
+
+
+@pytest.mark.invariance
+def test_sizes_of_batches_when_none_is_given(seed):
+    """Eight signals for each atom, at most a quarter of all, at least one for each atom."""
+    given = {"n_nonzero_coefs": 2, "max_iter": 3, "random_state": seed}
+    for n_signals, k, size in ((900, 20, 160), (300, 20, 75), (60, 20, 20), (20, 20, None)):
+        X = planted(seed, n_signals, n=12, k=20, s=2)[0]
+        auto = KSVD(k, **given).fit(X)
+        told = KSVD(k, **given, batch_size=size).fit(X)
+        assert_array_equal(auto.components_, told.components_)
+    other = KSVD(20, **given, batch_size=None).fit(planted(seed, 60, n=12, k=20, s=2)[0])
+    assert not np.array_equal(other.components_, KSVD(20, **given).fit(X).components_)
+    careful = KSVD(20, **given, monotone=True)
+    assert_array_equal(
+        careful.fit(X).components_, careful.set_params(batch_size=None).fit(X).components_
+    )
 
 
 @pytest.mark.invariance
@@ -421,6 +439,22 @@ def test_the_error_bound_holds_for_new_signals(seed):
     model = KSVD(40, residual_tol=bound, max_iter=10, random_state=seed).fit(X[:600])
     rest = X[600:] - model.inverse_transform(model.transform(X[600:]))
     assert (np.sum(rest**2, axis=1) <= bound * (1 + 1e-9)).all()
+
+
+@pytest.mark.edge
+def test_the_start_looks_past_signals_that_are_the_same(seed):
+    rng = np.random.default_rng(seed)
+    X = np.ones((400, 5))  # the signals looked at first hold few directions
+    X[rng.choice(400, 6, replace=False)] = rng.normal(size=(6, 5))
+    X[rng.choice(400, 50, replace=False)] *= -3
+    X[rng.choice(400, 50, replace=False)] = 0
+    unit = X[X.any(axis=1)]
+    unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+    n_lines = len(np.unique(np.round(unit * np.sign(unit[:, :1]), 8), axis=0))
+    start = KSVD(n_lines, max_iter=1)._start(X, np.random.RandomState(seed))
+    cosines = np.abs(start @ start.T)
+    assert (cosines[np.triu_indices(n_lines, 1)] < 1 - 1e-9).all()
+    assert_allclose(np.abs(start @ unit.T).max(axis=1), 1)  # all are signals
 
 
 @pytest.mark.edge
