@@ -276,6 +276,7 @@ def factorize(
     exact: bool = False,
     max_iter: int = 500,
     tol: float = 1e-4,
+    least_fall: float = 0.0,
     progress: Progress | None = None,
     history: list[float] | None = None,
 ) -> FactorizationResult:
@@ -286,7 +287,8 @@ def factorize(
     extrapolation, so that the accepted objectives never rise. With `exact` each factor is
     minimised over by block principal pivoting, without extrapolation [Kim & Park 2007]. It stops
     when the projected gradients of both factors, relative to the linear terms of their problems,
-    are below `tol`, the components being taken at unit length where no penalty fixes the scale.
+    are below `tol`, the components being taken at unit length where no penalty fixes the scale, or
+    when a pass lowers the objective by less than the share `least_fall`.
     `history` holds the objectives of passes that were made before, and counts them.
     """
     p, k = data.shape[1], W.shape[1]
@@ -343,6 +345,8 @@ def factorize(
         best = min(best, objective)
         history.append(best)
         best_W, best_V = Wy, V_new
+        if falls < least_fall * best:
+            break
         Vy = project(components_side, V_new + extra * (V_new - last_V)) if extra else V_new
         last_W, last_V = W_new, V_new
         if not fixed and codes_side.kind == "nonnegative":
@@ -426,7 +430,14 @@ def start_from(
     if any(side.l1 or side.l1_sq or side.l2 for side in sides):
         # components part ways before the penalty can switch some of them off
         W, V = factorize(
-            data, W, V, codes_side=plain, components_side=plain, max_iter=APART, tol=1e-2
+            data,
+            W,
+            V,
+            codes_side=plain,
+            components_side=plain,
+            max_iter=APART,
+            tol=1e-2,
+            least_fall=1e-3,
         )[:2]
         factor = _balance(codes_side, W, components_side, V, data.weights)
         W, V = W / factor, V * factor
