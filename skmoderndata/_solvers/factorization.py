@@ -345,7 +345,7 @@ def factorize(
         best = min(best, objective)
         history.append(best)
         best_W, best_V = Wy, V_new
-        if falls < least_fall * best:
+        if least_fall and falls < least_fall * best:
             break
         Vy = project(components_side, V_new + extra * (V_new - last_V)) if extra else V_new
         last_W, last_V = W_new, V_new
