@@ -2,12 +2,11 @@
 
 ``min over w  1/2 |y - X w|^2 + lam Omega(w)``,
 ``Omega(w) = sum_g (1 - mix) weight_g |w_g|_2 + mix |w_g|_1``, also with ``w >= 0``. Groups are
-consecutive columns. The problem is solved on a working set of groups, whose inner products are
-kept, by block coordinate descent and Newton steps on the coefficients that are not zero; groups
-that the residual asks for enter, until the duality gap of the whole problem is small.
+consecutive columns. The problem is solved on a working set of groups, by block coordinate descent
+and Newton steps on the coefficients that are not zero; groups that the residual asks for enter,
+until the duality gap of the whole problem is small.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +19,21 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 FLOOR = 64 * np.finfo(np.float64).eps  # a relative gap below this is rounding
 SWEEPS = 10  # of coordinate descent between two looks at the gap
-NEWTON_STEPS = 8
-NEWTON_SIZE = 3000  # non-zero coefficients up to which their equations are solved
+NEWTON_STEPS = 8  # while each is worth it
+NEWTON_SIZE = 3000  # of their equations, at most
+NEWTON_CHEAP = 200  # up to this many a step is always taken
 
 
 class GroupLassoResult(NamedTuple):
-    """Coefficients (p,), the duality gap in proportion to ``1/2 |y|^2``, sweeps or steps taken."""
+    """Coefficients (p,), the duality gap in proportion to ``1/2 |y|^2``, sweeps or steps taken.
+
+    From `lam_max` on all coefficients are zero.
+    """
 
     coef: Array
     gap: float
     n_iter: int
+    lam_max: float
 
 
 class Columns:
@@ -37,7 +41,7 @@ class Columns:
 
     Parameters
     ----------
-    X : array (n, p) in Fortran order, weighted and centred already, or CSC array, weighted
+    X : array (n, p), weighted and centred already, or CSC array, weighted
     mean : array (p,)
         Weighted means of the columns of a sparse X, zero without an intercept; None if dense.
     root : array (n,)
@@ -45,16 +49,17 @@ class Columns:
     """
 
     def __init__(self, X: Any, mean: Array | None = None, root: Array | None = None) -> None:
-        self.X, self.mean, self.root = X, mean, root
+        self.is_sparse = sparse.issparse(X)
+        self.X: Any = X if self.is_sparse else np.asfortranarray(X)
+        self.mean, self.root = mean, root
         self.total = 0.0 if root is None else float(root @ root)
 
     def times(self, w: Array) -> Array:
         """Linear combination of the columns that `w` uses."""
         used = np.flatnonzero(w)
-        if 4 * used.size < w.size:
-            out = self.X[:, used] @ w[used]
-        else:
-            out = self.X @ w
+        if not self.is_sparse:
+            return np.asarray(_times(self.X.T, used, w[used]))
+        out = self.X[:, used] @ w[used] if 4 * used.size < w.size else self.X @ w
         if self.mean is not None:
             out = out - self.root * (self.mean @ w)
         return np.asarray(out)
@@ -68,21 +73,20 @@ class Columns:
 
     def gram(self, rows: Array, columns: Array) -> Array:
         """Inner products of some columns with some columns."""
-        if not sparse.issparse(self.X):
+        if not self.is_sparse:
             return np.asarray(self.X[:, rows].T @ self.X[:, columns])
-        X: Any = self.X
-        out = (X[:, rows].T @ X[:, columns]).toarray()
+        out = (self.X[:, rows].T @ self.X[:, columns]).toarray()
         if self.mean is not None:
             out = out - self.total * np.outer(self.mean[rows], self.mean[columns])
         return np.asarray(out)
 
 
 class WorkingSet:
-    """Groups taken into the problem so far, with the inner products of their columns.
+    """Groups taken into the problem so far, with inner products of their columns.
 
-    `edges` are the first columns of all groups of the problem and their end. With more columns
-    than `X` has rows, where `X` is dense, the columns themselves are kept (`rows`) and inner
-    products within groups only (`blocks`, one after the other): that is less, and less work.
+    `edges` are the first columns of all groups of the problem and their end. Kept are all inner
+    products (`gram`) or, with more columns than a dense `X` has rows, those within groups only
+    (`blocks`, one after the other; `gram` is None): that is less, and less work.
     """
 
     def __init__(self, X: Columns, edges: Array) -> None:
@@ -90,46 +94,50 @@ class WorkingSet:
         self.groups = np.zeros(0, np.int64)
         self.columns = np.zeros(0, np.int64)
         self.edges = np.zeros(1, np.int64)
-        self.largest = np.zeros(0)  # eigenvalue of each block on the diagonal
-        self.gram = np.zeros((0, 0))
-        self.rows: Array | None = None
+        self.largest = np.zeros(0)  # eigenvalue of each block
         self.blocks = np.zeros(0)
+        self.gram: Array | None = np.zeros((0, 0))
+
+    def fits(self, groups: Array, most: int) -> bool:
+        """Whether no more than `most` squared inner products are kept with more groups."""
+        sizes = np.diff(self.all_edges)[np.append(self.groups, groups)]
+        count = int(sizes.sum())
+        return int((sizes**2).sum() if self._by_columns(count) else count**2) <= most**2
 
     def add(self, groups: Array) -> None:
         """Take groups in."""
         sizes = np.diff(self.all_edges)[groups]
         new = _ranges(self.all_edges[groups], sizes)
         old = len(self.columns)
-        self.columns = np.append(self.columns, new)
-        ends = self.edges[-1] + np.cumsum(sizes)
+        ends = old + np.cumsum(sizes)
         self.groups = np.append(self.groups, groups)
-        wide = not sparse.issparse(self.X.X) and len(self.columns) > self.X.X.shape[0]
-        gram = self.gram
-        if wide:
-            self.rows = np.ascontiguousarray(self.X.X[:, self.columns].T)
-            self.gram = np.zeros((0, 0))
-        else:
+        self.columns = np.append(self.columns, new)
+        self.edges = np.append(self.edges, ends)
+        if self._by_columns(len(self.columns)):
+            self.gram = None
+        if self.gram is not None:
             gram = np.empty((len(self.columns), len(self.columns)))
             gram[:old, :old] = self.gram
             gram[old:] = self.X.gram(new, self.columns)
             gram[:old, old:] = gram[old:, :old].T
             self.gram = gram
-        every = np.append(np.diff(self.edges), sizes)
-        last = np.append(self.edges[1:], ends)
-        self.largest = np.zeros(len(every))
-        blocks = np.zeros(int((every**2).sum()) if wide else 0)
-        offsets = np.cumsum(every**2) - every**2
-        for size in np.unique(every):  # blocks of one size together
-            which = np.flatnonzero(every == size)
-            at = (last[which] - size)[:, None] + np.arange(size)
-            if self.rows is None:
-                part = gram[at[:, :, None], at[:, None, :]]
+        largest, blocks = np.empty(len(groups)), np.empty(int((sizes**2).sum()))
+        offsets = np.cumsum(sizes**2) - sizes**2
+        for size in np.unique(sizes):  # blocks of one size together
+            which = np.flatnonzero(sizes == size)
+            at = (ends[which] - size)[:, None] + np.arange(size)
+            if self.gram is not None:
+                part = self.gram[at[:, :, None], at[:, None, :]]
             else:
-                part = self.rows[at] @ self.rows[at].transpose(0, 2, 1)
-                blocks[offsets[which][:, None] + np.arange(size**2)] = part.reshape(-1, size**2)
-            self.largest[which] = np.linalg.eigvalsh(part)[:, -1]
-        self.blocks = blocks
-        self.edges = np.append(self.edges, ends)
+                rows = self.X.X.T[self.columns[at]]
+                part = rows @ rows.transpose(0, 2, 1)
+            largest[which] = np.linalg.eigvalsh(part)[:, -1]
+            blocks[offsets[which][:, None] + np.arange(size**2)] = part.reshape(-1, size**2)
+        self.largest = np.append(self.largest, largest)
+        self.blocks = np.append(self.blocks, blocks)
+
+    def _by_columns(self, count: int) -> bool:
+        return not self.X.is_sparse and count > self.X.X.shape[0]
 
 
 def group_lasso(
@@ -149,8 +157,8 @@ def group_lasso(
     """Solve ``min 1/2 |y - X w|^2 + lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``.
 
     Block coordinate descent with majorised blocks on a working set of groups (Yuan and Lin 2006;
-    Simon, Friedman, Hastie and Tibshirani 2013), and Newton steps on the non-zero coefficients
-    while the signs stay.
+    Simon, Friedman, Hastie and Tibshirani 2013), and Newton steps on the coefficients that are not
+    zero, where these cost less than the sweeps they save.
 
     Parameters
     ----------
@@ -180,16 +188,18 @@ def group_lasso(
         w = np.maximum(w, 0.0)
     scale = 0.5 * float(y @ y)
     if scale == 0:
-        return GroupLassoResult(np.zeros_like(w), 0.0, 0)
+        return GroupLassoResult(np.zeros_like(w), 0.0, 0, 0.0)
     of_group = np.repeat(np.arange(len(weights)), np.diff(edges))
     inside = np.zeros(len(weights), np.bool_)
     inside[work.groups] = True
-    taken, idle, goal = 0, 0, 0.1
+    taken, idle = 0, 0
     best_w, best_gap = w, np.inf
     momentum = _Momentum(w)
+    b = X.cross(y)
+    lam_max = float(dual_norms(b, edges, weights, mix, positive).max())
     while True:
         r = y - X.times(w)
-        c = X.cross(r)
+        c = X.cross(r) if w.any() else b
         scores = dual_norms(c, edges, weights, mix, positive)
         gap = _gap(
             float(y @ r), float(r @ r), lam, float(scores.max()),
@@ -210,15 +220,14 @@ def group_lasso(
             most = max(20, 2 * int(np.count_nonzero(active)), len(weights) // 20)
             urgency = np.where(active[missing], np.inf, scores[missing])
             missing = missing[np.argsort(-urgency, kind="stable")[:most]]
-        room = len(work.columns) + int(np.diff(edges)[missing].sum()) <= most_columns
-        if room:
+        if work.fits(missing, most_columns):
             if missing.size:
                 work.add(np.sort(missing))
                 inside[missing] = True
-            # no closer than needed for what is known of the other groups yet
-            goal = 0.1 * min(gap, goal) if missing.size == 0 else 0.1 * gap
+            # no closer than needed while other groups wait
+            goal = max(0.3 * tol, 0.1 * gap) if missing.size else 0.3 * tol
             w, steps = _solve_working_set(
-                y, work, w, lam, weights, mix, positive, max(0.3 * tol, goal), max_iter - taken
+                y, work, w, r, c, b, lam, weights, mix, positive, goal, max_iter - taken
             )
             taken += steps
         else:
@@ -229,7 +238,7 @@ def group_lasso(
             idle = 0
         if progress is not None and progress.end():
             break
-    return GroupLassoResult(best_w, max(0.0, best_gap), taken)
+    return GroupLassoResult(best_w, max(0.0, best_gap), taken, lam_max)
 
 
 def group_lasso_gap(
@@ -287,6 +296,9 @@ def _solve_working_set(
     y: Array,
     work: WorkingSet,
     w: Array,
+    r: Array,
+    c: Array,
+    b: Array,
     lam: float,
     weights: Array,
     mix: float,
@@ -294,119 +306,118 @@ def _solve_working_set(
     tol: float,
     max_iter: int,
 ) -> tuple[Array, int]:
-    """Coefficients of the problem on the working set, all others zero, and the sweeps taken."""
-    G, rows, edges = work.gram, work.rows, work.edges
-    b = work.X.cross(y)[work.columns]
-    a = np.ascontiguousarray(w[work.columns])
+    """Coefficients of the problem on the working set, all others zero, and the sweeps taken.
+
+    ``r = y - X w``, ``c = X' r`` and ``b = X' y``.
+    """
+    G, edges, columns = work.gram, work.edges, work.columns
+    a, b, c = w[columns], b[columns], c[columns]
+    rows = work.X.X.T
+    r = r.copy()
     size = float(y @ y)
     part = weights[work.groups]
     group_lam, single_lam = lam * (1 - mix) * part, lam * mix
-    most = NEWTON_SIZE if rows is None else min(NEWTON_SIZE, rows.shape[1])
-    r = np.zeros(0) if rows is None else y - a @ rows
-    c = b - G @ a if rows is None else rows @ r
+    tol = max(tol, FLOOR)
 
-    def products(S: Array) -> Array:
-        return G[np.ix_(S, S)] if rows is None else rows[S] @ rows[S].T
+    def slopes() -> Array:
+        return np.asarray(_cross(rows, columns, r) if G is None else b - G @ a)
 
-    taken, best, idle, slow = 0, np.inf, 0, False
-    while taken < max_iter:
-        count = min(SWEEPS, max_iter - taken)
-        if rows is None:
-            taken += _descend(G, c, a, edges, group_lam, single_lam, work.largest, positive, count)
-        else:
-            taken += _descend_wide(
-                rows,
-                work.blocks,
-                r,
-                a,
-                edges,
-                group_lam,
-                single_lam,
-                work.largest,
-                positive,
-                count,
-            )
-        _newton(
-            products, b, a, edges, group_lam, single_lam, positive, NEWTON_SIZE if slow else most
-        )
-        r = r if rows is None else y - a @ rows
-        c = b - G @ a if rows is None else rows @ r
+    def gap_of_set() -> float:
         largest = float(dual_norms(c, edges, part, mix, positive).max())
         yr, rr = size - float(a @ b), max(0.0, size - float(a @ (b + c)))
-        gap = _gap(yr, rr, lam, largest, _penalty(a, edges, part, mix)) / (0.5 * size)
-        if gap <= max(tol, FLOOR):
-            break
+        return _gap(yr, rr, lam, largest, _penalty(a, edges, part, mix)) / (0.5 * size)
+
+    gap = gap_of_set()
+    taken, best, idle = 0, np.inf, 0
+    while taken < max_iter and gap > tol:
+        before = gap
+        count = min(SWEEPS, max_iter - taken)
+        matrix, starts, state = (rows, columns[edges[:-1]], r) if G is None else (G, edges, c)
+        taken += _descend(
+            matrix, starts, state, G is not None, work.blocks, a, edges, group_lam, single_lam,
+            work.largest, positive, count,
+        )  # fmt: skip
+        c = slopes()
+        gap = gap_of_set()
+        system = min(int(np.count_nonzero(a)), len(y))
+        worth = system <= NEWTON_CHEAP
+        if not worth and system <= NEWTON_SIZE and gap > tol:
+            # sweeps to come would take longer than a step, by measurement
+            worth = np.log(gap / tol) > system / 200 * np.log(max(1.0, before / gap))
+        if worth:
+            for _ in range(NEWTON_STEPS):
+                former, used = gap, np.count_nonzero(a)
+                a = _newton(work, a, c, group_lam, single_lam, positive)
+                r = r if G is not None else y - _times(rows, columns, a)
+                c = slopes()
+                gap = gap_of_set()
+                if gap <= tol or gap > 0.1 * former or np.count_nonzero(a) < used:
+                    break
         idle = 0 if gap < 0.99 * best else idle + 1
-        slow = gap > 0.3 * best
         best = min(best, gap)
         if idle >= 20 and gap <= 1e3 * FLOOR:  # rounding
             break
     out = np.zeros_like(w)
-    out[work.columns] = a
+    out[columns] = a
     return out, taken
 
 
 def _newton(
-    products: Callable[[Array], Array],
-    b: Array,
-    a: Array,
-    edges: Array,
-    group_lam: Array,
-    single_lam: float,
-    positive: bool,
-    most: int,
-) -> None:
-    """Newton steps on the coefficients that are not zero, in place; each lowers the objective.
+    work: WorkingSet, a: Array, c: Array, group_lam: Array, single_lam: float, positive: bool
+) -> Array:
+    """Coefficients after a Newton step on those that are not zero; the same if none is lower.
 
     The objective is smooth there: the group norms have gradient ``w_g / |w_g|`` and Hessian
-    ``(I - w_g w_g' / |w_g|^2) / |w_g|``. A step ends where a coefficient would change its sign
-    against a kink, or a group would pass zero, and leaves it there.
+    ``(I - w_g w_g' / |w_g|^2) / |w_g|``. Coefficients that change their sign against a kink, and
+    groups that turn round, are set to zero.
     """
-    of_group = np.repeat(np.arange(len(group_lam)), np.diff(edges))
-    for step in range(NEWTON_STEPS):
-        S = np.flatnonzero(a)
-        if S.size == 0 or S.size > most or (S.size > 500 and step > 1):
-            return
-        z, owner = a[S], of_group[S]
-        first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
-        sizes = np.diff(np.append(first, S.size))
-        lams = group_lam[owner[first]]
-        norms = np.sqrt(np.add.reduceat(z * z, first))
-        GS = products(S)
-        slope = GS @ z - b[S] + np.repeat(lams / norms, sizes) * z + single_lam * np.sign(z)
-        H = GS.copy()
+    S = np.flatnonzero(a)
+    if S.size == 0:
+        return a
+    owner = np.repeat(np.arange(len(group_lam)), np.diff(work.edges))[S]
+    first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
+    sizes = np.diff(np.append(first, S.size))
+    z, lams = a[S], group_lam[owner[first]]
+    norms = np.sqrt(np.add.reduceat(z * z, first))
+    slope = np.repeat(lams / norms, sizes) * z + single_lam * np.sign(z) - c[S]
+    rows, columns = work.X.X.T, work.columns[S]
+    if work.gram is None and S.size > rows.shape[1]:
+        d = _direction_by_samples(rows, columns, slope, z, first, sizes, norms, lams)
+    else:
+        H = rows[columns] @ rows[columns].T if work.gram is None else work.gram[np.ix_(S, S)]
         _add_curvature(H, z, first, sizes, lams / norms, 1 / norms)
-        d = _descent_direction(H, slope)
-        if d is None:
-            return
-        descent = float(slope @ d)
-        if not np.isfinite(descent) or descent >= 0:
-            return
-        kinked = np.repeat((sizes == 1) | (single_lam > 0) | positive, sizes)
-        length, zeroed = _first_kink(z, d, first, sizes, norms, kinked)
-        curve = float(d @ (GS @ d))
-        base = float(slope @ d) - float(
-            (np.repeat(lams / norms, sizes) * z) @ d + single_lam * (np.sign(z) @ d)
-        )
-        penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
-        slack = 4 * np.finfo(np.float64).eps * (penalty + float(z @ (GS @ z)))  # rounding
-        for _ in range(30):
-            new = z + length * d
-            new[zeroed] = 0.0
-            change = length * base + 0.5 * length**2 * curve - penalty
-            change += float(lams @ np.sqrt(np.add.reduceat(new * new, first)))
-            change += single_lam * float(np.abs(new).sum())
-            if change <= 1e-4 * length * descent + slack:
-                break
-            length, zeroed = 0.5 * length, zeroed[:0]
+        d = _direction(H, slope)
+    descent = -1.0 if d is None else float(slope @ d)
+    if d is None or not np.isfinite(descent) or descent >= 0:
+        return a
+    kinked = np.repeat((sizes == 1) | (single_lam > 0) | positive, sizes)
+    penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
+    slack = 4 * np.finfo(np.float64).eps * (penalty + abs(float(z @ c[S])))  # rounding
+    length = 1.0
+    for _ in range(30):
+        new = z + length * d
+        new[kinked & (z * new < 0)] = 0.0
+        new[np.repeat(np.add.reduceat(z * new, first) <= 0, sizes)] = 0.0
+        move = new - z
+        if work.gram is None:
+            image = _times(rows, columns, move)
+            curve = float(image @ image)
         else:
-            return
-        a[S] = new
-        if zeroed.size == 0 and -descent <= 1e-15 * penalty:
-            return
+            image = np.zeros(len(a))
+            image[S] = move
+            curve = float(image @ (work.gram @ image))
+        change = 0.5 * curve - float(c[S] @ move) - penalty
+        change += float(lams @ np.sqrt(np.add.reduceat(new * new, first)))
+        change += single_lam * float(np.abs(new).sum())
+        if change <= 1e-4 * length * descent + slack:
+            out = np.zeros_like(a)
+            out[S] = new
+            return out
+        length *= 0.5
+    return a
 
 
-def _descent_direction(H: Array, slope: Array) -> Array | None:
+def _direction(H: Array, slope: Array) -> Array | None:
     """Newton direction; a little is added to the diagonal where the Hessian is singular."""
     top = float(np.diagonal(H).max())
     for ridge in (1e-13, 1e-10, 1e-7):
@@ -419,25 +430,42 @@ def _descent_direction(H: Array, slope: Array) -> Array | None:
     return None
 
 
-def _first_kink(
-    z: Array, d: Array, first: Array, sizes: Array, norms: Array, kinked: Array
-) -> tuple[float, Array]:
-    """Where on the way from `z` to `z + d` a coefficient or a group is first zero, and which."""
-    length, zeroed = 1.0, np.zeros(0, np.int64)
-    flips = np.flatnonzero(kinked & (z * (z + d) < 0))
-    if flips.size:
-        lengths = -z[flips] / d[flips]
-        at = int(np.argmin(lengths))
-        length, zeroed = float(lengths[at]), flips[at : at + 1]
-    # groups that come close to zero at their nearest
-    dd = np.add.reduceat(d * d, first)
-    nearest = np.divide(-np.add.reduceat(z * d, first), dd, out=np.zeros_like(dd), where=dd > 0)
-    missed = norms**2 - nearest**2 * dd
-    for g in np.flatnonzero((nearest > 0) & (nearest < length) & (missed <= 1e-4 * norms**2)):
-        if nearest[g] < length:
-            length = float(nearest[g])
-            zeroed = np.arange(first[g], first[g] + sizes[g])
-    return length, zeroed
+@np.errstate(over="ignore", invalid="ignore")
+def _direction_by_samples(
+    rows: Array, columns: Array, slope: Array, z: Array, first: Array, sizes: Array,
+    norms: Array, lams: Array,
+) -> Array | None:  # fmt: skip
+    """Newton direction with more coefficients than samples, by systems of the size of the latter.
+
+    With ``A`` the columns in rows, the Hessian is ``A A' + D``, where D is ``lam_g / |z_g|``
+    across ``u_g = z_g / |z_g|`` and zero along it. What lies across is eliminated, which leaves
+    ``K = I + T' T``, ``T = D^-1/2 A`` across, for the image of the step, and ``U K^-1 U'``,
+    ``U = u_g' A_g``, for the lengths along. Single precision: the slope is exact, so that the
+    next step makes up for it.
+    """
+    if not lams.all():
+        return None
+    across, along = _split(rows, columns, z, first, sizes, norms, lams)
+    u = z / np.repeat(norms, sizes)
+    bend = np.repeat(np.sqrt(np.where(sizes == 1, 0.0, norms / lams)), sizes)
+    slope_along = np.add.reduceat(slope * u, first)
+    slope_across = bend * (slope - np.repeat(slope_along, sizes) * u)
+    K = across.T @ across
+    K[np.diag_indices_from(K)] += 1.0
+    right = np.vstack([along, slope_across.astype(np.float32) @ across]).T
+    try:
+        L = linalg.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    half = linalg.solve_triangular(L, right, lower=True, overwrite_b=True, check_finite=False)
+    M = (half[:, :-1].T @ half).astype(np.float64)
+    steps = _direction(M[:, :-1], slope_along - M[:, -1])
+    if steps is None:
+        return None
+    image = half @ np.append(steps, -1.0).astype(np.float32)
+    image = linalg.solve_triangular(L, image, lower=True, trans=1, check_finite=False)
+    out: Array = np.repeat(steps, sizes) * u - bend * (slope_across + across @ image)
+    return out
 
 
 class _Momentum:
@@ -523,121 +551,49 @@ def _dual_norms(size, edges, weights, mix, out):  # type: ignore[no-untyped-def]
 
 @jit
 def _shrink(z, edges, group_lam, single_lam, positive, out):  # type: ignore[no-untyped-def]
-    """Proximal operator of the penalty: soft thresholding, then shrinking of each group."""
+    """Proximal operator of the penalty."""
     for g in range(len(group_lam)):
-        total = 0.0
-        for j in range(edges[g], edges[g + 1]):
-            v = z[j]
-            if v > single_lam:
-                v -= single_lam
-            elif v < -single_lam and not positive:
-                v += single_lam
-            else:
-                v = 0.0
-            out[j] = v
-            total += v * v
-        norm = np.sqrt(total)
-        if norm <= group_lam[g]:
-            for j in range(edges[g], edges[g + 1]):
-                out[j] = 0.0
+        first, last = edges[g], edges[g + 1]
+        _shrink_group(z[first:last], group_lam[g], single_lam, positive, out[first:last])
+
+
+@jit
+def _shrink_group(z, group_lam, single_lam, positive, out):  # type: ignore[no-untyped-def]
+    """Soft thresholding, then shrinking of the group."""
+    total = 0.0
+    for j in range(len(z)):
+        v = z[j]
+        if v > single_lam:
+            v -= single_lam
+        elif v < -single_lam and not positive:
+            v += single_lam
         else:
-            factor = 1.0 - group_lam[g] / norm
-            for j in range(edges[g], edges[g + 1]):
-                out[j] *= factor
+            v = 0.0
+        out[j] = v
+        total += v * v
+    norm = np.sqrt(total)
+    for j in range(len(z)):
+        out[j] = out[j] * (1.0 - group_lam / norm) if norm > group_lam else 0.0
 
 
 @jit
 def _descend(  # type: ignore[no-untyped-def]
-    G, c, a, edges, group_lam, single_lam, largest, positive, max_sweeps
-):
+    matrix, starts, state, by_products, blocks, a, edges, group_lam, single_lam, largest,
+    positive, max_sweeps,
+):  # fmt: skip
     """Sweeps of block coordinate descent in place, the first and last over all groups.
 
-    ``c = b - G a`` is kept. Each block takes proximal gradient steps with its own curvature until
-    it moves little. Returns the number of sweeps.
+    With `by_products`, `matrix` is G and `state` is ``c = b - G a``; else they hold the columns,
+    one in a row, and the residual. Group g begins in row ``starts[g]`` of the matrix. Each block
+    takes proximal gradient steps with its own curvature until it moves little. Returns the number
+    of sweeps.
     """
     n_groups = len(group_lam)
-    m = len(a)
     widest = 0
     for g in range(n_groups):
         widest = max(widest, edges[g + 1] - edges[g])
     old, slope = np.empty(widest), np.empty(widest)
     z, new = np.empty(widest), np.empty(widest)
-    whole = np.zeros(2, np.int64)
-    lam = np.empty(1)
-    every = True
-    sweeps = 0
-    reference = 0.0
-    while sweeps < max_sweeps:
-        sweeps += 1
-        moved = 0.0
-        for g in range(n_groups):
-            first, last = edges[g], edges[g + 1]
-            size = last - first
-            L = largest[g]
-            used = False
-            for j in range(first, last):
-                used = used or a[j] != 0.0
-            if not used and not every:
-                continue
-            if not L > 0.0:  # columns of zeros
-                for j in range(first, last):
-                    a[j] = 0.0
-                continue
-            whole[1] = size
-            lam[0] = group_lam[g] / L
-            for j in range(size):
-                old[j] = a[first + j]
-                slope[j] = c[first + j]
-            for _ in range(10):
-                for j in range(size):
-                    z[j] = a[first + j] + slope[j] / L
-                _shrink(z[:size], whole, lam, single_lam / L, positive, new[:size])
-                step, length = 0.0, 0.0
-                for j in range(size):
-                    z[j] = new[j] - a[first + j]
-                    step += z[j] * z[j]
-                    length += new[j] * new[j]
-                    a[first + j] = new[j]
-                if size == 1 or step <= 1e-6 * length:
-                    break
-                for q in range(size):
-                    if z[q] != 0.0:
-                        for j in range(size):
-                            slope[j] -= G[first + q, first + j] * z[q]
-            change = 0.0
-            for j in range(size):
-                z[j] = a[first + j] - old[j]
-                change += z[j] * z[j]
-            if change > 0.0:
-                moved += change * L
-                for j in range(size):
-                    if z[j] != 0.0:
-                        row = G[first + j]
-                        v = z[j]
-                        for q in range(m):
-                            c[q] -= v * row[q]
-        reference = max(reference, moved)
-        if moved <= 1e-3 * reference:
-            if every:
-                break
-            every = True
-        else:
-            every = False
-    return sweeps
-
-
-@jit
-def _descend_wide(  # type: ignore[no-untyped-def]
-    rows, blocks, r, a, edges, group_lam, single_lam, largest, positive, max_sweeps
-):
-    """Sweeps as in `_descend`, with the residual ``r = y - a rows`` kept instead of ``c``."""
-    n_groups = len(group_lam)
-    widest = 0
-    for g in range(n_groups):
-        widest = max(widest, edges[g + 1] - edges[g])
-    old, z, new = np.empty(widest), np.empty(widest), np.empty(widest)
-    whole = np.zeros(2, np.int64)
-    lam = np.empty(1)
     every = True
     sweeps = 0
     reference = 0.0
@@ -656,19 +612,20 @@ def _descend_wide(  # type: ignore[no-untyped-def]
                 used = used or a[j] != 0.0
             if not used and not every:
                 continue
-            if not L > 0.0:
+            if not L > 0.0:  # columns of zeros
                 for j in range(first, last):
                     a[j] = 0.0
                 continue
-            whole[1] = size
-            lam[0] = group_lam[g] / L
-            slope = np.dot(rows[first:last], r)
             for j in range(size):
                 old[j] = a[first + j]
+                if by_products:
+                    slope[j] = state[first + j]
+                else:
+                    slope[j] = np.dot(matrix[starts[g] + j], state)
             for _ in range(10):
                 for j in range(size):
                     z[j] = a[first + j] + slope[j] / L
-                _shrink(z[:size], whole, lam, single_lam / L, positive, new[:size])
+                _shrink_group(z[:size], group_lam[g] / L, single_lam / L, positive, new)
                 step, length = 0.0, 0.0
                 for j in range(size):
                     z[j] = new[j] - a[first + j]
@@ -681,18 +638,13 @@ def _descend_wide(  # type: ignore[no-untyped-def]
                     if z[q] != 0.0:
                         for j in range(size):
                             slope[j] -= blocks[block + q * size + j] * z[q]
-            change = 0.0
             for j in range(size):
-                z[j] = a[first + j] - old[j]
-                change += z[j] * z[j]
-            if change > 0.0:
-                moved += change * L
-                for j in range(size):
-                    if z[j] != 0.0:
-                        row = rows[first + j]
-                        v = z[j]
-                        for q in range(len(r)):
-                            r[q] -= v * row[q]
+                v = a[first + j] - old[j]
+                if v != 0.0:
+                    moved += v * v * L
+                    row = matrix[starts[g] + j]
+                    for q in range(len(state)):
+                        state[q] -= v * row[q]
         reference = max(reference, moved)
         if moved <= 1e-3 * reference:
             if every:
@@ -701,6 +653,50 @@ def _descend_wide(  # type: ignore[no-untyped-def]
         else:
             every = False
     return sweeps
+
+
+@jit
+def _times(rows, columns, a):  # type: ignore[no-untyped-def]
+    """Linear combination of some rows."""
+    out = np.zeros(rows.shape[1])
+    for j in range(len(columns)):
+        if a[j] != 0.0:
+            row = rows[columns[j]]
+            for q in range(len(out)):
+                out[q] += a[j] * row[q]
+    return out
+
+
+@jit
+def _cross(rows, columns, r):  # type: ignore[no-untyped-def]
+    """Inner products of a vector with some rows."""
+    out = np.empty(len(columns))
+    for j in range(len(columns)):
+        out[j] = np.dot(rows[columns[j]], r)
+    return out
+
+
+@jit
+def _split(rows, columns, z, first, sizes, norms, lams):  # type: ignore[no-untyped-def]
+    """Columns along ``u_g = z_g / |z_g|``, and across it, times the root of ``|z_g| / lam_g``."""
+    n = rows.shape[1]
+    across, along = np.zeros((len(z), n), np.float32), np.zeros((len(first), n), np.float32)
+    sum_ = np.empty(n)
+    for g in range(len(first)):
+        sum_[:] = 0.0
+        for j in range(first[g], first[g] + sizes[g]):
+            row, v = rows[columns[j]], z[j] / norms[g]
+            for q in range(n):
+                sum_[q] += v * row[q]
+        along[g] = sum_
+        if sizes[g] == 1:
+            continue
+        scale = np.sqrt(norms[g] / lams[g])
+        for j in range(first[g], first[g] + sizes[g]):
+            row, out, v = rows[columns[j]], across[j], z[j] / norms[g]
+            for q in range(n):
+                out[q] = scale * (row[q] - v * sum_[q])
+    return across, along
 
 
 @jit

@@ -20,7 +20,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.group_lasso import Columns, WorkingSet, dual_norms, group_lasso
+from skmoderndata._solvers.group_lasso import Columns, WorkingSet, group_lasso
 from skmoderndata._validation import check_groups
 
 
@@ -96,10 +96,11 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     -----
     Groups enter a working set when the residual asks for them; inner products are computed for the
     working set only. On it, block coordinate descent finds which coefficients are zero and Newton
-    steps on the others find their values, to rounding. The duality gap is then taken over all
-    features with a fresh residual. A fit costs ``n_samples n_features`` for every growth of the
-    working set (some five to ten), and ``n_samples k^2`` for a working set of k features; with
-    more features in it than samples the columns are kept instead of their inner products.
+    steps find the values of the others. The duality gap is then taken over all features with a
+    fresh residual. A fit costs ``n_samples n_features`` for every growth of the working set (some
+    five to ten), and ``n_samples k^2`` for a working set of k features; with more features in it
+    than samples, where `X` is dense, ``n_samples k`` for every sweep and ``n_samples^2 k`` for each
+    of a few Newton steps.
 
     Sparse `X` is neither centred nor made dense. Where the inner products of the working set would
     not fit in scikit-learn's `working_memory`, accelerated proximal gradient steps on `X` itself
@@ -243,11 +244,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                     progress=progress,
                 )
                 found.append(result)
-        slopes = [
-            dual_norms(columns.cross(target), edges, weights, self.l1_ratio, self.positive).max()
-            for target in Y.T
-        ]
-        self.alpha_max_ = float(np.max(np.array(slopes) * y_unit) * x_unit / total)
+        largest = np.array([result.lam_max for result in found])
+        self.alpha_max_ = float(np.max(largest * y_unit) * x_unit / total)
         coef = np.empty((len(found), X.shape[1]))
         coef[:, order] = np.array([result.coef for result in found]) * unit[:, None]
         self._store(coef, labels, y_mean - coef @ x_mean, X.dtype, y.ndim == 1)
@@ -314,12 +312,14 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             scaled.data *= root[scaled.indices]
             columns = Columns(scaled, mean, root)
         else:
-            A = np.array(X[:, order], dtype=np.float64, order="F")
-            A *= 1 / unit
+            if (order != np.arange(len(order))).any():
+                X = X[:, order]
+            A = np.multiply(X, 1 / unit, order="F", dtype=np.float64)
             mean = np.zeros(X.shape[1])
             if self.fit_intercept:
                 mean = (weight @ A) / weight.sum()
-                constant = (A == A[:1]).all(axis=0)
+                same = np.flatnonzero(A[0] == A[-1])
+                constant = same[(A[:, same] == A[0, same]).all(axis=0)]
                 mean[constant] = A[0, constant]  # rounding is no variance
                 A -= mean
             if not (weight == 1).all():
@@ -369,5 +369,5 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 def _power_of_two(X):
     """Power of two near the largest entry, 1 for zeros."""
     values = X.data if sparse.issparse(X) else X
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     return float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0

@@ -17,7 +17,8 @@ from skmoderndata._solvers.group_lasso import (
     Columns,
     _add_curvature,
     _descend,
-    _descend_wide,
+    _direction,
+    _direction_by_samples,
     dual_norms,
     group_lasso_gap,
 )
@@ -146,12 +147,45 @@ def test_sweeps_by_inner_products_and_by_columns(positive, seed):
     lams = np.array([0.3, 0.2, 0.5, 0.1])
     a, b = np.zeros(12), np.zeros(12)
     c, r = rows @ y, y.copy()
-    one = _descend(G, c, a, edges, lams, 0.05, largest, positive, 5)
-    two = _descend_wide(rows, blocks, r, b, edges, lams, 0.05, largest, positive, 5)
+    rest = (lams, 0.05, largest, positive, 5)
+    one = _descend(G, edges, c, True, blocks, a, edges, *rest)
+    # the columns lie somewhere among others
+    among = np.vstack([rows[:0:-1], rows])
+    two = _descend(among, 11 + edges, r, False, blocks, b, edges, *rest)
     assert one == two
     assert_allclose(b, a, atol=1e-10)
     assert_allclose(c, rows @ (y - a @ rows), atol=1e-10)
     assert_allclose(r, y - b @ rows, atol=1e-10)
+
+
+@pytest.mark.oracle
+def test_newton_direction_by_systems_of_two_sizes(seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.normal(size=(60, 20)), np.arange(10, 50)
+    z, slope, lams = rng.normal(size=40), rng.normal(size=40), rng.uniform(0.5, 2, 10)
+    sizes = np.array([1, 9, 1, 5, 2, 6, 4, 8, 1, 3])
+    first = np.cumsum(sizes) - sizes
+    norms = np.sqrt(np.add.reduceat(z * z, first))
+    H = rows[columns] @ rows[columns].T
+    _add_curvature(H, z, first, sizes, lams / norms, 1 / norms)
+    wanted = _direction(H, slope)
+    d = _direction_by_samples(rows, columns, slope, z, first, sizes, norms, lams)
+    assert_allclose(d, wanted, atol=1e-3 * np.abs(wanted).max())  # single precision
+    # without curvature there are more steps along than samples: no direction
+    assert _direction_by_samples(rows, columns, slope, z, first, sizes, norms, 0 * lams) is None
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.2])
+def test_newton_steps_with_more_coefficients_than_samples(l1_ratio, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 400)) @ (np.eye(400) + 0.5 * np.eye(400, k=1))
+    y = X[:, :40] @ rng.normal(size=40) + rng.normal(size=60)
+    settings = {"groups": 10, "l1_ratio": l1_ratio, "tol": 1e-12}
+    alpha = 0.05 * GroupLasso(1e9, **settings).fit(X, y).alpha_max_
+    model = GroupLasso(alpha, **settings, max_iter=300).fit(X, y)
+    assert np.count_nonzero(model.coef_) > 60
+    assert model.dual_gap_ <= 1e-12
 
 
 @pytest.mark.certificate
@@ -358,6 +392,15 @@ def test_without_room_for_inner_products(l1_ratio, seed):
         frugal = GroupLasso(**settings, max_iter=20_000).fit(X, y)
     assert frugal.dual_gap_ <= 1e-8
     assert_allclose(value(frugal, X, y, labels), value(usual, X, y, labels), rtol=1e-7)
+
+
+@pytest.mark.certificate
+def test_with_room_for_inner_products_within_groups_only(seed):
+    X, y, _ = planted(seed, n=20, p=60)
+    with config_context(working_memory=0.006):  # 28 x 28 numbers
+        model = GroupLasso(0.01, 6).fit(X, y)
+    assert np.count_nonzero(model.coef_) > 28
+    assert model.dual_gap_ <= 1e-8
 
 
 def test_small_penalty_is_least_squares(seed):
