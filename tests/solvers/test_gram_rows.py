@@ -1,0 +1,47 @@
+"""Evidence that rows of a Gram matrix that are computed on demand are the right ones."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skmoderndata._solvers.gram_rows import all_rows, ask_row, forget_rows, no_rows, same_entries
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("capacity", [1, 3, 64])
+def test_rows_are_those_of_the_masked_gram_matrix(capacity, seed):
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(1, 12), rng.integers(1, 20)
+    D = rng.normal(size=(k, n))
+    G, place = no_rows(k, capacity)
+    for _ in range(3):
+        known = (rng.uniform(size=n) < 0.6).astype(float)
+        scale = rng.uniform(0.5, 2, size=k) * (rng.uniform(size=k) < 0.8)
+        expected = scale[:, None] * (D @ np.diag(known) @ D.T) * scale
+        forget_rows(place)
+        asked = rng.integers(k, size=2 * k)
+        for number, j in enumerate(asked):
+            G = ask_row(j, np.ascontiguousarray(D.T), known, scale, G, place)
+            assert place[k] == len(set(asked[: number + 1])) <= len(G) <= max(k, 1)
+            for i in set(asked[: number + 1]):
+                assert_allclose(G[place[i]], expected[i], rtol=1e-12, atol=1e-12)
+        missing = np.setdiff1d(np.arange(k), asked)
+        assert (place[missing] == -1).all()
+
+
+@pytest.mark.edge
+def test_a_whole_gram_matrix_is_taken_as_it_is():
+    D = np.random.default_rng(0).normal(size=(5, 3))
+    gram = D @ D.T
+    G, place = all_rows(gram)
+    for j in (3, 0, 4, 3):
+        same = ask_row(j, np.ascontiguousarray(D.T), np.zeros(3), np.zeros(5), G, place)
+        assert same is G or same.ctypes.data == gram.ctypes.data
+        assert place[j] == j
+    assert_array_equal(G, D @ D.T)
+
+
+@pytest.mark.edge
+def test_masks_are_compared():
+    assert same_entries(np.array([1.0, 0, 1]), np.array([1.0, 0, 1]))
+    assert not same_entries(np.array([1.0, 0, 1]), np.array([1.0, 0, 0]))
