@@ -19,7 +19,7 @@ from skmoderndata._compat import (
     check_sample_weight,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.latent_semantics import (
     Counts,
     expected,
@@ -145,6 +145,14 @@ class ProbabilisticLSA(
             {"random_state": 0},
             {"n_components": 3, "smoothing": 0.1, "n_init": 2, "random_state": 0},
             {"beta": 0.8, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.LatentDirichletAllocation",
+            problem="planted_topics",
+            params={"smoothing": 0.1},  # against the priors of the baseline
+            grid={"n_components": (4, 6, 8)},
+            baseline_params={"max_iter": 15},  # better than after the usual 10 passes
+            baseline_grid={"n_components": (4, 6, 8)},
         ),
     )
     _parameter_constraints = {
