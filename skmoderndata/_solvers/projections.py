@@ -9,6 +9,7 @@ from skmoderndata._jit import jit
 Array = np.ndarray[Any, np.dtype[Any]]
 
 PASSES = 40  # passes that drop entries one by one at worst, before the rest is sorted
+SAFETY = 1e-6  # relative distance of thresholds from sums of one pass, against rounding
 BLOCK = 256  # entries summed at a time
 
 
@@ -65,8 +66,9 @@ def project_sparseness(
     lengths = np.ones(len(X)) if norm is None else np.broadcast_to(norm, len(X))
     out = np.empty_like(X)
     source = np.abs(X) if signed else X
-    size = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
-    source = source / np.where(size > 0, size, 1.0)  # neither overflow nor underflow
+    size = np.maximum(source.max(axis=1, keepdims=True), -source.min(axis=1, keepdims=True))
+    if size.size and not (size.min() > 1e-100 and size.max() < 1e100):
+        source = source / np.where(size > 0, size, 1.0)  # neither overflow nor underflow
     _project_rows(source, float(ratio), np.ascontiguousarray(lengths, dtype=np.float64), out)
     if signed:
         out = np.where(X < 0, -out, out)
@@ -87,28 +89,32 @@ def _project_rows(X: Array, ratio: float, lengths: Array, out: Array) -> None:
 @jit
 def _project_row(x: Array, ratio: float, length: float, out: Array, work: Array) -> None:
     n = len(x)
-    top = x[0]
-    for i in range(1, n):
-        top = max(top, x[i])
-    low, n_top = 0.0, 0
-    for i in range(n):
-        value = x[i] - top  # differences from the largest entry: no cancellation later
-        work[i] = value
-        low = min(low, value)
-        if value == 0.0:
-            n_top += 1
+    top, low = x.max(), x.min()
     ratio_sq = ratio * ratio
     if ratio_sq >= n * (1 - 4e-16):
-        for i in range(n):
-            out[i] = length / np.sqrt(n)
+        out[:] = length / np.sqrt(n)
         return
+    n_top = 0
+    for i in range(n):
+        work[i] = x[i] - top  # differences from the largest entry: no cancellation later
+        n_top += work[i] == 0.0
     if ratio_sq <= n_top:
         _project_tied(work, ratio, length, n_top, out)
         return
-    active = n
-    scale = -1.0 / low  # largest difference becomes 1
+    scale = 1.0 / (top - low)  # largest difference becomes 1
     for i in range(n):
         work[i] *= scale
+    # Entries that are not above the threshold of a support that holds the right one are zero in
+    # the solution, so that the threshold never falls: it is found for fewer and fewer entries,
+    # first from one-pass sums, a little lower than it may be, then exactly.
+    active, kept, tau = n, 0, -2.0
+    while 4 * kept < 3 * active:
+        active = kept if kept else n
+        kept, total, squares = _keep_above(work, active, tau)
+        spread = max(0.0, squares - total * total / kept)
+        shift = ratio * np.sqrt(spread / (kept * (kept - ratio_sq)))
+        tau += (1 - SAFETY) * total / kept - (1 + SAFETY) * shift
+    active = kept
     mean, spread, shift = 0.0, 0.0, 0.0
     for step in range(2 * n):
         if step == PASSES:  # dropping is slow on this row: search the sorted entries instead
@@ -117,43 +123,59 @@ def _project_row(x: Array, ratio: float, length: float, out: Array, work: Array)
         shift = ratio * np.sqrt(spread / (active * (active - ratio_sq)))
         if step >= PASSES:
             break
-        # all entries that are not above `tau` are zero in the solution: tau never falls
-        tau, kept = mean - shift, 0
-        for i in range(active):
-            if work[i] > tau:
-                work[kept] = work[i]
-                kept += 1
+        kept = _keep_above(work, active, mean - shift)[0]
         if kept == active or kept <= ratio_sq:
             break
         active = kept
     # u = (x - mean) + shift has |u|_1 = active * shift and |u|_2^2 = active * shift^2 + spread
     factor = length / np.sqrt(active * shift * shift + spread)
     for i in range(n):
-        value = (x[i] - top) * scale - mean + shift
-        out[i] = value * factor if value > 0.0 else 0.0
+        out[i] = max(0.0, ((x[i] - top) * scale - mean + shift) * factor)
     _correct(out, work, ratio, length)
+
+
+@jit
+def _keep_above(values: Array, count: int, tau: float) -> tuple[int, float, float]:
+    """Move entries above `tau` to the front; their number, sum and squares of what is above."""
+    kept, total, squares = 0, 0.0, 0.0
+    for i in range(count):
+        value = values[i]
+        values[kept] = value  # without a branch: which entries stay cannot be foreseen
+        kept += value > tau
+        d = max(0.0, value - tau)
+        total += d
+        squares += d * d
+    return kept, total, squares
 
 
 @jit
 def _moments(values: Array, count: int) -> tuple[float, float]:
     """Mean and sum of squared deviations of the first entries, in two passes."""
-    total = 0.0
-    for first in range(0, count, BLOCK):  # sums of sums: rounding does not grow with n
-        part = 0.0
-        for i in range(first, min(first + BLOCK, count)):
-            part += values[i]
-        total += part
-    mean = total / count
-    rest, spread = 0.0, 0.0
-    for first in range(0, count, BLOCK):
-        part, part_sq = 0.0, 0.0
-        for i in range(first, min(first + BLOCK, count)):
-            d = values[i] - mean
-            part += d
-            part_sq += d * d
-        rest += part
-        spread += part_sq
+    mean = _sums(values, count, 0.0)[0] / count
+    rest, spread = _sums(values, count, mean)
     return mean + rest / count, spread - rest * rest / count
+
+
+@jit
+def _sums(values: Array, count: int, shift: float) -> tuple[float, float]:
+    """Sum and sum of squares of ``values - shift``; rounding does not grow with their number."""
+    total, total_sq = 0.0, 0.0
+    whole = count - count % 4
+    for first in range(0, whole, BLOCK):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four at a time: additions need not wait
+        p, q, r, s = 0.0, 0.0, 0.0, 0.0
+        for i in range(first, min(first + BLOCK, whole), 4):
+            t, u = values[i] - shift, values[i + 1] - shift
+            v, w = values[i + 2] - shift, values[i + 3] - shift
+            a, b, c, d = a + t, b + u, c + v, d + w
+            p, q, r, s = p + t * t, q + u * u, r + v * v, s + w * w
+        total += (a + b) + (c + d)
+        total_sq += (p + q) + (r + s)
+    for i in range(whole, count):
+        t = values[i] - shift
+        total += t
+        total_sq += t * t
+    return total, total_sq
 
 
 @jit
@@ -184,10 +206,9 @@ def _correct(out: Array, work: Array, ratio: float, length: float) -> None:
     """Take the last rounding errors out of both norms; the support stays as it is."""
     count, least = 0, length
     for value in out:
-        if value > 0.0:
-            work[count] = value
-            count += 1
-            least = min(least, value)
+        work[count] = value
+        count += value > 0.0
+        least = min(least, value if value > 0.0 else length)
     if count < 2:
         return
     mean, spread = _moments(work, count)
