@@ -19,6 +19,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.dictionaries import overcomplete_cosines
+from skmoderndata._solvers.group_coding import group_lasso_codes, principal_axes
 from skmoderndata._solvers.hard_thresholding import METHODS as PRUNING
 from skmoderndata._solvers.hard_thresholding import hard_thresholding
 from skmoderndata._solvers.l1_coding import METHODS as LASSO
@@ -87,7 +88,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         - "mp": matching pursuit, without fitting again. No `groups`.
         - "iht", "htp", "cosamp", "subspace_pursuit": normalised iterative hard thresholding [2]_,
           hard thresholding pursuit [3]_, and two pursuits with pruning [4]_, [5]_.
-        - "lasso": the fastest of the following; with `groups` the group lasso.
+        - "lasso": the fastest of the following; with `groups` the group lasso, by block coordinate
+          descent with Newton steps.
         - "homotopy", "feature_sign" [6]_, "coordinate_descent": three exact routes to the lasso.
         - "fista" [7]_, "ista": proximal gradient steps, with and without momentum.
     n_nonzero_coefs : int, default=None
@@ -402,12 +404,17 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self._check_combination()
         self.components_ = self._dictionary(X)
         self._labels = self._group_labels(len(self.components_))
+        grouped_lasso = self._labels is not None and self.algorithm == "lasso"
         self._atoms = prepare_atoms(
             self.components_,
             normalize=self.normalize or self.algorithm in (*GREEDY, *PRUNING),
             # the split between equal atoms is arbitrary, unless they are in different groups
             distinct=self._labels is None,
+            gram=not grouped_lasso,
         )
+        self._axes = None
+        if grouped_lasso:
+            self._axes = principal_axes(self._atoms.rows, self._labels, positive=self.positive)
         encoding = self._encode(X)
         self.n_nonzero_ = encoding.n_nonzero
         self.residual_norm2_ = encoding.residual_norm2
@@ -528,7 +535,16 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 "positive": self.positive,
                 "tol": self.tol_gap,
             }
-            if self.algorithm in ("ista", "fista") or self._labels is not None:
+            if self._axes is not None:
+                return group_lasso_codes(
+                    X,
+                    self._atoms,
+                    groups=self._labels,
+                    axes=self._axes,
+                    max_iter=self.max_iter or 1000,
+                    **common,
+                )
+            if self.algorithm in ("ista", "fista"):
                 return proximal_codes(
                     X,
                     self._atoms,

@@ -14,7 +14,8 @@ from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
 from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.l1_coding import lasso_codes, proximal_codes
+from skmoderndata._solvers.group_coding import group_lasso_codes, principal_axes
+from skmoderndata._solvers.l1_coding import lasso_codes
 from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
 from skmoderndata._solvers.signal_blocks import MAX_ITER, Atoms, prepare_atoms, to_csr
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
@@ -68,7 +69,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     tol_gap : float, default=1e-4
         Largest duality gap of the code of a sample, in proportion to its objective.
     max_steps : int, default=10000
-        Most steps for a sample, of proximal gradient, or sweeps of coordinate descent.
+        Most sweeps of coordinate descent and Newton steps for a sample.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
 
@@ -98,7 +99,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     -----
     Training is keeping the samples. To classify one takes ``n p + n s^2`` operations for n samples
     of p features with s of them in the code, and the inner products of all training samples are
-    held: it is not meant for more than some 20,000.
+    held: it is not meant for more than some 20,000. "group_lasso" needs none of these: each class
+    is replaced by its principal axes, at most p of them, and a sample takes some ``p^3 + K p^2``
+    operations for K classes.
 
     A kernel enters through coordinates: with ``K = V L V^T`` the kernel matrix of the training
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
@@ -258,7 +261,15 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         if self.occlusion:
             order = np.concatenate([order, len(order) + np.arange(rows.shape[1])])
             rows = np.concatenate([rows, np.eye(rows.shape[1])])
-        return Atoms(rows, np.ones(len(rows)), rows @ rows.T), order
+        self._groups = self._axes = gram = None
+        if self.algorithm == "group_lasso":
+            extra = len(rows) - self._start[-1]
+            sizes = np.concatenate([np.diff(self._start), np.ones(extra, int)])
+            self._groups = np.repeat(np.arange(len(sizes)), sizes)
+            self._axes = principal_axes(rows, self._groups)
+        else:
+            gram = rows @ rows.T
+        return Atoms(rows, np.ones(len(rows)), gram), order
 
     def predict(self, X):
         """Labels of samples.
@@ -387,18 +398,15 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             largest = correlations.max(axis=1, initial=0.0)
             found = lasso_codes(rows, atoms, alpha=np.maximum(self.alpha * largest, tiny), **given)
         else:
-            sizes = np.diff(self._start)
-            extra = len(atoms.rows) - self._start[-1]
-            groups = np.repeat(np.arange(len(sizes) + extra), [*sizes, *[1] * extra])
-            edges = np.concatenate([self._start[:-1], self._start[-1] + np.arange(extra)])
-            weights = np.sqrt(np.bincount(groups))
+            edges = np.searchsorted(self._groups, np.arange(self._groups[-1] + 1))
             norms = np.sqrt(np.add.reduceat(correlations**2, edges, axis=1))
-            largest = (norms / weights).max(axis=1)
-            found = proximal_codes(
+            largest = (norms / np.sqrt(np.bincount(self._groups))).max(axis=1)
+            found = group_lasso_codes(
                 rows,
                 atoms,
                 alpha=np.maximum(self.alpha * largest, tiny),
-                groups=groups,
+                groups=self._groups,
+                axes=self._axes,
                 **given,
             )
         unfinished = found.stop == MAX_ITER
