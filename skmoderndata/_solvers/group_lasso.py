@@ -339,19 +339,21 @@ def _solve_working_set(
         )  # fmt: skip
         c = slopes()
         gap = gap_of_set()
-        system = min(int(np.count_nonzero(a)), len(y))
+        used = int(np.count_nonzero(a))
+        system = used if G is not None else min(used, len(y))
         worth = system <= NEWTON_CHEAP
         if not worth and system <= NEWTON_SIZE and gap > tol:
             # sweeps to come would take longer than a step, by measurement
             worth = np.log(gap / tol) > system / 200 * np.log(max(1.0, before / gap))
         if worth:
             for _ in range(NEWTON_STEPS):
-                former, used = gap, np.count_nonzero(a)
+                former, used = gap, int(np.count_nonzero(a))
                 a = _newton(work, a, c, group_lam, single_lam, positive)
                 r = r if G is not None else y - _times(rows, columns, a)
                 c = slopes()
                 gap = gap_of_set()
-                if gap <= tol or gap > 0.1 * former or np.count_nonzero(a) < used:
+                zeroed = np.count_nonzero(a) < used
+                if gap <= tol or (gap > 0.1 * former and not zeroed):
                     break
         idle = 0 if gap < 0.99 * best else idle + 1
         best = min(best, gap)
@@ -369,7 +371,7 @@ def _newton(
 
     The objective is smooth there: the group norms have gradient ``w_g / |w_g|`` and Hessian
     ``(I - w_g w_g' / |w_g|^2) / |w_g|``. Coefficients that change their sign against a kink, and
-    groups that turn round, are set to zero.
+    groups that turn round, are set to zero; where that is not lower, the step ends at the first.
     """
     S = np.flatnonzero(a)
     if S.size == 0:
@@ -381,8 +383,11 @@ def _newton(
     norms = np.sqrt(np.add.reduceat(z * z, first))
     slope = np.repeat(lams / norms, sizes) * z + single_lam * np.sign(z) - c[S]
     rows, columns = work.X.X.T, work.columns[S]
-    if work.gram is None and S.size > rows.shape[1]:
+    samples = rows.shape[1]
+    if work.gram is None and S.size > samples >= len(first) and lams.all():
         d = _direction_by_samples(rows, columns, slope, z, first, sizes, norms, lams)
+    elif S.size > (max(500, 2 * samples) if work.gram is None else NEWTON_SIZE):
+        return a
     else:
         H = rows[columns] @ rows[columns].T if work.gram is None else work.gram[np.ix_(S, S)]
         _add_curvature(H, z, first, sizes, lams / norms, 1 / norms)
@@ -390,14 +395,22 @@ def _newton(
     descent = -1.0 if d is None else float(slope @ d)
     if d is None or not np.isfinite(descent) or descent >= 0:
         return a
-    kinked = np.repeat((sizes == 1) | (single_lam > 0) | positive, sizes)
+    # lengths of step at which coefficients pass a kink at zero, and groups turn round
+    with np.errstate(divide="ignore", invalid="ignore"):
+        zero_at = np.repeat(norms**2 / -np.add.reduceat(z * d, first), sizes)
+        zero_at[zero_at <= 0] = np.inf
+        if single_lam > 0 or positive:
+            own = -z / d
+            zero_at = np.where(own > 0, np.minimum(zero_at, own), zero_at)
     penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
     slack = 4 * np.finfo(np.float64).eps * (penalty + abs(float(z @ c[S])))  # rounding
-    length = 1.0
-    for _ in range(30):
-        new = z + length * d
-        new[kinked & (z * new < 0)] = 0.0
-        new[np.repeat(np.add.reduceat(z * new, first) <= 0, sizes)] = 0.0
+    ordered = np.sort(zero_at[zero_at < 1])
+    halves = len(ordered) >> np.arange(1, 1 + len(ordered).bit_length())
+    tried = np.concatenate([[1.0], ordered[halves[halves > 0] - 1]])
+    tried = np.append(tried, tried[-1] * 0.5 ** np.arange(1, 20))
+    best, out = np.inf, a
+    for length in tried:
+        new = np.where(zero_at <= length, 0.0, z + length * d)
         move = new - z
         if work.gram is None:
             image = _times(rows, columns, move)
@@ -409,12 +422,15 @@ def _newton(
         change = 0.5 * curve - float(c[S] @ move) - penalty
         change += float(lams @ np.sqrt(np.add.reduceat(new * new, first)))
         change += single_lam * float(np.abs(new).sum())
+        if change >= best:
+            break
         if change <= 1e-4 * length * descent + slack:
+            best = change
             out = np.zeros_like(a)
             out[S] = new
-            return out
-        length *= 0.5
-    return a
+            if length == 1 and not ordered.size:
+                break
+    return out
 
 
 def _direction(H: Array, slope: Array) -> Array | None:
@@ -443,8 +459,6 @@ def _direction_by_samples(
     ``U = u_g' A_g``, for the lengths along. Single precision: the slope is exact, so that the
     next step makes up for it.
     """
-    if not lams.all():
-        return None
     across, along = _split(rows, columns, z, first, sizes, norms, lams)
     u = z / np.repeat(norms, sizes)
     bend = np.repeat(np.sqrt(np.where(sizes == 1, 0.0, norms / lams)), sizes)

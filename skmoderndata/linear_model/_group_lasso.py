@@ -98,9 +98,9 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     working set only. On it, block coordinate descent finds which coefficients are zero and Newton
     steps find the values of the others. The duality gap is then taken over all features with a
     fresh residual. A fit costs ``n_samples n_features`` for every growth of the working set (some
-    five to ten), and ``n_samples k^2`` for a working set of k features; with more features in it
-    than samples, where `X` is dense, ``n_samples k`` for every sweep and ``n_samples^2 k`` for each
-    of a few Newton steps.
+    five to ten), and ``n_samples k^2`` for a working set of k features. With more features in it
+    than samples, where `X` is dense, it costs ``n_samples k`` for every sweep and
+    ``n_samples^2 k`` for each of a few Newton steps instead.
 
     Sparse `X` is neither centred nor made dense. Where the inner products of the working set would
     not fit in scikit-learn's `working_memory`, accelerated proximal gradient steps on `X` itself
