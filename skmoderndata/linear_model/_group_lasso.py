@@ -20,7 +20,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.group_lasso import Columns, WorkingSet, group_lasso
+from skmoderndata._solvers.group_lasso import Columns, WorkingSet, group_lasso, one_thread_if_small
 from skmoderndata._validation import check_groups
 
 
@@ -220,14 +220,17 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             weight = weight * (len(weight) / weight.sum())
         order = np.argsort(labels, kind="stable")
         edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).astype(np.int64)
-        columns, x_mean, x_unit = self._columns(X, weight, order)
-        Y, y_mean, y_unit = self._targets(y, weight)
-        start = self._start(X.shape[1], Y.shape[1])
-        unit = y_unit / x_unit  # of coefficients
         total = float(X.shape[0])
         found = []
         memory = get_config()["working_memory"] * 2**20
-        with FitProgress(self, X, y, max_passes=None) as progress:
+        with (
+            FitProgress(self, X, y, max_passes=None) as progress,
+            one_thread_if_small(X.size),
+        ):
+            columns, x_mean, x_unit = self._columns(X, weight, order)
+            Y, y_mean, y_unit = self._targets(y, weight)
+            start = self._start(X.shape[1], Y.shape[1])
+            unit = y_unit / x_unit  # of coefficients
             work = WorkingSet(columns, edges)
             for t in range(Y.shape[1]):
                 result = group_lasso(
