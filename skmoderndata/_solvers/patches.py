@@ -201,34 +201,80 @@ def patch_cosines(p: int, q: int, channels: int, n_atoms: int) -> Array:
 
 
 def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
-    """Estimate the standard deviation of white noise: the smaller of two estimates.
+    """Estimate the standard deviation of white noise from patches that hold little else.
 
-    The median of the moduli of the finest diagonal wavelets over 0.6745 [Donoho & Johnstone 1994],
-    and, for colours, the mean of the smallest eigenvalues of the covariance of 8 x 8 patches, as
-    many as have their mean for a median [Chen, Zhu & Heng 2015]. What is in an image beside noise
-    can only raise either.
+    Patches of 7 x 7 pixels are kept whose squared differences of pixels two apart add up to no
+    more than noise of the level found so far would give with probability 0.99 [Liu, Tanaka &
+    Okutomi 2013], round after round from all of them. The level is the mean of the smallest
+    eigenvalues of their covariance, as many as have their mean for a median [Chen, Zhu & Heng
+    2015]. Images with too few patches for that get the median of the moduli of the finest
+    diagonal wavelets over 0.6745 [Donoho & Johnstone 1994], which texture raises.
     """
     if min(image.shape[:2]) < 4:
         return 0.0
-    low = daubechies_filter(2)
-    taps = low[::-1] * (-1.0) ** np.arange(4)
-    height, width, channels = image.shape
-    part = sum(t * image[:, s : width - 3 + s : 2] for s, t in enumerate(taps))
-    details = sum(t * part[s : height - 3 + s : 2] for s, t in enumerate(taps))
-    sigma = float(np.median(np.abs(details)) / 0.6745)
-    grid = grid_of(image, (8, 8))
+    channels = image.shape[2]
+    grid = grid_of(image, (7, 7))
     total = grid.rows * grid.columns
-    if channels == 1 or total < 10 * grid.size:
-        return sigma
+    fewest = 10 * grid.size
+    if (grid.p, grid.q) != (7, 7) or total < fewest:
+        return _wavelet_noise(image)
+    wide = _box_sums(np.square(image[:, 2:] - image[:, :-2], dtype=np.float64), _part(grid, 0, 2))
+    high = _box_sums(np.square(image[2:] - image[:-2], dtype=np.float64), _part(grid, 2, 0))
     # an odd step does not follow the columns of an image of even width
     index = np.arange(0, total, -(-total // max_patches) | 1)
-    patches = take_patches(image, grid, index)
+    texture = (wide + high).sum(axis=2).ravel()[index]
+    patches = take_patches(image, grid, index).astype(np.float64, copy=False)
+    limit = _texture_of_noise(channels)
+    kept = np.ones(len(index), np.bool_)
+    variance = _smallest_variance(patches)
+    for _ in range(30):
+        last, kept = kept, texture < limit * variance
+        if np.count_nonzero(kept) < fewest or np.array_equal(kept, last):
+            break
+        variance = _smallest_variance(patches[kept])
+    return float(np.sqrt(variance))
+
+
+def _part(grid: Grid, rows: int, columns: int) -> Grid:
+    """Grid of an image and of patches with so many rows and columns less."""
+    return grid._replace(
+        height=grid.height - rows, width=grid.width - columns, p=grid.p - rows, q=grid.q - columns
+    )
+
+
+def _texture_of_noise(channels: int) -> float:
+    """Quantile 0.99 of the sum of squared differences in a 7 x 7 patch of unit white noise.
+
+    The sum is a quadratic form of matrix G in the noise; a gamma distribution of the same mean
+    ``tr G`` and variance ``2 tr G^2`` stands for its own.
+    """
+    from scipy.stats import gamma
+
+    steps = np.eye(5, 7, 2) - np.eye(5, 7)
+    along = steps.T @ steps
+    form = np.kron(np.eye(7), along) + np.kron(along, np.eye(7))
+    mean, half = channels * np.trace(form), channels * np.sum(form**2)
+    return float(gamma.ppf(0.99, mean**2 / (2 * half), scale=2 * half / mean))
+
+
+def _smallest_variance(patches: Array) -> float:
+    """Mean of the smallest eigenvalues of the covariance, as many as have it for a median."""
     values = np.linalg.eigvalsh(np.cov(patches, rowvar=False))
+    mean = 0.0
     for count in range(len(values), 0, -1):
-        mean = values[:count].mean()
+        mean = float(values[:count].mean())
         if np.count_nonzero(values[:count] > mean) >= np.count_nonzero(values[:count] < mean):
             break
-    return min(sigma, float(np.sqrt(max(mean, 0.0))))
+    return max(mean, 0.0)
+
+
+def _wavelet_noise(image: Array) -> float:
+    low = daubechies_filter(2)
+    taps = low[::-1] * (-1.0) ** np.arange(4)
+    height, width = image.shape[:2]
+    part = sum(t * image[:, s : width - 3 + s : 2] for s, t in enumerate(taps))
+    details = sum(t * part[s : height - 3 + s : 2] for s, t in enumerate(taps))
+    return float(np.median(np.abs(details)) / 0.6745)
 
 
 def error_gain(n: int) -> float:

@@ -47,7 +47,8 @@ COMMON_CONSTRAINTS = {
     "random_state": ["random_state"],
 }
 BATCH = 2048  # patches between updates: 0.1 to 0.2 dB better than an update a pass, as fast
-START_NOISE, LEARN_NOISE, FILLED_NOISE = 3.0, 2.0, 4.0  # in units of sigma: see the Notes
+START_NOISE, LEARN_NOISE, FILLED_NOISE = 3.0, 3.0, 2.0  # in units of sigma: see the Notes
+PATCHES_PER_ATOM = 4  # with holes; from fewer the atoms learn what is between known pixels badly
 
 
 class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
@@ -68,8 +69,8 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     Parameters
     ----------
     sigma : float, default=None
-        Standard deviation of the noise. None estimates it from each image; fine textures make the
-        estimate too large.
+        Standard deviation of the noise. None estimates it from the parts of each image that hold
+        least texture [3]_, [4]_, of at least 29 x 29 pixels for one channel.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
         "learned" starts from over-complete cosines and learns from patches of the image given to
         `fit`; "cosines" keeps the start. Atoms may be given as rows of ``p * q`` numbers, and of
@@ -135,6 +136,8 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
        Transactions on Image Processing 17(1), 2008.
     .. [3] Chen, Zhu and Heng, An efficient statistical method for image noise level estimation,
        ICCV 2015.
+    .. [4] Liu, Tanaka and Okutomi, Single-image noise level estimation for blind denoising, IEEE
+       Transactions on Image Processing 22(12), 2013.
 
     Examples
     --------
@@ -151,7 +154,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
 
     _card = MethodCard(
         family="dictionaries and sparse codes",
-        cite=("elad2006image", "mairal2008color", "chen2015noise"),
+        cite=("elad2006image", "mairal2008color", "chen2015noise", "liu2013noise"),
         cost="T n (p k + s^2 k)",
         checks=({},),
     )
@@ -329,11 +332,12 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     `X` is an image of shape (height, width) or (height, width, n_channels), any range of values,
     with NaN for missing pixels, or for single missing channels of a pixel.
 
-    "masked" learns from patches of which enough is known, with a bound for twice the noise; "em"
-    fills the image with cosines first and learns from that, with a bound for four times the noise,
-    as the filling is smooth and only strong structure should be learned from it. Its rounds go
-    from a bound for three times the noise down to one for the noise: with a small bound from the
-    start it would reproduce its own filling.
+    "masked" learns from patches of which at least `min_known` is known, with a bound for three
+    times the noise, as few pixels say little about weak structure. It keeps the cosines where
+    there are fewer than four such patches for each atom. "em" fills the image with cosines first
+    and learns from that, with a bound for twice the noise. Its rounds go from a bound for three
+    times the noise down to one for the noise: with a small bound from the start it would
+    reproduce its own filling.
 
     Where no patch knows anything, in holes larger than twice a patch, pixels get the mean of the
     known ones in the smallest box about them; "em" carries structure into such holes, a patch a
@@ -641,6 +645,8 @@ def _learn(estimator, image, known, grid, atoms, sigma, progress):
     )
     if len(patches) == 0:  # the mean is enough for every patch
         return
+    if seen is not None and len(patches) < PATCHES_PER_ATOM * len(atoms):
+        return
     with one_blas_thread():
         result = learn_dictionary(
             patches,
@@ -650,6 +656,7 @@ def _learn(estimator, image, known, grid, atoms, sigma, progress):
             ),
             known=seen,
             batch_size=BATCH,
+            replace_until=1.0 if seen is None else 0.0,  # a patch with holes is no good atom
             max_iter=estimator.max_iter,
             rng=rng,
             progress=progress,

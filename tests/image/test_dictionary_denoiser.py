@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_sample_image
 
 from skmoderndata._solvers.patches import (
+    _texture_of_noise,
     average_patches,
     error_gain,
     grid_of,
@@ -135,11 +136,34 @@ def test_learned_atoms_are_better_than_cosines(seed):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_noise_is_found(channels, sigma, seed):
     _, noisy = picture(seed, (96, 96, channels), sigma)
-    # a few edges of a hundred gray levels raise the estimate where the noise is weak
-    assert_allclose(noise_level(noisy), sigma, rtol=0.15 if sigma > 5 else 0.3)
+    assert_allclose(noise_level(noisy), sigma, rtol=0.1)  # some thousand patches of edges
     assert noise_level(np.full((20, 20, channels), 3.0)) < 1e-12
     model = DictionaryDenoiser(random_state=seed, max_iter=2).fit(noisy)
     assert_allclose(model.sigma_, noise_level(noisy), rtol=1e-12)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("sigma", [5.0, 10.0, 20.0, 40.0])
+@pytest.mark.parametrize("name", ["china.jpg", "flower.jpg"])
+def test_the_noise_is_found_beside_texture(name, sigma, seed):
+    """The median of the wavelets takes the leaves and tiles of the first for noise: 8 of 5."""
+    clean = load_sample_image(name).mean(axis=2)[:, ::-1][:300, :400]
+    noisy = (clean + sigma * np.random.default_rng(seed).normal(size=clean.shape))[:, :, None]
+    assert_allclose(noise_level(noisy), sigma, rtol=0.06)
+    assert noise_level(clean[:, :, None]) < 1
+    assert_allclose(noise_level(1e6 * noisy), 1e6 * noise_level(noisy), rtol=1e-9)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_limit_of_texture_is_that_of_noise(channels):
+    noise = np.random.default_rng(0).normal(size=(100_000, 7, 7, channels))
+    texture = sum(
+        np.sum(np.square(np.subtract(*parts)), axis=(1, 2, 3))
+        for parts in ((noise[:, 2:], noise[:, :-2]), (noise[:, :, 2:], noise[:, :, :-2]))
+    )
+    # a gamma distribution stands for that of the quadratic form, and the quantile is drawn
+    assert_allclose(_texture_of_noise(channels), np.quantile(texture, 0.99), rtol=0.02)
 
 
 @pytest.mark.recovery
