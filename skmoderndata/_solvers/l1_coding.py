@@ -10,24 +10,20 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.pursuit import (
-    EPS,
-    MAGNITUDE,
-    _block_size,
-    _largest,
-    _low_bits,
-    append_row,
-    solve_chosen,
-)
+from skmoderndata._solvers.gram_rows import all_rows, ask_row, forget_rows, no_rows, same_entries
+from skmoderndata._solvers.pursuit import EPS, MAGNITUDE, SPAN, _largest, _low_bits, solve_chosen
 from skmoderndata._solvers.signal_blocks import (
     MAX_ITER,
+    MEMORY,
     TOL,
     Atoms,
     Block,
     SparseCodes,
+    block_size,
     by_pattern,
     code_in_blocks,
     dense_block,
+    gram_pays,
     with_gram,
 )
 
@@ -35,6 +31,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 METHODS = ("feature_sign", "homotopy", "coordinate_descent")
 SLACK = 1e-10  # relative excess of a correlation over alpha that counts as none
+CANCELS = 1e-6  # an objective below this share of |x|^2 is a difference of too large numbers
+ROWS_KEPT = 2**25  # bytes of rows of the Gram matrix that are kept for the next signal
 
 
 def lasso_codes(
@@ -49,6 +47,7 @@ def lasso_codes(
     mask: Array | None = None,
     start: "Array | sparse.csr_array | None" = None,
     n_jobs: int | None = None,
+    memory: float = MEMORY,
 ) -> SparseCodes:
     """Minimise ``1/2 |x - a D|^2 + alpha |a|_1`` for every signal, to a certified gap.
 
@@ -77,19 +76,49 @@ def lasso_codes(
         True where an entry counts.
     """
     if mask is not None:
+
+        def run(
+            signals: Array, some: Atoms, rows: Array, known: Array | None = None
+        ) -> SparseCodes:
+            return _lasso_codes(
+                signals, known, some, alpha[rows], method, positive, tol, max_iter,
+                None if start is None else start[rows], n_jobs, memory,
+            )  # fmt: skip
+
         return by_pattern(
             X,
             mask,
             atoms,
-            lambda signals, masked, rows: lasso_codes(
-                signals, masked, alpha=alpha[rows], method=method, positive=positive, tol=tol,
-                max_iter=max_iter, start=None if start is None else start[rows], n_jobs=n_jobs,
-            ),
+            run,
             renormalize=False,
-        )  # fmt: skip
-    atoms = with_gram(atoms)
-    k = len(atoms.rows)
+            memory=memory,
+            each=lambda signals, known, rows: run(signals, atoms, rows, known),
+        )
+    return _lasso_codes(
+        X, None, atoms, alpha, method, positive, tol, max_iter, start, n_jobs, memory
+    )
+
+
+def _lasso_codes(
+    X: Array,
+    mask: Array | None,
+    atoms: Atoms,
+    alpha: Array,
+    method: str,
+    positive: bool,
+    tol: float,
+    max_iter: int,
+    start: "Array | sparse.csr_array | None",
+    n_jobs: int | None,
+    memory: float,
+) -> SparseCodes:
+    """Codes from the whole Gram matrix, or from those of its rows that are asked for."""
+    n, k = X.shape[1], len(atoms.rows)
+    if mask is None and gram_pays(k, len(X), memory):
+        atoms = with_gram(atoms)
+    whole = mask is None and atoms.gram is not None
     transposed = np.ascontiguousarray(atoms.rows.T)
+    squares = transposed**2
     kind = METHODS.index(method)
 
     def work(part: slice) -> Block:
@@ -98,15 +127,18 @@ def lasso_codes(
         codes = np.zeros((m, k)) if start is None else _dense(start[part])
         if start is not None:
             codes *= atoms.norms
+        known = np.ones((1, n)) if mask is None else mask[part].astype(np.float64)
+        G, place = all_rows(atoms.gram) if whole else no_rows(k)  # type: ignore[arg-type]
         gap, residual_sq = np.zeros(m), np.zeros(m)
         stop, steps = np.zeros(m, np.int8), np.zeros(m, np.int32)
         _lasso(
-            x @ transposed, atoms.gram, np.einsum("ij,ij->i", x, x), alpha[part], kind,
-            start is not None, positive, tol, max_iter, codes, residual_sq, stop, gap, steps,
+            x, known, x @ transposed, known @ squares, transposed, np.ones(k), G, place, whole,
+            alpha[part], kind, start is not None, positive, tol, max_iter, ROWS_KEPT // (8 * k),
+            codes, residual_sq, stop, gap, steps,
         )  # fmt: skip
         return dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
 
-    return code_in_blocks(len(X), work, n_jobs=n_jobs, block=_block_size(X.shape[1]))
+    return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block_size(n, k, memory))
 
 
 def proximal_codes(
@@ -121,7 +153,7 @@ def proximal_codes(
     max_iter: int = 1000,
     mask: Array | None = None,
     n_jobs: int | None = None,
-    block: int = 256,
+    memory: float = MEMORY,
 ) -> SparseCodes:
     """Minimise ``1/2 |x - a D|^2 + alpha sum_g sqrt(|g|) |a_g|`` by proximal gradient steps.
 
@@ -131,39 +163,35 @@ def proximal_codes(
     ``accelerate=False`` there is none (ISTA). A signal is done when its duality gap is at most
     `tol` of its objective. Other parameters as in `lasso_codes`.
     """
-    if mask is not None:
-        return by_pattern(
-            X,
-            mask,
-            atoms,
-            lambda signals, masked, rows: proximal_codes(
-                signals, masked, alpha=alpha[rows], groups=groups, positive=positive,
-                accelerate=accelerate, tol=tol, max_iter=max_iter, n_jobs=n_jobs,
-            ),
-            renormalize=False,
-        )  # fmt: skip
-    atoms = with_gram(atoms)
-    k = len(atoms.rows)
+    n, k = X.shape[1], len(atoms.rows)
     labels = np.arange(k) if groups is None else groups
     order = np.argsort(labels, kind="stable")
     inverse = np.argsort(order)
     start = np.searchsorted(labels[order], np.arange(int(labels.max()) + 1))
     sizes = np.diff(np.append(start, k))
-    gram = atoms.gram[np.ix_(order, order)]  # type: ignore[index]
-    transposed = np.ascontiguousarray(atoms.rows[order].T)
-    largest = _largest_eigenvalue(gram)
+    rows = atoms.rows[order]
+    transposed = np.ascontiguousarray(rows.T)
+    # steps through the signal take 4 n k operations, through the Gram matrix 2 k^2
+    gram = None
+    if mask is None and 2 * n > k and gram_pays(k, len(X), memory):
+        gram = rows @ rows.T if atoms.gram is None else atoms.gram[np.ix_(order, order)]
+    # a mask does not make the norm larger
+    largest = _largest_eigenvalue(rows @ transposed if k <= n else transposed @ rows)
     grouped = _Groups(start, sizes, np.sqrt(sizes), positive)
 
     def work(part: slice) -> Block:
         x = np.array(X[part], dtype=np.float64, order="C")
-        size = np.einsum("ij,ij->i", x, x)
+        known = None if mask is None else mask[part].astype(np.float64)
+        if known is not None:
+            x = np.where(known > 0, x, 0.0)
+        problem = _Problem(x, known, rows, transposed, gram, alpha[part], grouped)
         codes, gap, rest, steps, done = _proximal_gradient(
-            x @ transposed, gram, size, alpha[part], largest, grouped, accelerate, tol, max_iter
+            problem, largest, accelerate, tol, max_iter
         )
         stop = np.where(done, TOL, MAX_ITER).astype(np.int8)
         return dense_block(codes[:, inverse] / atoms.norms, rest, stop, gap, steps)
 
-    return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block)
+    return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block_size(n, 2 * k, memory))
 
 
 def _dense(codes: "Array | sparse.csr_array") -> Array:
@@ -206,6 +234,48 @@ class _Groups(NamedTuple):
         return out
 
 
+class _Problem(NamedTuple):
+    """Signals of a block with what all of them share: their codes solve the (group) lasso."""
+
+    x: Array
+    known: Array | None
+    rows: Array
+    transposed: Array
+    gram: Array | None
+    alpha: Array
+    groups: _Groups
+
+    def some(self, kept: Array) -> "_Problem":
+        """Return the problem of some of the signals."""
+        known = None if self.known is None else self.known[kept]
+        return self._replace(x=self.x[kept], known=known, alpha=self.alpha[kept])
+
+    def residual(self, A: Array) -> Array:
+        """Known entries of ``x - a D``."""
+        R: Array = self.x - A @ self.rows
+        return R if self.known is None else R * self.known
+
+    def gradient(self, A: Array, B: Array) -> Array:
+        """``G a - b``, in the way that takes fewer operations."""
+        out: Array = (
+            -self.residual(A) @ self.transposed if self.gram is None else A @ self.gram - B
+        )
+        return out
+
+    def gaps(self, A: Array) -> tuple[Array, Array, Array]:
+        """Duality gaps, objectives and squared residuals of codes."""
+        R = self.residual(A)
+        q = self.groups.dual_norm(R @ self.transposed)
+        xr, rr = np.einsum("ij,ij->i", self.x, R), np.einsum("ij,ij->i", R, R)
+        primal = 0.5 * rr + self.alpha * (self.groups.norms(A) * self.groups.weights).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.where(rr > 0, xr / rr, 0.0)
+            factor = np.where(q > 0, np.minimum(factor, self.alpha / q), factor)
+        factor = np.maximum(factor, 0.0)
+        dual = factor * xr - 0.5 * factor**2 * rr
+        return np.maximum(primal - dual, 0.0), primal, rr
+
+
 def _largest_eigenvalue(gram: Array) -> float:
     """Upper bound on the largest eigenvalue, tight up to one part in a hundred."""
     k = len(gram)
@@ -218,32 +288,26 @@ def _largest_eigenvalue(gram: Array) -> float:
 
 
 def _proximal_gradient(
-    B: Array,
-    gram: Array,
-    size: Array,
-    alpha: Array,
-    largest: float,
-    groups: _Groups,
-    accelerate: bool,
-    tol: float,
-    max_iter: int,
+    problem: _Problem, largest: float, accelerate: bool, tol: float, max_iter: int
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Codes, relative gaps, squared residuals, steps and who is done; rows leave when done."""
+    size = np.einsum("ij,ij->i", problem.x, problem.x)
+    B = problem.x @ problem.transposed
     m, k = B.shape
-    codes, gap, rest = np.zeros((m, k)), np.zeros(m), np.array(size)
+    codes, gap, rest = np.zeros((m, k)), np.zeros(m), size.copy()
     steps, done = np.zeros(m, np.int32), np.ones(m, np.bool_)
     # without an atom, or with a large penalty, zero is the answer
-    active = np.flatnonzero(groups.dual_norm(B) > alpha)
+    active = np.flatnonzero(problem.groups.dual_norm(B) > problem.alpha)
     if largest <= 0:
         active = active[:0]
     A = np.zeros((active.size, k))
     Y, t = A, np.ones(active.size)
     done[active] = False
-    b, lam = B[active], alpha[active]
+    left, b, floor = problem.some(active), B[active], 4 * EPS * size[active]
     for step in range(1, max_iter + 1):
         if active.size == 0:
             break
-        new = groups.shrink(Y - (Y @ gram - b) / largest, lam / largest)
+        new = left.groups.shrink(Y - left.gradient(Y, b) / largest, left.alpha / largest)
         if accelerate:
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
@@ -255,53 +319,51 @@ def _proximal_gradient(
             Y = new
         A = new
         if step % 10 == 0 or step == max_iter:
-            C = b - A @ gram
-            reached, primal, rr = _dual_gaps(A, b, C, size[active], lam, groups)
-            ready = reached <= np.maximum(tol * primal, 4 * EPS * size[active])
-            ready |= np.bool_(step == max_iter)
+            reached, primal, rr = left.gaps(A)
+            certain = reached <= np.maximum(tol * primal, floor)
+            ready = certain | np.bool_(step == max_iter)
             rows = active[ready]
             codes[rows], rest[rows], steps[rows] = A[ready], rr[ready], step
-            gap[rows] = np.maximum(reached[ready], 0.0) / primal[ready]
-            done[rows] = reached[ready] <= np.maximum(tol * primal[ready], 4 * EPS * size[rows])
-            stay = ~ready
-            active, A, Y, t, b, lam = (
-                active[stay], A[stay], Y[stay], t[stay], b[stay], lam[stay],
-            )  # fmt: skip
+            gap[rows] = reached[ready] / primal[ready]
+            done[rows] = certain[ready]
+            if ready.any():
+                stay = ~ready
+                left = left.some(stay)
+                active, A, Y, t, b, floor = (
+                    active[stay], A[stay], Y[stay], t[stay], b[stay], floor[stay],
+                )  # fmt: skip
     return codes, gap, rest, steps, done
-
-
-def _dual_gaps(
-    A: Array, b: Array, C: Array, size: Array, lam: Array, groups: _Groups
-) -> tuple[Array, Array, Array]:
-    """Duality gaps, objectives and squared residuals of the rows of A."""
-    xr = size - np.einsum("ij,ij->i", A, b)
-    rr = np.maximum(size - np.einsum("ij,ij->i", A, b + C), 0.0)
-    primal = 0.5 * rr + lam * (groups.norms(A) * groups.weights).sum(axis=1)
-    q = groups.dual_norm(C)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where(rr > 0, xr / rr, 0.0)
-        factor = np.where(q > 0, np.minimum(factor, lam / q), factor)
-    factor = np.maximum(factor, 0.0)
-    dual = factor * xr - 0.5 * factor**2 * rr
-    return primal - dual, primal, rr
 
 
 @jit
 def _lasso(  # type: ignore[no-untyped-def]
-    B, G, size, alpha, kind, warm, positive, tol, max_iter,
-    out_codes, out_residual, out_stop, out_gap, out_steps,
+    X, known, B, norms_sq, columns, scale, G, place, whole, alpha, kind, warm, positive, tol,
+    max_iter, most, out_codes, out_residual, out_stop, out_gap, out_steps,
 ):  # fmt: skip
-    """Code one signal after the other; `out_codes` holds the start and receives the code."""
+    """Code one signal after the other; `out_codes` holds the start and receives the code.
+
+    `known` and `norms_sq`, the squared norms of the atoms in the known entries, have one row for
+    each signal or one for all; see `ask_row` for `columns`, `scale`, `G` and `place`.
+    """
     m, k = B.shape
-    L = np.empty((k, k))
+    n = X.shape[1]
+    cap = min(n, k)
+    L = np.empty((cap, cap))
     index = np.empty(k, np.int64)
     a, theta, z, right = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
-    c, v, score = np.empty(k), np.empty(k), np.empty(k)
+    c, v, score, r = np.empty(k), np.empty(k), np.empty(k), np.empty(n)
     banned = np.zeros(k, np.bool_)
+    shared = known.shape[0] == 1
     for i in range(m):
-        b = B[i]
-        lam = alpha[i]
-        code = out_codes[i]
+        x, b, lam, code = X[i], B[i], alpha[i], out_codes[i]
+        entries = known[0 if shared else i]
+        squares = norms_sq[0 if shared else i]
+        if not whole and i > 0:
+            if place[k] > most or not (shared or same_entries(entries, known[i - 1])):
+                forget_rows(place)
+        size = 0.0
+        for p in range(n):
+            size += x[p] * x[p]
         steps = 0
         t = 0
         if warm:
@@ -310,6 +372,7 @@ def _lasso(  # type: ignore[no-untyped-def]
                     index[t] = j
                     a[t] = code[j]
                     t += 1
+                    G = ask_row(j, columns, entries, scale, G, place)
                 code[j] = 0.0
         stage = kind
         gap, primal, rest = 0.0, 0.0, 0.0
@@ -319,26 +382,29 @@ def _lasso(  # type: ignore[no-untyped-def]
                 t = 0
                 for s in range(kept):  # the independent ones of the atoms so far
                     j, value = index[s], a[s]
-                    if append_row(G, L, index, t, j):
+                    if append_atom(G, place, L, index, t, j):
                         index[t] = j
                         a[t] = value
                         t += 1
-                t, passes = _feature_sign(
-                    G, b, lam, positive, L, index, a, theta, z, right, c, score, banned, t
-                )
+                t, passes, G = _feature_sign(
+                    columns, entries, scale, G, place, b, lam, positive, L, index, a, theta, z,
+                    right, c, score, banned, t,
+                )  # fmt: skip
             elif stage == 1:
-                t, passes = _homotopy(
-                    G, b, lam, positive, L, index, a, theta, z, c, v, score, banned
-                )
+                t, passes, G = _homotopy(
+                    columns, entries, scale, G, place, b, lam, positive, L, index, a, theta, z, c,
+                    v, score, banned,
+                )  # fmt: skip
             else:
-                t, passes = _coordinate_descent(
-                    G, b, size[i], lam, positive, tol, max_iter, L, index, a, theta, z, right, c,
-                    code, t,
+                t, passes, G = _coordinate_descent(
+                    x, columns, entries, scale, G, place, b, squares, size, lam, positive, tol,
+                    max_iter, L, index, a, theta, z, right, c, r, code, t,
                 )  # fmt: skip
             steps += passes
-            _correlations(G, b, index, a, t, c)
-            gap, primal, rest = _gap(b, c, index, a, t, size[i], lam, positive)
-            if gap <= max(tol * primal, 4 * EPS * size[i]):
+            gap, primal, rest = _certify(
+                x, columns, entries, G, place, b, index, a, t, size, lam, positive, c, r
+            )
+            if gap <= max(tol * primal, 4 * EPS * size):
                 break
             # descent can be slow where atoms are alike, and is finished by solving for the signs
             stage = 0 if stage == 2 else 2
@@ -346,43 +412,95 @@ def _lasso(  # type: ignore[no-untyped-def]
             code[index[s]] = a[s]
         out_residual[i] = max(0.0, rest)
         out_gap[i] = max(0.0, gap) / primal if primal > 0.0 else 0.0
-        out_stop[i] = TOL if gap <= max(tol * primal, 4 * EPS * size[i]) else MAX_ITER
+        out_stop[i] = TOL if gap <= max(tol * primal, 4 * EPS * size) else MAX_ITER
         out_steps[i] = steps
 
 
 @jit
-def _correlations(G, b, index, a, t, c):  # type: ignore[no-untyped-def]
-    """``c = b - G a``, four rows at a time."""
-    k = b.shape[0]
-    for j in range(k):
-        c[j] = b[j]
+def append_atom(G, place, L, index, t, new):  # type: ignore[no-untyped-def]
+    """Row t of the Cholesky factor for atom `new` after ``index[:t]``; False if dependent.
+
+    The row of the Gram matrix of `new` has been asked for.
+    """
+    g = G[place[new]]
+    pivot = g[new]
+    if pivot <= 0.0 or t >= L.shape[0]:
+        return False
+    least = SPAN * pivot
+    for s in range(t):
+        total = g[index[s]]
+        for q in range(s):
+            total -= L[t, q] * L[s, q]
+        L[t, s] = total / L[s, s]
+        pivot -= L[t, s] * L[t, s]
+    if pivot <= least:
+        return False
+    L[t, t] = np.sqrt(pivot)
+    return True
+
+
+@jit
+def _weighted_rows(G, place, index, a, t, sign, c):  # type: ignore[no-untyped-def]
+    """Add ``sign G a`` to `c`, four rows at a time."""
+    k = c.shape[0]
     s = 0
     while s + 4 <= t:
-        g0, g1, g2, g3 = G[index[s]], G[index[s + 1]], G[index[s + 2]], G[index[s + 3]]
-        a0, a1, a2, a3 = a[s], a[s + 1], a[s + 2], a[s + 3]
+        g0, g1 = G[place[index[s]]], G[place[index[s + 1]]]
+        g2, g3 = G[place[index[s + 2]]], G[place[index[s + 3]]]
+        a0, a1, a2, a3 = sign * a[s], sign * a[s + 1], sign * a[s + 2], sign * a[s + 3]
         for j in range(k):
-            c[j] -= (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
+            c[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
         s += 4
     while s < t:
-        g0 = G[index[s]]
-        a0 = a[s]
+        g0 = G[place[index[s]]]
+        a0 = sign * a[s]
         for j in range(k):
-            c[j] -= a0 * g0[j]
+            c[j] += a0 * g0[j]
         s += 1
 
 
 @jit
-def _gap(b, c, index, a, t, size, lam, positive):  # type: ignore[no-untyped-def]
-    """Duality gap, objective and squared residual of a code, from ``c = b - G a``.
+def _correlations(G, place, b, index, a, t, c):  # type: ignore[no-untyped-def]
+    """``c = b - G a``."""
+    for j in range(b.shape[0]):
+        c[j] = b[j]
+    _weighted_rows(G, place, index, a, t, -1.0, c)
 
-    The dual point is the best multiple of the residual that is feasible.
+
+@jit
+def _certify(  # type: ignore[no-untyped-def]
+    x, columns, known, G, place, b, index, a, t, size, lam, positive, c, r
+):
+    """Duality gap, objective and squared residual of a code; `c` receives its correlations.
+
+    All from ``c = b - G a``, or where that leaves too few digits, from the residual itself.
     """
+    _correlations(G, place, b, index, a, t, c)
     xr, rr, penalty = size, size, 0.0
     for s in range(t):
         j = index[s]
         xr -= a[s] * b[j]
         rr -= a[s] * (b[j] + c[j])
         penalty += abs(a[s])
+    if 0.5 * rr + lam * penalty < CANCELS * size:
+        n, k = columns.shape
+        for p in range(n):
+            r[p] = x[p]
+        for s in range(t):
+            j, value = index[s], a[s]
+            for p in range(n):
+                r[p] -= value * columns[p, j]
+        xr, rr = 0.0, 0.0
+        for j in range(k):
+            c[j] = 0.0
+        for p in range(n):
+            value = r[p] * known[p]
+            xr += x[p] * value
+            rr += value * value
+            row = columns[p]
+            if value != 0.0:
+                for j in range(k):
+                    c[j] += value * row[j]
     rr = max(rr, 0.0)
     largest = 0.0
     if positive:
@@ -394,6 +512,7 @@ def _gap(b, c, index, a, t, size, lam, positive):  # type: ignore[no-untyped-def
     primal = 0.5 * rr + lam * penalty
     if rr == 0.0:
         return primal, primal, rr
+    # the best multiple of the residual that is feasible
     factor = xr / rr
     if largest > 0.0:
         factor = min(factor, lam / largest)
@@ -418,30 +537,31 @@ def _solve_signs(L, index, t, b, lam, theta, right, z):  # type: ignore[no-untyp
 
 
 @jit
-def _drop(G, L, index, t, place):  # type: ignore[no-untyped-def]
-    """Remove the atom at `place` from index and factor; returns how many are left.
+def _drop(G, place, L, index, t, gone):  # type: ignore[no-untyped-def]
+    """Remove atom number `gone` from index and factor; returns how many are left.
 
     The rows of the factor below are rebuilt. The caller moves what belongs to the atoms.
     """
-    for s in range(place, t - 1):
+    for s in range(gone, t - 1):
         j = index[s + 1]
-        append_row(G, L, index, s, j)
+        append_atom(G, place, L, index, s, j)
         index[s] = j
     return t - 1
 
 
 @jit
 def _feature_sign(  # type: ignore[no-untyped-def]
-    G, b, lam, positive, L, index, a, theta, z, right, c, score, banned, t
-):
-    """Feature-sign search from the `t` atoms given; returns their new number and the passes."""
+    columns, known, scale, G, place, b, lam, positive, L, index, a, theta, z, right, c, score,
+    banned, t,
+):  # fmt: skip
+    """Feature-sign search from the `t` atoms given; returns how many it ends with, passes, G."""
     k = b.shape[0]
     low = _low_bits(k)
     bits = score.view(np.int64)
-    scale = 0.0
+    largest = 0.0
     for j in range(k):
-        scale = max(scale, abs(b[j]))
-    enough = lam * (1 + SLACK) + 8 * EPS * scale
+        largest = max(largest, abs(b[j]))
+    enough = lam * (1 + SLACK) + 8 * EPS * largest
     fresh = -1
     solved = t == 0
     n_banned = 0
@@ -452,7 +572,7 @@ def _feature_sign(  # type: ignore[no-untyped-def]
     for _ in range(limit):
         passes += 1
         if solved:
-            _correlations(G, b, index, a, t, c)
+            _correlations(G, place, b, index, a, t, c)
             if positive:
                 for j in range(k):
                     score[j] = max(c[j], 0.0)
@@ -469,7 +589,8 @@ def _feature_sign(  # type: ignore[no-untyped-def]
             if abs(score[new]) <= enough:
                 break
             sign = 1.0 if c[new] > 0.0 else -1.0
-            if append_row(G, L, index, t, new):
+            G = ask_row(new, columns, known, scale, G, place)
+            if append_atom(G, place, L, index, t, new):
                 index[t] = new
                 a[t] = 0.0
                 theta[t] = sign
@@ -477,24 +598,23 @@ def _feature_sign(  # type: ignore[no-untyped-def]
                 t += 1
             else:
                 # in the span: move along the direction that leaves the signal as it is
-                column = G[new]
-                solve_chosen(L, index, t, column, z)
-                length, place = np.inf, -1
+                solve_chosen(L, index, t, G[place[new]], z)
+                length, gone = np.inf, -1
                 for s in range(t):
                     direction = -z[s] * sign
                     if a[s] * direction < 0.0 and -a[s] / direction < length:
-                        length, place = -a[s] / direction, s
-                if place < 0:
+                        length, gone = -a[s] / direction, s
+                if gone < 0:
                     banned[new] = True
                     n_banned += 1
                     continue
                 for s in range(t):
                     a[s] -= length * sign * z[s]
-                t = _drop(G, L, index, t, place)
-                for s in range(place, t):
+                t = _drop(G, place, L, index, t, gone)
+                for s in range(gone, t):
                     a[s] = a[s + 1]
                     theta[s] = theta[s + 1]
-                if append_row(G, L, index, t, new):
+                if append_atom(G, place, L, index, t, new):
                     index[t] = new
                     a[t] = length * sign
                     theta[t] = sign
@@ -530,8 +650,9 @@ def _feature_sign(  # type: ignore[no-untyped-def]
         for s in range(t):
             j = index[s]
             total = b[j]
+            g = G[place[j]]
             for q in range(t):
-                total -= G[j, index[q]] * a[q]
+                total -= g[index[q]] * a[q]
             slope += right[s] * total
             curve += right[s] * (total - lam * theta[s])
         best, best_value = 0.0, 0.0
@@ -561,7 +682,7 @@ def _feature_sign(  # type: ignore[no-untyped-def]
         s = 0
         while s < t:
             if a[s] == 0.0 or (positive and a[s] < 0.0):
-                t = _drop(G, L, index, t, s)
+                t = _drop(G, place, L, index, t, s)
                 for q in range(s, t):
                     a[q] = a[q + 1]
             else:
@@ -576,14 +697,14 @@ def _feature_sign(  # type: ignore[no-untyped-def]
     if n_banned > 0:
         for j in range(k):
             banned[j] = False
-    return t, passes
+    return t, passes, G
 
 
 @jit
 def _homotopy(  # type: ignore[no-untyped-def]
-    G, b, lam, positive, L, index, a, theta, z, c, v, score, banned
+    columns, known, scale, G, place, b, lam, positive, L, index, a, theta, z, c, v, score, banned
 ):
-    """Follow the minimiser from the largest penalty down to `lam`; returns (atoms, events)."""
+    """Follow the minimiser from the largest penalty down to `lam`; returns (atoms, events, G)."""
     k = b.shape[0]
     low = _low_bits(k)
     bits = score.view(np.int64)
@@ -594,7 +715,7 @@ def _homotopy(  # type: ignore[no-untyped-def]
     new = _largest(bits, k, low)
     level = abs(score[new])
     if level <= lam:
-        return 0, 1
+        return 0, 1, G
     t = 0
     n_banned = 0
     limit = 8 * k + 50
@@ -604,7 +725,8 @@ def _homotopy(  # type: ignore[no-untyped-def]
     for _ in range(limit):
         events += 1
         if joining:
-            if append_row(G, L, index, t, new):
+            G = ask_row(new, columns, known, scale, G, place)
+            if append_atom(G, place, L, index, t, new):
                 index[t] = new
                 a[t] = 0.0
                 theta[t] = 1.0 if c[new] > 0.0 else -1.0
@@ -627,19 +749,7 @@ def _homotopy(  # type: ignore[no-untyped-def]
             z[s] = total / L[s, s]
         for j in range(k):
             v[j] = 0.0
-        s = 0
-        while s + 4 <= t:
-            g0, g1, g2, g3 = G[index[s]], G[index[s + 1]], G[index[s + 2]], G[index[s + 3]]
-            a0, a1, a2, a3 = z[s], z[s + 1], z[s + 2], z[s + 3]
-            for j in range(k):
-                v[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
-            s += 4
-        while s < t:
-            g0 = G[index[s]]
-            a0 = z[s]
-            for j in range(k):
-                v[j] += a0 * g0[j]
-            s += 1
+        _weighted_rows(G, place, index, z, t, 1.0, v)
         # an inactive correlation meets the level
         if positive:
             for j in range(k):
@@ -689,7 +799,7 @@ def _homotopy(  # type: ignore[no-untyped-def]
         joining = leaving < 0
         if leaving >= 0:
             last = index[leaving]
-            t = _drop(G, L, index, t, leaving)
+            t = _drop(G, place, L, index, t, leaving)
             for s in range(leaving, t):
                 a[s] = a[s + 1]
                 theta[s] = theta[s + 1]
@@ -708,22 +818,24 @@ def _homotopy(  # type: ignore[no-untyped-def]
     if agree:
         for s in range(t):
             a[s] = z[s]
-    return t, events
+    return t, events, G
 
 
 @jit
 def _coordinate_descent(  # type: ignore[no-untyped-def]
-    G, b, size, lam, positive, tol, max_iter, L, index, a, theta, z, right, c, code, t
-):
+    x, columns, known, scale, G, place, b, norms_sq, size, lam, positive, tol, max_iter, L, index,
+    a, theta, z, right, c, r, code, t,
+):  # fmt: skip
     """Coordinate descent from the `t` atoms given; `code` is work space, zero before and after.
 
-    Returns the number of atoms and the sweeps.
+    Returns the number of atoms, the sweeps, and G.
     """
     k = b.shape[0]
     for s in range(t):
         code[index[s]] = a[s]
-    _correlations(G, b, index, a, t, c)
-    gap, primal, _ = _gap(b, c, index, a, t, size, lam, positive)
+    gap, primal, _ = _certify(
+        x, columns, known, G, place, b, index, a, t, size, lam, positive, c, r
+    )
     sweeps = 0
     inner = 0
     former = np.empty(k)
@@ -737,7 +849,7 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
         n_visit = k if every else n_active
         for visit in range(n_visit):
             j = visit if every else active[visit]
-            norm = G[j, j]
+            norm = norms_sq[j]
             if norm <= 0.0:
                 continue
             old = code[j]
@@ -751,7 +863,8 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
                 change = value - old
                 if (value > 0.0) != (old > 0.0) or (value < 0.0) != (old < 0.0):
                     changed = True
-                g = G[j]
+                G = ask_row(j, columns, known, scale, G, place)
+                g = G[place[j]]
                 code[j] = value
                 moved = max(moved, change * change * norm)
                 for q in range(k):
@@ -771,9 +884,10 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
         for s in range(n_active):
             index[s] = active[s]
             a[s] = code[active[s]]
-        _correlations(G, b, index, a, n_active, c)
         t = n_active
-        gap, primal, _ = _gap(b, c, index, a, t, size, lam, positive)
+        gap, primal, _ = _certify(
+            x, columns, known, G, place, b, index, a, t, size, lam, positive, c, r
+        )
         if gap <= max(tol * primal, 4 * EPS * size):
             break
         if not changed:
@@ -781,7 +895,7 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
             for s in range(t):
                 theta[s] = 1.0 if a[s] > 0.0 else -1.0
                 if independent:
-                    independent = append_row(G, L, index, s, index[s])
+                    independent = append_atom(G, place, L, index, s, index[s])
             if independent:
                 _solve_signs(L, index, t, b, lam, theta, right, z)
                 agree = True
@@ -791,8 +905,9 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
                     for s in range(t):
                         former[s] = a[s]
                         a[s] = z[s]
-                    _correlations(G, b, index, a, t, c)
-                    new_gap, new_primal, _ = _gap(b, c, index, a, t, size, lam, positive)
+                    new_gap, new_primal, _ = _certify(
+                        x, columns, known, G, place, b, index, a, t, size, lam, positive, c, r
+                    )
                     if new_primal <= primal:
                         gap, primal = new_gap, new_primal
                         for s in range(t):
@@ -802,7 +917,7 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
                     else:
                         for s in range(t):
                             a[s] = former[s]
-                        _correlations(G, b, index, a, t, c)
+                        _correlations(G, place, b, index, a, t, c)
         every = not every or settled
     t = 0
     for j in range(k):
@@ -811,4 +926,4 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
             a[t] = code[j]
             t += 1
             code[j] = 0.0
-    return t, sweeps
+    return t, sweeps, G

@@ -15,6 +15,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
 BLOCK = 256  # signals a block: their correlations with some hundred atoms stay in the cache
+ROOM = 2**25  # bytes of the arrays of a block
+SMALL = 512  # atoms: their Gram matrix is small whatever it is for
+MEMORY = 2**28  # bytes of a Gram matrix, where nothing else is asked for
+FEW = 16  # so many rows of the Gram matrix are used for a signal, or fewer
 
 
 class Atoms(NamedTuple):
@@ -59,12 +63,18 @@ class Block(NamedTuple):
 
 
 def prepare_atoms(
-    dictionary: Array, *, normalize: bool = True, distinct: bool = False, gram: bool = True
+    dictionary: Array,
+    *,
+    normalize: bool = True,
+    distinct: bool = False,
+    signed: bool = False,
+    gram: bool = True,
 ) -> Atoms:
     """Divide the rows of `dictionary` by their norms and take their inner products.
 
     With ``normalize=False`` the rows stay as they are. With ``distinct=True`` all but the first of
-    equal rows (or of opposite ones) become zero, so that no code holds two of them.
+    equal rows (or of opposite ones, unless `signed`) become zero, so that no code holds two of
+    them. For codes without negative entries opposite rows are not the same: ``signed=True``.
     """
     rows = np.array(dictionary, dtype=np.float64, order="C")
     largest = np.abs(rows).max(axis=1, initial=0.0)
@@ -77,7 +87,7 @@ def prepare_atoms(
     else:
         norms = np.ones(len(rows))
     if distinct:
-        rows[~_first_of_equals(rows)] = 0.0
+        rows[~_first_of_equals(rows, signed)] = 0.0
     return Atoms(rows, norms, rows @ rows.T if gram else None)
 
 
@@ -86,15 +96,33 @@ def with_gram(atoms: Atoms) -> Atoms:
     return atoms if atoms.gram is not None else atoms._replace(gram=atoms.rows @ atoms.rows.T)
 
 
-def _first_of_equals(rows: Array) -> Array:
-    """Mark the first of rows that are equal up to sign and rounding."""
-    scale = np.abs(rows).max(initial=0.0) or 1.0
-    keys = np.round(rows / scale, 12) + 0.0
-    peak = np.take_along_axis(keys, np.abs(keys).argmax(axis=1)[:, None], axis=1)
-    keys = np.where(peak < 0, -keys, keys) + 0.0
+def gram_pays(n_atoms: int, n_signals: int, memory: float = MEMORY) -> bool:
+    """Tell whether to compute the whole Gram matrix for so many signals.
+
+    Where they are few, the rows of the atoms that they use are less work. The matrix has to fit in
+    `memory` (in bytes).
+    """
+    return 8 * n_atoms**2 <= memory and (n_atoms <= SMALL or n_signals >= n_atoms // FEW)
+
+
+def _first_of_equals(rows: Array, signed: bool) -> Array:
+    """Mark the first of rows that are equal up to rounding (and up to sign, unless `signed`)."""
+    peaks = np.abs(rows).max(axis=1, initial=0.0)
+    peaks[peaks == 0] = 1.0
+    keys = np.round(rows / peaks[:, None], 12)
+    if not signed:
+        peak = np.take_along_axis(keys, np.abs(keys).argmax(axis=1)[:, None], axis=1)
+        keys = np.where(peak < 0, -keys, keys)
+    # each row at its own scale: a small atom is not the same as another small one
+    keys = np.column_stack([keys, np.round(np.log(peaks), 11)]) + 0.0
     first = np.zeros(len(rows), np.bool_)
     first[np.unique(keys, axis=0, return_index=True)[1]] = True
     return first
+
+
+def block_size(n: int, k: int, memory: float = MEMORY) -> int:
+    """Signals of n values a block, so that a few arrays of their correlations stay small."""
+    return int(max(1, min(BLOCK, min(memory, ROOM) // (8 * (4 * n + 6 * k)))))
 
 
 def code_in_blocks(
@@ -143,12 +171,18 @@ def by_pattern(
     *,
     renormalize: bool,
     barred: float = 0.0,
+    gram: bool = True,
+    memory: float = MEMORY,
+    each: Callable[[Array, Array, Array], SparseCodes] | None = None,
 ) -> SparseCodes:
     """Code signals with missing entries: ``solve(signals, masked atoms, rows)`` per pattern.
 
     Signals with the same entries known share a dictionary of masked atoms. Atoms of whose squared
     norm the mask leaves at most the share `barred` are zero in it; with ``renormalize=True`` the
-    others are of unit norm again.
+    others are of unit norm again, and their Gram matrix is computed unless ``gram=False``. Signals
+    whose pattern too few others share, or all where a Gram matrix takes more than `memory`, go
+    together to ``each(signals, mask, rows)``, if it is given: in an order in which equal masks
+    follow one another, with zeros for what is missing.
     """
     packed = np.packbits(mask, axis=1)
     patterns, which = np.unique(packed, axis=0, return_inverse=True)
@@ -156,8 +190,13 @@ def by_pattern(
     order = np.argsort(which, kind="stable")
     edges = np.searchsorted(which[order], np.arange(len(patterns) + 1))
     full = np.einsum("ij,ij->i", atoms.rows, atoms.rows)
-    parts = []
-    for pattern in range(len(patterns)):
+    shared = np.ones(len(patterns), np.bool_)
+    if each is not None:
+        k = len(atoms.rows)
+        # below, the rows of the Gram matrix that are used are less work than all of it
+        shared = (np.diff(edges) >= max(2, k // FEW)) & gram_pays(k, k, memory)
+    parts, done = [], []
+    for pattern in np.flatnonzero(shared):
         rows = order[edges[pattern] : edges[pattern + 1]]
         known = mask[rows[0]]
         if known.all():
@@ -172,9 +211,15 @@ def by_pattern(
             if renormalize:
                 scale = np.sqrt(np.where(usable, left, 1.0))
                 kept, norms = kept / scale[:, None], norms * scale
-            masked = Atoms(kept, norms, kept @ kept.T)
+            masked = Atoms(kept, norms, kept @ kept.T if gram else None)
         parts.append(solve(np.ascontiguousarray(X[rows][:, known]), masked, rows))
-    return take_back(concatenate_codes(parts), order)
+        done.append(rows)
+    rest = order[~np.repeat(shared, np.diff(edges))]
+    if rest.size and each is not None:
+        known = mask[rest]
+        parts.append(each(np.where(known, X[rest], X.dtype.type(0)), known, rest))
+        done.append(rest)
+    return take_back(concatenate_codes(parts), np.concatenate(done))
 
 
 def concatenate_codes(parts: list[SparseCodes]) -> SparseCodes:

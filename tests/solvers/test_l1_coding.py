@@ -1,5 +1,7 @@
 """Evidence that the l1 coders reach the optimum, and that their certificate is true."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -116,6 +118,85 @@ def test_masked_signals_as_with_the_known_columns_alone(seed):
             plain = run(X[i : i + 1, m], prepare_atoms(D[:, m], normalize=False), alpha[i : i + 1])
             # codes follow the objective with the square root of its accuracy
             assert_allclose(A[i], to_dense(plain, len(D))[0], atol=1e-4)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("method", [*METHODS, "fista"])
+def test_every_masked_signal_reaches_its_gap(method, positive, seed):
+    X, D = problem(seed, n_signals=60, coherent=seed % 2 == 1)
+    rng = np.random.default_rng(seed)
+    mask = rng.uniform(size=X.shape) < 0.6
+    mask[:12] = mask[0]  # one pattern that many share, others that a few or none do
+    mask[12:15] = mask[12]
+    mask[20] = True
+    mask[21] = False
+    alpha = shares(np.where(mask, X, 0), D, 0.1) + 1e-3
+    options = {"method": method} if method in METHODS else {}
+    run = lasso_codes if method in METHODS else proximal_codes
+    for gram in (True, False):
+        atoms = prepare_atoms(D, gram=gram)
+        codes = run(
+            X, atoms, alpha=alpha, positive=positive, mask=mask, max_iter=50_000, **options
+        )
+        A = to_dense(codes, len(D))
+        assert (codes.stop == 0).all()
+        assert not positive or (A >= 0).all()
+        assert (A[21] == 0).all()
+        for x, a, m, lam, gap in zip(X, A, mask, alpha, codes.gap, strict=True):
+            if m.any():
+                true_gap = oracle.lasso_gap(x[m], a, D[:, m], lam, positive=positive)
+                assert true_gap <= 1e-6 + 1e-12
+                assert_allclose(gap, true_gap, atol=1e-10)
+        parallel = run(
+            X, atoms, alpha=alpha, positive=positive, mask=mask, max_iter=50_000, n_jobs=2,
+            **options,
+        )  # fmt: skip
+        assert_array_equal(to_dense(parallel, len(D)), A)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_the_gram_matrix_do_as_well_as_all_of_it(method, seed):
+    X, D = problem(seed, n_signals=100)
+    alpha = shares(X, D, 0.1)
+    run = partial(lasso_codes, X, alpha=alpha, method=method, tol=1e-12)
+    whole = run(prepare_atoms(D))
+    rows = run(prepare_atoms(D, gram=False), memory=1000.0)  # no room for 30 x 30 numbers
+    assert_allclose(to_dense(rows, len(D)), to_dense(whole, len(D)), atol=1e-6)
+    assert (rows.stop == 0).all()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("share", [1e-6, 1e-9, 1e-11])
+def test_gaps_are_true_for_small_penalties(method, share, seed):
+    X, D = problem(seed)
+    alpha = shares(X, D, share)
+    codes = lasso_codes(X, prepare_atoms(D), alpha=alpha, method=method)
+    A = to_dense(codes, len(D))
+    assert (codes.stop == 0).all()
+    for x, a, lam, gap, rest in zip(X, A, alpha, codes.gap, codes.residual_sq, strict=True):
+        # the residual is a difference of numbers 1 / share as large
+        rounding = 20 * 2.0**-52 / share
+        assert abs(gap - oracle.lasso_gap(x, a, D, lam)) <= 1e-9 + rounding
+        assert gap <= max(1e-6, rounding)
+        assert_allclose(rest, np.sum((x - a @ D) ** 2), rtol=1e-3)
+
+
+@pytest.mark.oracle
+def test_small_atoms_are_not_taken_for_equal():
+    D = np.diag([1e13, 1.0, 1.0])
+    atoms = prepare_atoms(D, normalize=False, distinct=True)
+    codes = lasso_codes(np.array([[0.0, 5, 7]]), atoms, alpha=np.array([0.1]))
+    assert_allclose(to_dense(codes, 3), [[0, 4.9, 6.9]])
+    rows = np.array(
+        [[1.0, 2], [3, 1], [1, 2], [-1, -2], [2, 4], [0, 0], [1e-9, 2e-9], [1, 2 + 1e-9]]
+    )
+    kept = prepare_atoms(rows, normalize=False, distinct=True).rows.any(axis=1)
+    assert_array_equal(kept, [1, 1, 0, 0, 1, 0, 1, 1])
+    kept = prepare_atoms(rows, distinct=True, signed=True).rows.any(axis=1)
+    assert_array_equal(kept, [1, 1, 0, 1, 0, 0, 0, 1])
 
 
 @pytest.mark.invariance
