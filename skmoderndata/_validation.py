@@ -152,3 +152,15 @@ def known_entries(X):
     if not missing.any():
         return np.ascontiguousarray(X), None
     return np.where(missing, X.dtype.type(0), X), ~missing
+
+
+def check_magnitude(estimator, X):
+    """Refuse values whose squares would over- or underflow, and say what to do."""
+    values = X.data if sparse.issparse(X) else X
+    peak = float(np.max(np.abs(values), initial=0.0, where=~np.isnan(values)))
+    if peak > 1e100 or 0 < peak < 1e-100:
+        raise ValueError(
+            f"{type(estimator).__name__} squares the values of X, and the largest is {peak:.1e}: "
+            "divide X by it."
+        )
+    return X

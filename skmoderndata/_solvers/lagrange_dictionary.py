@@ -1,6 +1,7 @@
 """Dictionaries learned with an l1 penalty: the atoms by Lagrange's dual, the codes by the lasso.
 
-Signals X (N, n) and atoms D (k, n) are rows. The objective, with weights w of the signals, is
+Signals X (N, n) and atoms D (k, n) are rows; X may be a CSR array, and stays one. The objective,
+with weights w of the signals, is
 ``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)  subject to  |d_j| <= 1``.
 """
 
@@ -174,10 +175,68 @@ def _newton_step(point: DualPoint, lam: Array, floor: float) -> Array:
     return step
 
 
+def update_positive_atoms(
+    S: Array, T: Array, start: Array, *, size: float, tol: float = 1e-8, max_iter: int = 200
+) -> DictionaryUpdate:
+    """Minimise ``1/2 tr(D' S D) - tr(T' D)`` over atoms of at least zero in the unit ball.
+
+    Block descent: for given others the best atom is the projection of
+    ``d_j + (T_j - S_j D) / S_jj`` on the ball and the orthant, which is the positive part, cut to
+    length 1. The gap is ``max over D' of <gradient, D - D'>``, an upper bound on the distance from
+    the optimum of any convex function [Frank, Wolfe 1956], here
+    ``sum_j <gradient_j, d_j> + |(-gradient_j)_+|``. The multipliers of ``|d_j|^2 <= 1`` (of half
+    of it) are those that the gradient asks for. Unused atoms stay as they are.
+    """
+    D = np.array(start, dtype=np.float64)
+    multipliers = np.zeros(len(S))
+    used = np.flatnonzero(np.diag(S) > 0)
+    if used.size == 0:
+        return DictionaryUpdate(D, multipliers, 0.0, 0, True)
+    S, T, d = S[np.ix_(used, used)], T[used], np.ascontiguousarray(D[used])
+    it = Iterations(max_iter, tol)
+    gap = np.inf
+    for _ in it:
+        _positive_sweep(S, T, d)
+        ahead = T - S @ d  # minus the gradient
+        along = np.einsum("ij,ij->i", ahead, d)
+        gap = float(np.sum(np.linalg.norm(np.maximum(ahead, 0.0), axis=1) - along))
+        it.residual = gap / size
+    D[used] = d
+    multipliers[used] = np.maximum(along, 0.0)
+    return DictionaryUpdate(D, multipliers, max(gap, 0.0), it.n_iter, it.converged)
+
+
+@jit
+def _positive_sweep(S, T, D):  # type: ignore[no-untyped-def]
+    """One round over the atoms, in place."""
+    k, n = D.shape
+    step = np.empty(n)
+    for j in range(k):
+        for q in range(n):
+            step[q] = T[j, q]
+        for i in range(k):
+            v = S[j, i]
+            if v != 0.0 and i != j:
+                for q in range(n):
+                    step[q] -= v * D[i, q]
+        total = 0.0
+        for q in range(n):
+            step[q] = max(step[q] / S[j, j], 0.0)
+            total += step[q] * step[q]
+        factor = 1.0 / np.sqrt(total) if total > 1.0 else 1.0
+        for q in range(n):
+            D[j, q] = step[q] * factor
+
+
 def code_statistics(
-    codes: SparseCodes, X: Array, weights: Array, k: int
+    codes: SparseCodes, X: Any, weights: Array, k: int
 ) -> tuple[Array, Array, Array]:
     """Return ``A' W A``, ``A' W X`` and ``sum_i w_i |a_ij|`` of sparse codes A."""
+    if sparse.issparse(X):
+        A = to_csr(codes, k)
+        weighted: Any = sparse.csr_array(A.multiply(weights[:, None]))
+        products = (weighted.T @ A).toarray(), np.asarray((weighted.T @ X).toarray(), np.float64)
+        return *products, np.asarray(abs(weighted).sum(axis=0))
     S, T, l1 = np.zeros((k, k)), np.zeros((k, X.shape[1])), np.zeros(k)
     _add_statistics(codes.indptr, codes.indices, codes.values, X, weights, S, T, l1)
     upper = np.triu(S, 1)
@@ -193,6 +252,8 @@ def learn_l1_dictionary(
     weights: Array,
     known: Array | None = None,
     momentum: bool = True,
+    positive: bool = False,
+    positive_code: bool = False,
     max_iter: int = 100,
     tol: float = 1e-5,
     progress: Progress | None = None,
@@ -208,7 +269,11 @@ def learn_l1_dictionary(
     updates. Where that does not lower the objective, the codes with the atoms themselves are
     taken, so that the objective never rises. Converged is a pass that lowers it by at most the
     share `tol`.
+
+    With `positive` atoms are at least zero, and updated by `update_positive_atoms`;
+    `positive_code` says that `code` gives codes of at least zero.
     """
+    improve = update_positive_atoms if positive else update_atoms
     D = np.array(start, dtype=np.float64)
     k = len(D)
     objective: list[float] = []
@@ -233,7 +298,7 @@ def learn_l1_dictionary(
         codes, atoms = tried, ahead
         filled = X if known is None else _filled(X, known, codes, atoms)
         S, T, l1 = code_statistics(codes, filled, weights, k)
-        update = update_atoms(S, T, atoms, size=max(value, 1e-300))
+        update = improve(S, T, atoms, size=max(value, 1e-300))
         new, multipliers = update.atoms, update.multipliers
         if known is None:
             value += primal_value(S, T, new) - primal_value(S, T, atoms)
@@ -248,7 +313,9 @@ def learn_l1_dictionary(
             new[short] /= norms[short, None]
             factor = np.where(short, norms, 1.0)
             codes = codes._replace(values=codes.values * factor[codes.indices])
-        count = replace_unused(filled, new, codes, np.diag(S) > 0, weights, alpha)
+        count = replace_unused(
+            filled, new, codes, np.diag(S) > 0, weights, alpha, positive, positive_code
+        )
         replaced.append(count)
         objective.append(value)
         if np.isfinite(last) and count == 0:
@@ -260,6 +327,8 @@ def learn_l1_dictionary(
         ahead = new
         if momentum and count == 0 and it.n_iter > 1:
             ahead = new + beta * (new - D)
+            if positive:
+                ahead = np.maximum(ahead, 0.0)
             ahead /= np.maximum(np.linalg.norm(ahead, axis=1), 1e-300)[:, None]
         D = new
     assert codes is not None
@@ -283,12 +352,20 @@ def _filled(X: Array, known: Array, codes: SparseCodes, atoms: Array) -> Array:
 
 
 def replace_unused(
-    X: Array, D: Array, codes: SparseCodes, used: Array, weights: Array, alpha: float
+    X: Any,
+    D: Array,
+    codes: SparseCodes,
+    used: Array,
+    weights: Array,
+    alpha: float,
+    positive: bool = False,
+    positive_code: bool = False,
 ) -> int:
     """Give idle atoms the directions of the largest residuals, in place; returns how many.
 
     A residual longer than `alpha` will use its atom, which lowers the objective; shorter ones
-    would not, and are no candidates.
+    would not, and are no candidates. With `positive` the positive part of a residual counts, or,
+    unless `positive_code`, the negative part if that is longer.
     """
     idle = np.flatnonzero(~used)
     count = 0
@@ -299,8 +376,14 @@ def replace_unused(
     for i in np.argsort(-codes.residual_sq * (weights > 0), kind="stable"):
         if count == idle.size or codes.residual_sq[i] <= alpha**2 or weights[i] == 0:
             break
-        rest = X[i] - matrix[[i]] @ D
-        d = rest[0].astype(np.float64)
+        one: Any = X[[i]]
+        row = one.toarray() if sparse.issparse(X) else one
+        d = np.asarray(row - matrix[[i]] @ D, dtype=np.float64)[0]
+        if positive:
+            part = np.maximum(d, 0.0)
+            if not positive_code and np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(part):
+                part = np.maximum(-d, 0.0)
+            d = part
         norm = float(np.linalg.norm(d))
         if norm <= alpha * (1 + 1e-6) or (np.abs(taken @ d) > 0.9 * norm).any():
             continue
@@ -310,21 +393,48 @@ def replace_unused(
     return count
 
 
-def draw_atoms(X: Array, k: int, rng: np.random.RandomState) -> Array:
+def draw_atoms(
+    X: Any,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    positive: bool = False,
+    positive_code: bool = False,
+) -> Array:
     """Draw unit directions of different rows of X, and random ones where these end.
 
-    Neither the order of the rows nor how often a row occurs matters.
+    Neither the order of the rows nor how often a row occurs matters. Signs are fixed unless
+    `positive_code`; with `positive` the positive part is taken.
     """
     n = X.shape[1]
-    rows = X.astype(np.float64)
-    norms = np.linalg.norm(rows, axis=1)
-    rows = fix_signs(rows[norms > 0] / norms[norms > 0, None])
-    if len(rows):
-        rows = rows[np.unique(np.round(rows, 9) + 0.0, axis=0, return_index=True)[1]]
-    start = rows[rng.permutation(len(rows))[:k]]
+    rows: Any = X.astype(np.float64)
+    if sparse.issparse(X):
+        norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        keep = np.flatnonzero(norms > 0)
+        rows = sparse.csr_array(rows[keep].multiply(1.0 / norms[keep, None]))
+        if not positive_code and rows.shape[0]:
+            peak, least = (np.asarray(f(axis=1).toarray()).ravel() for f in (rows.max, rows.min))
+            rows = sparse.csr_array(rows.multiply(np.where(-least > peak, -1.0, 1.0)[:, None]))
+        if positive:
+            rows.data = np.maximum(rows.data, 0.0)
+    else:
+        norms = np.linalg.norm(rows, axis=1)
+        rows = rows[norms > 0] / norms[norms > 0, None]
+        if not positive_code:
+            rows = fix_signs(rows)
+        if positive:
+            rows = np.maximum(rows, 0.0)
+    if rows.shape[0]:  # equal rows have equal products
+        keys = np.round(rows @ np.random.RandomState(0).normal(size=n), 9) + 0.0
+        rows = rows[np.unique(keys, return_index=True)[1]]
+    start: Any = rows[rng.permutation(rows.shape[0])[:k]]
+    if sparse.issparse(X):
+        start = start.toarray()
+    start = start[np.any(start != 0, axis=1)]
     more = rng.normal(size=(k - len(start), n))
-    more /= np.linalg.norm(more, axis=1, keepdims=True)
-    return np.concatenate([start, more])
+    out = np.concatenate([start, np.abs(more) if positive else more])
+    out /= np.linalg.norm(out, axis=1, keepdims=True)
+    return out
 
 
 @jit

@@ -3,6 +3,8 @@
 from numbers import Integral, Real
 
 import numpy as np
+from scipy import sparse
+from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -27,10 +29,16 @@ from skmoderndata._solvers.lagrange_dictionary import (
     learn_l1_dictionary,
     replace_unused,
     update_atoms,
+    update_positive_atoms,
 )
 from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.signal_blocks import prepare_atoms, to_csr, to_dense
-from skmoderndata._validation import known_entries
+from skmoderndata._solvers.signal_blocks import (
+    concatenate_codes,
+    prepare_atoms,
+    to_csr,
+    to_dense,
+)
+from skmoderndata._validation import check_magnitude, known_entries
 
 
 class FeatureSignDictionaryLearning(
@@ -66,6 +74,8 @@ class FeatureSignDictionaryLearning(
         not lower the objective the step is taken back. Far fewer passes are needed.
     positive_code : bool, default=False
         Codes of at least zero.
+    positive_dict : bool, default=False
+        Atoms of at least zero. Given starts must be so, too.
     init : {"data", "random"} or array-like of shape (n_components, n_features), default="data"
         Atoms to start from: different signals, random directions, or given ones.
     max_iter : int, default=200
@@ -95,7 +105,8 @@ class FeatureSignDictionaryLearning(
     dual_gap_ : ndarray of shape (n_samples,)
         Duality gap of the last code of each training signal, in proportion to its objective.
     dictionary_gap_ : float
-        Duality gap of the last update of the atoms, in proportion to the objective.
+        Duality gap of the last update of the atoms, in proportion to the objective. With
+        `positive_dict` it is the gap of Frank and Wolfe, an upper bound as well.
     multipliers_ : ndarray of shape (n_components,)
         Lagrange multipliers of ``|d_j|^2 <= 1`` (of half of it): by how much the objective would
         fall if the bound on an atom were relaxed. 0 for atoms that no signal uses.
@@ -116,8 +127,8 @@ class FeatureSignDictionaryLearning(
     See Also
     --------
     sklearn.decomposition.DictionaryLearning : Minimises the same by coordinate descent or least
-        angle regression for the codes and one sweep over the atoms. Its `positive_dict` and its
-        other coders for `transform` are not here; missing entries, weights, certificates and
+        angle regression for the codes and one sweep over the atoms. Its other coders for
+        `transform` are not here; missing entries, sparse signals, weights, certificates and
         mini-batches with the exact update are not there.
     skmoderndata.decomposition.KSVD : Bounds the number of atoms in a code, or the error.
 
@@ -135,7 +146,10 @@ class FeatureSignDictionaryLearning(
     With missing entries, these are filled by the fit before each update of the atoms, which
     majorises the objective over the known entries: it still never rises, but passes gain less.
     `partial_fit` codes a batch, adds it to the statistics, and takes the optimal atoms for these.
-    All is computed in double precision. X is not centred.
+    With `positive_dict` the dual does not separate: atoms are updated in turn, each to its optimum
+    for given others, until a bound on what is left to gain is 1e-8 of the objective or after 200
+    rounds. Sparse signals become dense in stretches of bounded memory. All is computed in double
+    precision. X is not centred.
 
     References
     ----------
@@ -174,6 +188,7 @@ class FeatureSignDictionaryLearning(
             },
             {
                 "positive_code": True,
+                "positive_dict": True,
                 "init": "random",
                 "max_iter": 4,
                 "tol": 0.0,
@@ -203,6 +218,7 @@ class FeatureSignDictionaryLearning(
         "algorithm": [StrOptions(set(METHODS))],
         "momentum": ["boolean"],
         "positive_code": ["boolean"],
+        "positive_dict": ["boolean"],
         "init": [StrOptions({"data", "random"}), "array-like"],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
@@ -222,6 +238,7 @@ class FeatureSignDictionaryLearning(
         algorithm="feature_sign",
         momentum=True,
         positive_code=False,
+        positive_dict=False,
         init="data",
         max_iter=200,
         tol=1e-5,
@@ -237,6 +254,7 @@ class FeatureSignDictionaryLearning(
         self.algorithm = algorithm
         self.momentum = momentum
         self.positive_code = positive_code
+        self.positive_dict = positive_dict
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
@@ -253,8 +271,8 @@ class FeatureSignDictionaryLearning(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Signals; NaN marks missing entries.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals; NaN marks missing entries of an array.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -268,7 +286,7 @@ class FeatureSignDictionaryLearning(
         warm = self.warm_start and hasattr(self, "components_")
         X = self._validate(X, reset=True)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data, known = known_entries(X)
+        data, known = self._known(X)
         rng = check_random_state(self.random_state)
         start = self.components_.astype(np.float64) if warm else self._start(data[w > 0], rng)
         if start.shape[1] != X.shape[1]:
@@ -285,12 +303,15 @@ class FeatureSignDictionaryLearning(
                 weights=w,
                 known=known,
                 momentum=self.momentum,
+                positive=self.positive_dict,
+                positive_code=self.positive_code,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 progress=progress,
             )
         k = len(result.atoms)
-        atoms = result.atoms if self.positive_code else fix_signs(result.atoms)
+        tied = self.positive_code or self.positive_dict
+        atoms = result.atoms if tied else fix_signs(result.atoms)
         self.components_ = atoms.astype(X.dtype, copy=False)
         self.objective_, self.n_replaced_ = result.objective, result.replaced
         self.dual_gap_, self.dictionary_gap_ = result.code_gap, result.atom_gap
@@ -318,7 +339,7 @@ class FeatureSignDictionaryLearning(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals without missing entries; the first batch of a new estimator has at least as
             many different signals as there are atoms, unless `init` gives the atoms.
         y : Ignored
@@ -334,7 +355,7 @@ class FeatureSignDictionaryLearning(
         first = not hasattr(self, "components_")
         X = self._validate(X, reset=first)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data, known = known_entries(X)
+        data, known = self._known(X)
         if known is not None:
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
@@ -347,14 +368,17 @@ class FeatureSignDictionaryLearning(
             S += self.forget * self._statistics[0]
             T += self.forget * self._statistics[1]
         value = coded_objective(codes, self.alpha, w)
-        update = update_atoms(S, T, D, size=max(value, 1e-300))
+        improve = update_positive_atoms if self.positive_dict else update_atoms
+        update = improve(S, T, D, size=max(value, 1e-300))
         norms = np.linalg.norm(update.atoms, axis=1)
         norms[norms == 0] = 1.0
         D = update.atoms / norms[:, None]
         # the statistics are those of codes for atoms of unit norm
         self._statistics = S * np.outer(norms, norms), T * norms[:, None]
         scaled = codes._replace(values=codes.values * norms[codes.indices])
-        replaced = replace_unused(data, D, scaled, np.diag(S) > 0, w, self.alpha)
+        replaced = replace_unused(
+            data, D, scaled, np.diag(S) > 0, w, self.alpha, self.positive_dict, self.positive_code
+        )
         used = np.bincount(codes.indices, minlength=len(D))
         self.components_ = D.astype(X.dtype, copy=False)
         self.usage_ = used if first else self.usage_ + used
@@ -369,8 +393,8 @@ class FeatureSignDictionaryLearning(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Signals; NaN marks missing entries.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals; NaN marks missing entries of an array.
 
         Returns
         -------
@@ -408,8 +432,8 @@ class FeatureSignDictionaryLearning(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Signals; NaN marks missing entries.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Signals; NaN marks missing entries of an array.
         y : Ignored
             Present by convention.
 
@@ -421,42 +445,81 @@ class FeatureSignDictionaryLearning(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        total = float(np.nansum(X.astype(np.float64) ** 2))
+        values = (X.data if sparse.issparse(X) else X).astype(np.float64)
+        total = float(np.nansum(values**2))
         return -float(self._transform(X).residual_sq.sum()) / total if total > 0 else 0.0
 
     def _transform(self, X):
         alpha = self.alpha if self.transform_alpha is None else self.transform_alpha
-        data, known = known_entries(X)
+        data, known = self._known(X)
         return self._code(data, known, self.components_.astype(np.float64), alpha)
 
+    def _known(self, X):
+        """Signals with 0 for missing entries, and the mask of known ones where some miss."""
+        if not sparse.issparse(X):
+            return known_entries(X)
+        if np.isnan(X.data).any():
+            raise ValueError(
+                f"{type(self).__name__} takes missing entries (NaN) in arrays only: use "
+                "X.toarray()."
+            )
+        return X, None
+
     def _code(self, data, known, atoms, alpha, start=None):
-        return lasso_codes(
-            data,
-            prepare_atoms(atoms, normalize=False, distinct=True),
-            alpha=np.full(len(data), float(alpha)),
-            method=self.algorithm,
-            positive=self.positive_code,
-            mask=known,
-            start=None if self.algorithm == "homotopy" else start,
-            n_jobs=self.n_jobs,
+        prepared = prepare_atoms(atoms, normalize=False, distinct=True, signed=self.positive_code)
+        start = None if self.algorithm == "homotopy" else start
+
+        def code(rows):
+            return lasso_codes(
+                data[rows].toarray() if sparse.issparse(data) else data[rows],
+                prepared,
+                alpha=np.full(rows.stop - rows.start, float(alpha)),
+                method=self.algorithm,
+                positive=self.positive_code,
+                mask=known,
+                start=None if start is None else start[rows],
+                n_jobs=self.n_jobs,
+            )
+
+        n = data.shape[0]
+        if not sparse.issparse(data):
+            return code(slice(0, n))
+        row_bytes = 8 * (3 * data.shape[1] + 2 * len(atoms))
+        step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
+        return concatenate_codes(
+            [code(slice(first, min(first + step, n))) for first in range(0, n, step)]
         )
 
     def _validate(self, X, reset):
-        return validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
         )
+        return check_magnitude(self, X)
 
     def _start(self, data, rng):
         n = data.shape[1]
         if isinstance(self.init, str):
             k = self.n_components or 2 * n
-            return draw_atoms(data if self.init == "data" else data[:0], k, rng)
+            return draw_atoms(
+                data if self.init == "data" else data[:0],
+                k,
+                rng,
+                positive=self.positive_dict,
+                positive_code=self.positive_code,
+            )
         start = check_array(self.init, dtype=np.float64, input_name="init")
         wanted = (self.n_components or len(start), n)
         if start.shape != wanted:
             raise ValueError(f"init has shape {start.shape}, and {wanted} is wanted.")
         if not np.any(start != 0, axis=1).all():
             raise ValueError("init has a zero atom: leave it out, or give it a direction.")
+        if self.positive_dict and (start < 0).any():
+            raise ValueError("init has negative entries, and positive_dict=True: clip them to 0.")
         return start / np.linalg.norm(start, axis=1, keepdims=True)
 
     @property
@@ -466,5 +529,6 @@ class FeatureSignDictionaryLearning(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.decomposition import DictionaryLearning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -13,6 +15,7 @@ from skmoderndata._solvers.lagrange_dictionary import (
     dual_point,
     primal_value,
     update_atoms,
+    update_positive_atoms,
 )
 from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
 from skmoderndata.decomposition import FeatureSignDictionaryLearning
@@ -54,6 +57,30 @@ def test_atoms_are_those_of_a_conic_solver(unused, seed):
     assert_allclose(update.multipliers[used], multipliers[used], atol=1e-3 * multipliers.max())
     assert_array_equal(update.atoms[~used], start[~used])
     assert (np.linalg.norm(update.atoms, axis=1) <= 1 + 1e-12).all()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("unused", [False, True])
+def test_atoms_of_at_least_zero_are_those_of_a_conic_solver(unused, seed):
+    X, A, S, T = statistics(seed, unused=unused)
+    start = np.abs(np.random.default_rng(seed).normal(size=T.shape))
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    size = 0.5 * np.sum(X**2)
+    update = update_positive_atoms(S, T, start, size=size, tol=1e-9, max_iter=5000)
+    _, multipliers, value = oracle.best_atoms(X, A, positive=True)
+    used = np.diag(S) > 0
+    assert update.converged
+    assert (update.atoms >= 0).all()
+    assert (np.linalg.norm(update.atoms, axis=1) <= 1 + 1e-12).all()
+    reached = 0.5 * np.sum((X - A @ update.atoms) ** 2)
+    assert_allclose(reached, value, rtol=1e-7)
+    assert_allclose(update.multipliers[used], multipliers[used], atol=1e-3 * np.diag(S).max())
+    assert_array_equal(update.atoms[~used], start[~used])
+    # the gap bounds the distance from the optimum at any point
+    early = update_positive_atoms(S, T, start, size=size, max_iter=1)
+    ahead = 0.5 * np.sum((X - A @ early.atoms) ** 2) - value
+    assert -1e-7 * size <= ahead <= early.gap + 1e-7 * size
+    assert early.gap > 0
 
 
 @pytest.mark.certificate
@@ -121,7 +148,19 @@ def test_statistics_are_products(seed):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("kind", ["plain", "masked", "weighted", "positive", "no momentum"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "plain",
+        "masked",
+        "weighted",
+        "positive",
+        "no momentum",
+        "positive atoms",
+        "all positive",
+        "sparse",
+    ],
+)
 def test_objective_is_what_is_stated_and_never_rises(kind, seed):
     X, _, _ = planted(seed, 300, noise=0.1)
     rng = np.random.default_rng(seed)
@@ -133,10 +172,13 @@ def test_objective_is_what_is_stated_and_never_rises(kind, seed):
         max_iter=12,
         tol=0,
         momentum=kind != "no momentum",
-        positive_code=kind == "positive",
+        positive_code=kind in ("positive", "all positive"),
+        positive_dict=kind in ("positive atoms", "all positive"),
         store_codes=True,
         random_state=seed,
-    ).fit(np.where(known, X, np.nan), sample_weight=w)
+    )
+    given = sparse.csr_array(X) if kind == "sparse" else np.where(known, X, np.nan)
+    model.fit(given, sample_weight=w)
     assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
     assert model.objective_.shape == (12,) == (model.n_iter_,)
     stated = oracle.objective(X, model.components_, model.codes_.toarray(), 0.2, w, known)
@@ -144,8 +186,10 @@ def test_objective_is_what_is_stated_and_never_rises(kind, seed):
     assert model.dual_gap_.max() <= 1e-6
     assert model.dictionary_gap_ <= 1e-8
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-9)
-    if kind == "positive":
+    if model.positive_code:
         assert (model.codes_.data >= 0).all()
+    if model.positive_dict:
+        assert (model.components_ >= 0).all()
 
 
 @pytest.mark.oracle
@@ -194,6 +238,20 @@ def test_planted_atoms_are_found(seed):
     model = FeatureSignDictionaryLearning(24, alpha=0.1, random_state=seed).fit(X)
     found = np.abs(model.components_ @ D.T).max(axis=0) > 0.98
     assert found.mean() >= 0.85
+
+
+@pytest.mark.recovery
+def test_planted_parts_are_found(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.exponential(size=(12, 16)) * (rng.uniform(size=(12, 16)) < 0.4)
+    D[np.arange(12), np.arange(12)] += 1.0
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    A = rng.exponential(size=(1500, 12)) * (rng.uniform(size=(1500, 12)) < 0.15)
+    model = FeatureSignDictionaryLearning(
+        12, alpha=0.05, positive_code=True, positive_dict=True, random_state=seed
+    ).fit(A @ D + 0.01 * rng.normal(size=(1500, 16)))
+    found = (model.components_ @ D.T).max(axis=0) > 0.98
+    assert found.mean() >= 0.75
 
 
 @pytest.mark.recovery
@@ -256,6 +314,63 @@ def test_weights_count_repetitions(seed):
     repeated = FeatureSignDictionaryLearning(**given).fit(np.repeat(X, w, axis=0))
     assert_allclose(model.components_, repeated.components_, atol=1e-6)
     assert_allclose(model.objective_, repeated.objective_, rtol=1e-9)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("positive", [False, True])
+def test_sparse_signals_as_dense_ones(positive, seed):
+    X, _, _ = planted(seed, 400)
+    X[np.abs(X) < 0.3] = 0
+    given = {"alpha": 0.2, "max_iter": 6, "tol": 0, "random_state": seed}
+    given |= {"n_components": 14, "positive_dict": positive, "positive_code": positive}
+    dense = FeatureSignDictionaryLearning(**given).fit(X)
+    S = sparse.csr_array(X)
+    with sklearn.config_context(working_memory=0.05):
+        few = FeatureSignDictionaryLearning(**given).fit(S)
+        assert_allclose(few.transform(S), dense.transform(X), atol=1e-5)  # gaps of 1e-6
+    assert_allclose(few.components_, dense.components_, atol=1e-5)
+    assert_allclose(few.objective_, dense.objective_, rtol=1e-9)
+    assert_allclose(few.score(S), dense.score(X), rtol=1e-6)
+    streams = [FeatureSignDictionaryLearning(**given) for _ in range(2)]
+    for first in range(0, 400, 100):
+        streams[0].partial_fit(X[first : first + 100])
+        streams[1].partial_fit(S[first : first + 100])
+    assert_allclose(streams[1].components_, streams[0].components_, atol=1e-5)
+    assert not positive or (streams[1].components_ >= 0).all()
+    single = FeatureSignDictionaryLearning(**given).fit(S.astype(np.float32))
+    assert single.components_.dtype == single.transform(S.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.edge
+def test_opposite_atoms_differ_for_codes_of_at_least_zero():
+    atoms = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    X = np.array([[2.0, 0.0], [-3.0, 0.0]])
+    model = FeatureSignDictionaryLearning(
+        init=atoms, alpha=0.5, positive_code=True, max_iter=1, tol=0
+    ).fit(X)
+    assert_allclose(model.transform(X), [[1.5, 0], [0, 2.5]])
+
+
+@pytest.mark.edge
+def test_scale_of_values(seed):
+    X, _, _ = planted(seed, 60)
+    given = {"n_components": 5, "max_iter": 3, "tol": 0, "random_state": seed}
+    model = FeatureSignDictionaryLearning(**given, alpha=0.2).fit(X)
+    for scale in (2.0**-200, 2.0**200):
+        scaled = FeatureSignDictionaryLearning(**given, alpha=0.2 * scale).fit(scale * X)
+        assert_allclose(scaled.components_, model.components_, atol=1e-6)
+        assert_allclose(scaled.transform(scale * X), scale * model.transform(X), rtol=1e-5)
+    for scale in (1e-150, 1e150):
+        with pytest.raises(ValueError, match="squares the values of X, and the largest is"):
+            FeatureSignDictionaryLearning(**given).fit(scale * X)
+        with pytest.raises(ValueError, match="divide X by it"):
+            model.transform(scale * X)
+    with pytest.raises(ValueError, match=r"use X\.toarray"):
+        model.fit(sparse.csr_array(np.where(X > 1, np.nan, X)))
+    with pytest.raises(ValueError, match="contains infinity"):
+        model.fit(np.where(X > 1, np.inf, X))
+    with pytest.raises(ValueError, match="positive_dict=True: clip them"):
+        FeatureSignDictionaryLearning(init=-np.ones((2, 12)), positive_dict=True).fit(X)
 
 
 @pytest.mark.invariance

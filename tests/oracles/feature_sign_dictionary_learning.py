@@ -16,10 +16,10 @@ def objective(X, D, A, alpha, weights=None, known=None):
     return total
 
 
-def best_atoms(X, A, weights=None):
+def best_atoms(X, A, weights=None, positive=False):
     """Atoms in the unit ball of least squared error for given codes, by a conic solver."""
     w = np.ones(len(X)) if weights is None else weights
-    D = cp.Variable((A.shape[1], X.shape[1]))
+    D = cp.Variable((A.shape[1], X.shape[1]), nonneg=positive)
     rest = cp.multiply(np.sqrt(w)[:, None], X - A @ D)
     norms = [cp.sum_squares(D[j]) <= 1 for j in range(A.shape[1])]
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(rest)), norms)
