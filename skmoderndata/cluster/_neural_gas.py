@@ -29,6 +29,7 @@ from skmoderndata._solvers.neural_gas import (
     squared_distances,
     squared_norms,
 )
+from skmoderndata._validation import check_magnitude
 
 
 class NeuralGas(
@@ -121,6 +122,7 @@ class NeuralGas(
 
     For a fixed range no pass raises the objective. A unit to which no sample gives weight stays
     where it is; with ranges above one this does not happen. Equal distances are ranked by index.
+    Values above 1e100, or all below 1e-100, are an error.
 
     References
     ----------
@@ -372,7 +374,7 @@ class NeuralGas(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        w = check_sample_weight(sample_weight, X, dtype=np.float64)
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return -float(w @ nearest_units(X, squared_norms(X), self._centers())[2])
 
     def _batch(self, X, w, start, progress):
@@ -440,9 +442,10 @@ class NeuralGas(
         self.adjacency_ = pairs
 
     def _validate(self, X, reset):
-        return validate_data(
+        X = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
+        return check_magnitude(self, X)
 
     def _start(self, X, rng):
         k = self.n_clusters

@@ -24,6 +24,7 @@ from skmoderndata._solvers.l1_coding import lasso_codes
 from skmoderndata._solvers.linalg import fix_signs
 from skmoderndata._solvers.signal_blocks import one_blas_thread, prepare_atoms, to_dense
 from skmoderndata._solvers.sparsenet import dictionary_step, energies, smooth_codes
+from skmoderndata._validation import check_magnitude
 
 BLOCK = 512  # signals that are coded together
 
@@ -106,7 +107,8 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Codes under the smooth priors come from preconditioned conjugate gradients, for all signals of
     a block at once: ``2 n k^2`` for each of some tens of steps. Both priors lie below a parabola
     that touches them, so that no step needs a search and none raises the energy. Codes under "abs"
-    are exact lasso codes. Coefficients under smooth priors are small but rarely zero.
+    are exact lasso codes. Coefficients under smooth priors are small but rarely zero. Values above
+    1e100, or all below 1e-100, are an error.
 
     References
     ----------
@@ -374,7 +376,8 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return D, np.full(k, float(self.variance_goal)), np.ones(k)
 
     def _validate(self, X, reset):
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        return check_magnitude(self, X)
 
     @property
     def _n_features_out(self):

@@ -110,9 +110,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     are taken for zero. Every code of "lasso" and "group_lasso" has a duality gap of at most
     `tol_gap`, or a warning says so.
 
-    Of training samples that are equal, or opposite, only the first is used. A sample without any
-    code, such as zero, goes to the class of the training sample with the largest correlation, the
-    first of ties.
+    Of training samples that are equal, or opposite, only the first is used. A sample whose code
+    uses no training sample, such as zero, goes to the class of the training sample with the
+    largest correlation, the first of ties.
 
     References
     ----------
@@ -241,6 +241,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     def _coordinates(self, X):
         """Coordinates of the training samples in the feature space, and the map to them."""
         K = np.array(self._gram(X), dtype=np.float64)
+        if not np.isfinite(K).all():
+            raise ValueError(
+                f"the kernel values of {type(self).__name__} are not finite: rescale X or change "
+                "the kernel."
+            )
         K = (K + K.T) / 2
         norms = np.sqrt(np.maximum(np.diag(K), 0.0))
         self._scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
@@ -433,7 +438,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                     continue
                 rest = covered - part @ self._atoms.rows[self._start[c] : self._start[c + 1]]
                 decision[:, c] = -np.linalg.norm(rest, axis=1)
-            empty = np.flatnonzero(np.diff(codes.indptr) == 0)
+            # with occlusion a code may hold single features alone
+            empty = np.flatnonzero(np.diff(codes[:, :n].indptr) == 0)
             if empty.size:
                 decision[empty] = self._nearest(rows[empty])
             decisions.append(decision)

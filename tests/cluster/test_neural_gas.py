@@ -273,3 +273,22 @@ def test_borders(seed):
     ).fit(X, sample_weight=np.arange(8))
     assert np.isfinite(online.cluster_centers_).all()
     assert online.n_steps_ == 5 * 7
+    for scale in (1e-150, 1e150):
+        with pytest.raises(ValueError, match="squares the values of X, and the largest is"):
+            NeuralGas(2).fit(scale * X)
+        with pytest.raises(ValueError, match="divide X by it"):
+            one.predict(sparse.csr_array(scale * X))
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        one.score(X, sample_weight=-np.ones(8))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("algorithm", ["batch", "online"])
+def test_units_scale_with_the_samples(algorithm, seed):
+    X = np.random.default_rng(seed).normal(size=(60, 4))
+    given = {"algorithm": algorithm, "max_iter": 20, "random_state": seed}
+    model = NeuralGas(5, **given).fit(X)
+    for scale in (2.0**-250, 2.0**250):
+        scaled = NeuralGas(5, **given).fit(scale * X)
+        assert_allclose(scaled.cluster_centers_, scale * model.cluster_centers_, rtol=1e-9)
+        assert_array_equal(scaled.labels_, model.labels_)

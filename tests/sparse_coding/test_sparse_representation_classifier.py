@@ -202,3 +202,29 @@ def test_borders(seed):
         SparseRepresentationClassifier("group_lasso", max_steps=1, tol_gap=1e-12).fit(
             X, y
         ).predict(new)
+    with pytest.raises(
+        ValueError, match="kernel values of SparseRepresentationClassifier are not"
+    ):
+        SparseRepresentationClassifier().fit(sparse.csr_array(1e200 * X), y)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("algorithm", ["lasso", "group_lasso"])
+def test_codes_of_single_features_alone_go_to_the_nearest_class(algorithm):
+    """A sample that is one feature is explained by it; the class is that of the best match."""
+    D = np.eye(4)[:3] + 0.3
+    model = SparseRepresentationClassifier(algorithm, occlusion=True, alpha=0.9).fit(D, [0, 1, 2])
+    new = np.eye(4)[[2, 1, 0]]
+    assert (model.encode(new)[:, :3].toarray() == 0).all()
+    assert_array_equal(model.predict(new), [2, 1, 0])
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("algorithm", ["lasso", "group_lasso", "omp"])
+def test_lengths_from_tiny_to_huge(algorithm, seed):
+    X, y, new, _ = subspaces(seed)
+    model = SparseRepresentationClassifier(algorithm).fit(X, y)
+    decision = model.decision_function(new)
+    for scale in (1e-150, 1e150, 1e250):
+        scaled = SparseRepresentationClassifier(algorithm).fit(scale * X, y)
+        assert_allclose(scaled.decision_function(scale * new), decision, atol=1e-9)
