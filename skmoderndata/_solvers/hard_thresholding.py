@@ -12,9 +12,11 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.pursuit import (
     BARRED,
     EPS,
+    MAGNITUDE,
     _low_bits,
     _residual_sq,
     append_row,
+    inner,
     nonnegative_on_support,
     solve_chosen,
 )
@@ -34,8 +36,9 @@ from skmoderndata._solvers.signal_blocks import (
 Array = np.ndarray[Any, np.dtype[Any]]
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
-MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
+IHT, HTP, COSAMP, SUBSPACE = range(4)
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
+SETTLED = 3  # gradient steps on one support, after which the limit of such steps is computed
 
 
 def hard_thresholding(
@@ -50,13 +53,17 @@ def hard_thresholding(
     max_iter: int = 100,
     rtol: float = 1e-8,
     mask: Array | None = None,
+    single: bool = False,
     n_jobs: int | None = None,
 ) -> SparseCodes:
     """Code signals with `n_nonzero` atoms by one of four iterations.
 
     - "iht": ``a <- H_s(a + mu D(x - a D))`` with the normalised step of Blumensath and Davies
-      (2010), which makes the residual fall.
-    - "htp": the same support, then least squares on it, until the support repeats (Foucart 2011).
+      (2010), which makes the residual fall. Steps that leave the support as it is go to least
+      squares on it: after a few of them the limit is computed, and steps go on from there until
+      the support does not change any more.
+    - "htp": the support after a step ``mu = 1`` with atoms of unit norm, then least squares on it,
+      until the support repeats (Foucart 2011).
     - "cosamp": least squares on the support and the 2s best new atoms, pruned to s (Needell and
       Tropp 2009).
     - "subspace_pursuit": the support and the s best new atoms, least squares, pruned to s, least
@@ -66,8 +73,10 @@ def hard_thresholding(
     number of the group of each atom, the s groups of largest norm. With ``positive=True`` only
     positive entries count, and least squares is non-negative. An iteration ends when
     ``|r|^2 <= tol_sq``, when the support or the residual does not change any more, or after
-    `max_iter` steps.
+    `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero. Bounds hold for the code
+    that is returned: with ``single=True`` for the one rounded to single precision.
     """
+    k = len(atoms.rows)
     if mask is not None:
         return by_pattern(
             X,
@@ -75,12 +84,12 @@ def hard_thresholding(
             atoms,
             lambda signals, masked, rows: hard_thresholding(
                 signals, masked, method=method, n_nonzero=n_nonzero, tol_sq=tol_sq[rows],
-                groups=groups, positive=positive, max_iter=max_iter, rtol=rtol, n_jobs=n_jobs,
+                groups=groups, positive=positive, max_iter=max_iter, rtol=rtol, single=single,
+                n_jobs=n_jobs,
             ),
             renormalize=True,
             barred=BARRED,
         )  # fmt: skip
-    k = len(atoms.rows)
     order = np.arange(k) if groups is None else np.argsort(groups, kind="stable")
     start = (
         np.arange(k + 1)
@@ -90,8 +99,9 @@ def hard_thresholding(
     inverse = np.empty_like(order)
     inverse[order] = np.arange(k)
     rows = np.ascontiguousarray(atoms.rows[order])
+    norms = np.ascontiguousarray(atoms.norms[order])
     gram = np.ascontiguousarray(with_gram(atoms).gram[np.ix_(order, order)])  # type: ignore[index]
-    transposed = np.ascontiguousarray(rows.T)
+    columns = np.ascontiguousarray(rows.T)
     s = min(n_nonzero, len(start) - 1)
     kind = METHODS.index(method)
 
@@ -101,11 +111,10 @@ def hard_thresholding(
         codes = np.zeros((m, k))
         residual_sq, stop, steps = np.zeros(m), np.zeros(m, np.int8), np.zeros(m, np.int32)
         _pursue(
-            x @ transposed, gram, rows, x, tol_sq[part], start, s, kind, positive, max_iter, rtol,
-            codes, residual_sq, stop, steps,
+            x @ columns, gram, rows, norms, x, tol_sq[part], start, s, kind, positive, max_iter,
+            rtol, single, codes, residual_sq, stop, steps,
         )  # fmt: skip
-        codes = codes[:, inverse] / atoms.norms
-        return dense_block(codes, residual_sq, stop, np.full(m, np.nan), steps)
+        return dense_block(codes[:, inverse], residual_sq, stop, np.full(m, np.nan), steps)
 
     return code_in_blocks(len(X), work, n_jobs=n_jobs, block=64)
 
@@ -137,10 +146,11 @@ def _select(keys, m, s):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _keep(z, start, s, positive, score, keys, work, index):  # type: ignore[no-untyped-def]
+def _keep(z, start, s, positive, whole, score, keys, work, index):  # type: ignore[no-untyped-def]
     """Write the atoms of the s largest groups of `z` to `index`, ascending; return their number.
 
-    Groups without any (positive) entry are never kept.
+    Groups without any (positive) entry are never kept. With ``whole=True`` all atoms of a group
+    are written, otherwise, if `positive`, those with positive entries.
     """
     n_groups = start.shape[0] - 1
     low = _low_bits(n_groups)
@@ -160,14 +170,14 @@ def _keep(z, start, s, positive, score, keys, work, index):  # type: ignore[no-u
     for g in range(n_groups):
         if keys[g] >= least and score[g] > 0.0:
             for j in range(start[g], start[g + 1]):
-                if not positive or z[j] > 0.0:
+                if whole or not positive or z[j] > 0.0:
                     index[t] = j
                     t += 1
     return t
 
 
 @jit
-def _fit(G, b, L, index, t, limit, positive, a, work, dependent):  # type: ignore[no-untyped-def]
+def _fit(G, b, L, index, t, limit, a):  # type: ignore[no-untyped-def]
     """Least squares on ``index[:t]``: coefficients in `a`, returns how many atoms are left.
 
     Atoms in the span of earlier ones are left out, and all beyond `limit`.
@@ -177,36 +187,78 @@ def _fit(G, b, L, index, t, limit, positive, a, work, dependent):  # type: ignor
         if left < limit and append_row(G, L, index, left, index[s]):
             index[left] = index[s]
             left += 1
-    if not positive:
-        solve_chosen(L, index, left, b, a)
-        return left
-    # non-negative: from zero, the atom of steepest descent enters (Lawson and Hanson)
-    candidates = left
-    for s in range(candidates):
-        dependent[s] = index[s]
-    m = 0
-    for _ in range(3 * candidates + 10):
-        best, steepest = -1, 0.0
-        for c in range(candidates):
-            j = dependent[c]
-            inside = False
-            slope = b[j]
-            for s in range(m):
-                inside = inside or index[s] == j
-                slope -= G[j, index[s]] * a[s]
-            if not inside and slope > steepest:
-                best, steepest = j, slope
-        if best < 0 or steepest <= 1e-12 * abs(b[best]):
+    solve_chosen(L, index, left, b, a)
+    return left
+
+
+@jit
+def _fit_positive(  # type: ignore[no-untyped-def]
+    G, b, L, index, t, limit, first, floor, a, z, candidates, barred
+):
+    """Non-negative least squares on ``index[:t]``: returns how many atoms have a coefficient.
+
+    Lawson and Hanson's algorithm from the feasible values ``first[index[:t]]``. All atoms of
+    positive slope enter at once, or the steepest alone where that gains nothing; an atom that
+    depends on those inside has slope zero when its turn comes, and is not given up before.
+    `barred` is an array of False, and is left as one.
+    """
+    n_candidates = t
+    for s in range(n_candidates):
+        candidates[s] = index[s]
+    t = 0
+    for s in range(n_candidates):
+        j = candidates[s]
+        if first[j] > 0.0 and t < limit and append_row(G, L, index, t, j):
+            index[t] = j
+            a[t] = first[j]
+            t += 1
+    t = nonnegative_on_support(L, index, t, b, a, z)
+    value = 0.0
+    for s in range(t):
+        value += a[s] * b[index[s]]
+    alone = False
+    for _ in range(3 * n_candidates + 10):
+        for s in range(t):
+            barred[index[s]] = True
+        best, steepest, entered = -1, floor, t
+        for s in range(n_candidates):
+            j = candidates[s]
+            if barred[j]:
+                continue
+            slope, g = b[j], G[j]
+            for q in range(t):
+                slope -= g[index[q]] * a[q]
+            if slope > steepest or (not alone and slope > floor):
+                if slope > steepest:
+                    best, steepest = j, slope
+                if not alone and entered < limit and append_row(G, L, index, entered, j):
+                    index[entered] = j
+                    a[entered] = 0.0
+                    entered += 1
+        for s in range(t):
+            barred[index[s]] = False
+        if best < 0:
             break
-        # index and dependent are apart, so the factor may be rebuilt
-        for s in range(m):
-            append_row(G, L, index, s, index[s])
-        if not append_row(G, L, index, m, best):
-            break
-        index[m] = best
-        a[m] = 0.0
-        m = nonnegative_on_support(G, L, index, m + 1, b, a, work)
-    for s in range(1, m):  # ascending
+        if alone and t < limit and append_row(G, L, index, t, best):
+            index[t] = best
+            a[t] = 0.0
+            entered = t + 1
+        gained = False
+        if entered > t:
+            t = nonnegative_on_support(L, index, entered, b, a, z)
+            former, value = value, 0.0
+            for s in range(t):
+                value += a[s] * b[index[s]]
+            gained = value > former * (1 + 1e-14)
+        if gained and alone:
+            for s in range(n_candidates):
+                barred[candidates[s]] = False
+        elif not gained and alone:
+            barred[best] = True
+        alone = not gained
+    for s in range(n_candidates):
+        barred[candidates[s]] = False
+    for s in range(1, t):  # ascending
         j, v = index[s], a[s]
         q = s - 1
         while q >= 0 and index[q] > j:
@@ -215,7 +267,7 @@ def _fit(G, b, L, index, t, limit, positive, a, work, dependent):  # type: ignor
             q -= 1
         index[q + 1] = j
         a[q + 1] = v
-    return m
+    return t
 
 
 @jit
@@ -243,16 +295,24 @@ def _quadratic(G, index, v, t):  # type: ignore[no-untyped-def]
     total = 0.0
     for s in range(t):
         g = G[index[s]]
-        inner = 0.0
+        product = 0.0
         for q in range(t):
-            inner += g[index[q]] * v[q]
-        total += v[s] * inner
+            product += g[index[q]] * v[q]
+        total += v[s] * product
     return total
 
 
 @jit
+def _same(u, v, count):  # type: ignore[no-untyped-def]
+    for s in range(count):
+        if u[s] != v[s]:
+            return False
+    return True
+
+
+@jit
 def _pursue(  # type: ignore[no-untyped-def]
-    B, G, rows, X, tol_sq, start, n_keep, kind, positive, max_iter, rtol,
+    B, G, rows, norms, X, tol_sq, start, n_keep, kind, positive, max_iter, rtol, single,
     out_codes, out_residual, out_stop, out_steps,
 ):  # fmt: skip
     """Run one of the four iterations on each signal."""
@@ -262,7 +322,8 @@ def _pursue(  # type: ignore[no-untyped-def]
     score = np.empty(n_groups)
     keys = np.empty(n_groups, np.int64)
     pivots = np.empty(n_groups, np.int64)
-    L = np.empty((k, k))
+    widest = min(k, n) + 1
+    L = np.empty((widest, widest))
     a = np.zeros(k)
     work = np.empty(k)
     index = np.empty(k, np.int64)
@@ -273,50 +334,85 @@ def _pursue(  # type: ignore[no-untyped-def]
     trial = np.empty(k)
     c = np.empty(k)
     best_index = np.empty(k, np.int64)
+    best_a = np.empty(k)
     r = np.empty(n)
     inside = np.zeros(k, np.bool_)
-    wide = n - 1 if kind == 2 else n  # a square system fits everything
+    wide = n - 1 if kind == COSAMP else n  # a square system fits everything
     wide = max(1, wide)
     for i in range(m):
         x = X[i]
         b = B[i]
-        size = 0.0
-        for p in range(n):
-            size += x[p] * x[p]
+        size = inner(x, x, n)
         bound = tol_sq[i]
+        if size <= bound or size == 0.0:  # nothing has to be explained
+            out_residual[i] = size
+            out_stop[i] = TOL if size <= bound else STALL
+            out_steps[i] = 1
+            continue
         tiny = 100 * EPS * size
+        floor = 1e-12 * np.sqrt(size)
         for j in range(k):
             code[j] = 0.0
             c[j] = b[j]
         t = 0
-        rho = size
+        rho, former = size, size
         best_t, best_rho = 0, size
         stop = MAX_ITER
         steps = 0
         idle = 0
-        if kind != 1:  # the first support: the largest correlations
-            t = _keep(c, start, n_keep, positive, score, keys, pivots, index)
-            if kind == 0:
-                t = 0
-            else:
-                t = _fit(G, b, L, index, t, n, positive, a, work, other)
-                rho = size - _spread(G, b, index, a, t, code, c)
-                best_t, best_rho = t, rho
-                for s in range(t):
-                    best_index[s] = index[s]
-        while steps < max_iter:
-            if best_rho <= bound or best_rho <= tiny:
-                stop = TOL if best_rho <= bound else STALL
-                break
-            steps += 1
+        repeated = 0  # gradient steps that left the support as it was
+        fitted = True  # the gradient on the support is zero
+        fit_rho = np.inf
+        met = False
+        first = kind != IHT  # the first support: the largest correlations
+        while True:
+            if not first:
+                if met or best_rho <= tiny:
+                    stop = TOL if met else STALL
+                    break
+                if steps >= max_iter:
+                    break
+                steps += 1
             for s in range(t):
                 old[s] = index[s]
             n_old = t
-            if kind <= 1:
-                # step length from the support; after least squares the gradient is zero there
-                if t == 0 or kind == 1:
-                    t = _keep(c, start, n_keep, positive, score, keys, pivots, index)
+            if first:
+                t = _keep(c, start, n_keep, positive, True, score, keys, pivots, index)
+                if positive:
+                    t = _fit_positive(
+                        G, b, L, index, t, n, code, floor, a, work, other, inside
+                    )  # fmt: skip
+                else:
+                    t = _fit(G, b, L, index, t, n, a)
+            elif kind == HTP:
+                # after least squares the gradient on the support is zero: mu = 1
+                for j in range(k):
+                    trial[j] = code[j] + c[j]
+                t = _keep(trial, start, n_keep, positive, True, score, keys, pivots, index)
+                if positive:
+                    t = _fit_positive(
+                        G, b, L, index, t, n, code, floor, a, work, other, inside
+                    )  # fmt: skip
+                else:
+                    t = _fit(G, b, L, index, t, n, a)
+            elif kind == IHT and repeated >= SETTLED:
+                # where further steps on this support would lead
+                if positive:
+                    t = _fit_positive(
+                        G, b, L, index, t, n, code, floor, a, work, other, inside
+                    )  # fmt: skip
+                else:
+                    t = _fit(G, b, L, index, t, n, a)
+                fitted = True
+                repeated = 0
+            elif kind == IHT:
+                # the step length of exact line search on the support
+                if fitted:
+                    t = _keep(c, start, n_keep, positive, False, score, keys, pivots, index)
+                t_before = t
                 above = 0.0
+                for s in range(t):
+                    other[s] = index[s]
                 for s in range(t):
                     work[s] = c[index[s]]
                     above += work[s] * work[s]
@@ -326,19 +422,18 @@ def _pursue(  # type: ignore[no-untyped-def]
                     t = n_old
                     break
                 mu = above / below
-                t_before = t
-                for s in range(t):
-                    other[s] = index[s]
                 shrinking = 0
                 while True:
                     for j in range(k):
                         trial[j] = code[j] + mu * c[j]
-                    t = _keep(trial, start, n_keep, positive, score, keys, pivots, index)
-                    same = t == t_before
-                    if same:
-                        for s in range(t):
-                            same = same and index[s] == other[s]
-                    if same or kind == 1 or shrinking > 60:
+                    t = _keep(trial, start, n_keep, positive, False, score, keys, pivots, index)
+                    if t == n_old and _same(index, old, t):
+                        repeated += 1
+                        break
+                    repeated = 0
+                    if n_old == 0 and t == t_before and _same(index, other, t):
+                        break
+                    if shrinking > 60:
                         break
                     # a' - a lives on both supports
                     u = 0
@@ -362,15 +457,16 @@ def _pursue(  # type: ignore[no-untyped-def]
                         break
                     mu /= 2 * 0.99
                     shrinking += 1
-                if kind == 0:
-                    for s in range(t):
-                        a[s] = trial[index[s]]
-                else:
-                    t = _fit(G, b, L, index, t, n, positive, a, work, other)
+                if fitted and repeated > 0:  # no support within reach is better
+                    stop = STALL
+                    break
+                for s in range(t):
+                    a[s] = trial[index[s]]
+                fitted = False
             else:
-                grow = 2 * n_keep if kind == 2 else n_keep
+                grow = 2 * n_keep if kind == COSAMP else n_keep
                 # new atoms: the best of the residual, besides the old ones
-                t = _keep(c, start, grow, positive, score, keys, pivots, index)
+                t = _keep(c, start, grow, positive, True, score, keys, pivots, index)
                 for s in range(n_old):
                     inside[old[s]] = True
                 u = n_old
@@ -384,44 +480,89 @@ def _pursue(  # type: ignore[no-untyped-def]
                     inside[old[s]] = False
                 for s in range(u):
                     index[s] = other[s]
-                t = _fit(G, b, L, index, u, wide, positive, a, work, other)
+                if positive:
+                    t = _fit_positive(
+                        G, b, L, index, u, n, code, floor, a, work, other, inside
+                    )  # fmt: skip
+                else:
+                    t = _fit(G, b, L, index, u, wide, a)
                 for j in range(k):
                     trial[j] = 0.0
                 for s in range(t):
                     trial[index[s]] = a[s]
-                t = _keep(trial, start, n_keep, positive, score, keys, pivots, index)
-                if kind == 3:
-                    t = _fit(G, b, L, index, t, n, positive, a, work, other)
-                else:
+                whole = kind == SUBSPACE
+                t = _keep(trial, start, n_keep, positive, whole, score, keys, pivots, index)
+                if kind == COSAMP:
                     for s in range(t):
                         a[s] = trial[index[s]]
+                elif positive:
+                    t = _fit_positive(
+                        G, b, L, index, t, n, trial, floor, a, work, other, inside
+                    )  # fmt: skip
+                else:
+                    t = _fit(G, b, L, index, t, n, a)
             former = rho
             rho = size - _spread(G, b, index, a, t, code, c)
-            same = t == n_old
-            if same:
-                for s in range(t):
-                    same = same and index[s] == old[s]
+            if rho <= 1e-6 * size or rho <= bound:
+                # differences of large numbers decide nothing
+                rho = _residual_sq(x, rows, index, a, t, norms, False, r)
+                met = rho <= bound
+                if met and single:
+                    met = _residual_sq(x, rows, index, a, t, norms, True, r) <= bound
             idle += 1
-            if rho < best_rho:
+            if rho < best_rho or met:
                 idle = 0
                 best_rho, best_t = rho, t
                 for s in range(t):
                     best_index[s] = index[s]
-            if kind == 0:
-                if abs(former - rho) <= rtol * max(rho, tiny):
+                    best_a[s] = a[s]
+            if first:
+                first = False
+                continue
+            if met:
+                continue
+            if kind == IHT and fitted:
+                if fit_rho - rho <= rtol * max(rho, tiny):
                     stop = STALL
                     break
-            elif same or (kind >= 2 and rho >= former) or idle >= PATIENCE:
+                fit_rho = rho
+            elif kind == IHT:
+                if former - rho <= rtol * max(rho, tiny):
+                    repeated = SETTLED  # to the limit at once
+            elif (
+                (t == n_old and _same(index, old, t))
+                or (kind >= COSAMP and rho >= former)
+                or idle >= PATIENCE
+            ):
                 stop = STALL
                 break
-        # least squares on the best support
+        # the best code that was met, or least squares on its support
         t = best_t
         for s in range(t):
             index[s] = best_index[s]
-        t = _fit(G, b, L, index, t, n, positive, a, work, other)
-        rho = _residual_sq(x, rows, index, a, t, False, r)
+        rho = _residual_sq(x, rows, index, best_a, t, norms, single, r)
+        if kind == IHT or kind == COSAMP:
+            if positive:
+                for s in range(t):
+                    trial[index[s]] = best_a[s]
+                t = _fit_positive(
+                    G, b, L, index, t, n, trial, floor, a, work, other, inside
+                )  # fmt: skip
+            else:
+                t = _fit(G, b, L, index, t, n, a)
+            refined = _residual_sq(x, rows, index, a, t, norms, single, r)
+            if refined < rho:
+                rho = refined
+            else:
+                t = best_t
+                for s in range(t):
+                    index[s] = best_index[s]
+                    a[s] = best_a[s]
+        else:
+            for s in range(t):
+                a[s] = best_a[s]
         for s in range(t):
-            out_codes[i, index[s]] = a[s]
+            out_codes[i, index[s]] = a[s] / norms[index[s]]
         out_residual[i] = rho
         out_stop[i] = TOL if rho <= bound else stop
         out_steps[i] = max(1, steps)

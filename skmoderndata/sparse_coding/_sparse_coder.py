@@ -410,6 +410,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             normalize=self.normalize or self.algorithm in (*GREEDY, *PRUNING),
             # the split between equal atoms is arbitrary, unless they are in different groups
             distinct=self._labels is None,
+            signed=self.positive,
             gram=not grouped_lasso,
         )
         self._axes = None
@@ -499,6 +500,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 "not settled (the best codes that were met are returned)",
                 remedy="raise max_iter, or use another algorithm where atoms are much alike",
             )
+        elif (self.tol is not None or self.tol_relative is not None) and unfinished.any():
+            most = "max_iter" if self.algorithm == "mp" else "n_nonzero_coefs"
+            warn_not_converged(
+                self,
+                reached=f"the codes of {np.count_nonzero(unfinished)} of {len(X)} signals do not "
+                "meet their bound, and steps have come to an end",
+                remedy=f"raise {most} or the bound, or use another algorithm",
+            )
         k = len(self.components_)
         codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, X.dtype)
         return Encoding(
@@ -560,7 +569,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         bounded = self.tol is not None or self.tol_relative is not None
         greedy = self.algorithm in GREEDY
         most = self.n_nonzero_coefs or (len(self._atoms.rows) if bounded and greedy else None)
-        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": self._bounds(X, scale)}
+        common |= {
+            "n_nonzero": most or max(1, n // 10),
+            "tol_sq": self._bounds(X, scale),
+            "single": X.dtype == np.float32,
+        }
         if self.algorithm in PRUNING:
             return hard_thresholding(
                 X,
@@ -580,11 +593,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         if self.positive:
             return nonnegative_matching_pursuit(X, self._atoms, **common)
         return orthogonal_matching_pursuit(
-            X,
-            self._atoms,
-            optimised=self.algorithm == "ormp",
-            single=X.dtype == np.float32,
-            **common,
+            X, self._atoms, optimised=self.algorithm == "ormp", **common
         )
 
     def _bounds(self, X, scale):
