@@ -15,6 +15,7 @@ from skmoderndata._solvers.pursuit import EPS, MAGNITUDE, SPAN, _largest, _low_b
 from skmoderndata._solvers.signal_blocks import (
     MAX_ITER,
     MEMORY,
+    STALL,
     TOL,
     Atoms,
     Block,
@@ -22,8 +23,12 @@ from skmoderndata._solvers.signal_blocks import (
     block_size,
     by_pattern,
     code_in_blocks,
+    compact,
     dense_block,
     gram_pays,
+    join,
+    replace_rows,
+    to_dense,
     with_gram,
 )
 
@@ -32,6 +37,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("feature_sign", "homotopy", "coordinate_descent")
 SLACK = 1e-10  # relative excess of a correlation over alpha that counts as none
 CANCELS = 1e-6  # an objective below this share of |x|^2 is a difference of too large numbers
+FLOOR = 1e-8  # share of the largest penalty: below, a bound that is not met is out of reach
+SEARCH = 60  # steps of the search for a penalty
 ROWS_KEPT = 2**25  # bytes of rows of the Gram matrix that are kept for the next signal
 
 
@@ -75,28 +82,144 @@ def lasso_codes(
     mask : boolean array of shape (N, n) or None
         True where an entry counts.
     """
-    if mask is not None:
-
-        def run(
-            signals: Array, some: Atoms, rows: Array, known: Array | None = None
-        ) -> SparseCodes:
-            return _lasso_codes(
-                signals, known, some, alpha[rows], method, positive, tol, max_iter,
-                None if start is None else start[rows], n_jobs, memory,
-            )  # fmt: skip
-
-        return by_pattern(
-            X,
-            mask,
-            atoms,
-            run,
-            renormalize=False,
-            memory=memory,
-            each=lambda signals, known, rows: run(signals, atoms, rows, known),
-        )
     return _lasso_codes(
-        X, None, atoms, alpha, method, positive, tol, max_iter, start, n_jobs, memory
+        X, mask, atoms, np.array(alpha, dtype=np.float64), None, method, positive, tol, max_iter,
+        start, n_jobs, memory,
+    )  # fmt: skip
+
+
+def bounded_lasso_codes(
+    X: Array,
+    atoms: Atoms,
+    *,
+    tol_sq: Array,
+    alpha: Array | None = None,
+    positive: bool = False,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    mask: Array | None = None,
+    n_jobs: int | None = None,
+    memory: float = MEMORY,
+) -> SparseCodes:
+    """Minimise ``|a|_1`` subject to ``|x - a D|^2 <= tol_sq``, to a certified gap.
+
+    The minimiser of ``1/2 |x - a D|^2 + lam |a|_1`` is followed from large `lam` downwards, and
+    within the segment where the bound is met its `lam` is known. Where that fails, because atoms
+    depend on each other, `lam` is searched for. With ``r = x - a D`` and ``q = |D r|_inf`` the gap
+    is that of the dual point ``r / q``: ``|a|_1 - (r x - |r| sqrt(tol_sq)) / q``, in proportion to
+    ``|a|_1``.
+
+    Parameters
+    ----------
+    tol_sq : array of shape (N,)
+        Bounds, which a code that ends with reason "tol" does not exceed.
+    alpha : array of shape (N,) or None
+        Smallest penalty `lam`; None for 1e-8 of the largest. A signal that does not meet its bound
+        with it has the code of that penalty, the gap of `lasso_codes`, and reason "stall".
+
+    Other parameters as in `lasso_codes`.
+    """
+    levels = np.zeros(len(X)) if alpha is None else np.array(alpha, dtype=np.float64)
+    common = (positive, tol, max_iter, None, n_jobs, memory)
+    codes = _lasso_codes(X, mask, atoms, levels, tol_sq, "homotopy", *common)
+    left = np.flatnonzero(codes.stop == MAX_ITER)
+    if left.size == 0:
+        return codes
+    found = _search_penalties(
+        np.array(X[left], dtype=np.float64),
+        None if mask is None else mask[left],
+        atoms,
+        tol_sq[left],
+        None if alpha is None else alpha[left],
+        levels[left],
+        common,
     )
+    return replace_rows(codes, left, found, len(atoms.rows))
+
+
+def _search_penalties(
+    X: Array,
+    mask: Array | None,
+    atoms: Atoms,
+    tol_sq: Array,
+    alpha: Array | None,
+    levels: Array,
+    common: tuple[Any, ...],
+) -> SparseCodes:
+    """Codes whose squared residual is the bound: bisection and secants over squared penalties."""
+    positive, tol, *rest = common
+    known = None if mask is None else mask.astype(np.float64)
+    X = X if known is None else np.where(known > 0, X, 0.0)
+    size = np.einsum("ij,ij->i", X, X)
+    B = X @ atoms.rows.T
+    top = (np.maximum(B, 0.0) if positive else np.abs(B)).max(axis=1)
+    least = FLOOR * top if alpha is None else np.maximum(alpha, FLOOR * top)
+    low, high = least**2, top**2
+    below, above = np.full(len(X), np.nan), size - tol_sq
+    held = np.zeros(len(X), np.bool_)
+    lam = np.clip(levels, least, top)
+    codes = np.zeros((len(X), len(atoms.rows)))
+    residual_sq, gap = size.copy(), np.ones(len(X))
+    stop, steps = np.full(len(X), MAX_ITER, np.int8), np.zeros(len(X), np.int32)
+    left = np.arange(len(X))
+    for number in range(SEARCH):
+        part = _lasso_codes(
+            X[left], None if mask is None else mask[left], atoms, lam[left].copy(), None,
+            "homotopy", positive, min(tol, 1e-10), *rest,
+        )  # fmt: skip
+        A = to_dense(part, len(atoms.rows)) * atoms.norms
+        some = None if known is None else known[left]
+        rr, reached, slack = _bound_gaps(X[left], some, A, atoms.rows, tol_sq[left], positive)
+        inside = rr <= tol_sq[left] - slack
+        at_floor = ~inside & (lam[left] <= least[left])
+        met = inside & (reached <= tol)
+        # the best that meets the bound, or else the nearest
+        better = np.where(inside, ~held[left] | (reached < gap[left]), rr < residual_sq[left])
+        better &= inside | ~held[left]
+        held[left] |= inside
+        put = left[better]
+        codes[put], residual_sq[put], gap[put] = A[better], rr[better], reached[better]
+        steps[left] += part.n_iter
+        stop[left[met]] = TOL
+        stop[left[at_floor]] = STALL
+        gap[left[at_floor]] = part.gap[at_floor]
+        error = rr - (tol_sq[left] * (1 - 1e-10) - 2 * slack)
+        over = error > 0
+        high[left[over]], above[left[over]] = lam[left[over]] ** 2, error[over]
+        low[left[~over]], below[left[~over]] = lam[left[~over]] ** 2, error[~over]
+        left = left[~(met | at_floor)]
+        if left.size == 0:
+            break
+        with np.errstate(all="ignore"):
+            share = above[left] / (above[left] - below[left])
+            secant = high[left] - share * (high[left] - low[left])
+        halves = np.sqrt(low[left]) * np.sqrt(high[left])
+        usable = (secant > low[left]) & (secant < high[left]) & (number % 3 != 2)
+        new = np.where(usable, secant, halves)
+        # nothing below has been tried yet: the least penalty tells whether the bound can be met
+        lam[left] = np.where(np.isnan(below[left]) & (number > 0), least[left], np.sqrt(new))
+    block = dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
+    return join([compact(block)])
+
+
+def _bound_gaps(
+    X: Array, known: Array | None, A: Array, rows: Array, tol_sq: Array, positive: bool
+) -> tuple[Array, Array, Array]:
+    """Squared residuals, gaps to the least ``|a|_1`` within the bounds, errors by rounding."""
+    R = X - A @ rows
+    if known is not None:
+        R *= known
+    C = R @ rows.T
+    q = (np.maximum(C, 0.0) if positive else np.abs(C)).max(axis=1)
+    rr = np.einsum("ij,ij->i", R, R)
+    norm = np.abs(A).sum(axis=1)
+    # r x = a c + |r|^2
+    dual = np.einsum("ij,ij->i", A, C) + np.sqrt(rr) * (np.sqrt(rr) - np.sqrt(tol_sq))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.maximum(norm - np.where(q > 0, dual / q, 0.0), 0.0) / norm
+    lengths = np.abs(A) @ np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    slack = 8 * EPS * np.sqrt(tol_sq) * (np.linalg.norm(X, axis=1) + lengths)
+    return rr, np.where(norm > 0, gap, 0.0), np.where(norm > 0, slack, 0.0)
 
 
 def _lasso_codes(
@@ -104,6 +227,45 @@ def _lasso_codes(
     mask: Array | None,
     atoms: Atoms,
     alpha: Array,
+    bound: Array | None,
+    method: str,
+    positive: bool,
+    tol: float,
+    max_iter: int,
+    start: "Array | sparse.csr_array | None",
+    n_jobs: int | None,
+    memory: float,
+) -> SparseCodes:
+    """Codes of signals with and without missing entries; with bounds, `alpha` is set by them."""
+
+    def run(signals: Array, some: Atoms, rows: Any, known: Array | None = None) -> SparseCodes:
+        levels = np.array(alpha[rows])
+        codes = _lasso_rows(
+            signals, known, some, levels, None if bound is None else bound[rows], method, positive,
+            tol, max_iter, None if start is None else start[rows], n_jobs, memory,
+        )  # fmt: skip
+        alpha[rows] = levels
+        return codes
+
+    if mask is None:
+        return run(X, atoms, slice(None))
+    return by_pattern(
+        X,
+        mask,
+        atoms,
+        run,
+        renormalize=False,
+        memory=memory,
+        each=lambda signals, known, rows: run(signals, atoms, rows, known),
+    )
+
+
+def _lasso_rows(
+    X: Array,
+    mask: Array | None,
+    atoms: Atoms,
+    alpha: Array,
+    bound: Array | None,
     method: str,
     positive: bool,
     tol: float,
@@ -120,6 +282,8 @@ def _lasso_codes(
     transposed = np.ascontiguousarray(atoms.rows.T)
     squares = transposed**2
     kind = METHODS.index(method)
+    bounds = np.full(len(X), -1.0) if bound is None else np.asarray(bound, dtype=np.float64)
+    floor = alpha.copy()
 
     def work(part: slice) -> Block:
         x = np.array(X[part], dtype=np.float64, order="C")
@@ -131,12 +295,22 @@ def _lasso_codes(
         G, place = all_rows(atoms.gram) if whole else no_rows(k)  # type: ignore[arg-type]
         gap, residual_sq = np.zeros(m), np.zeros(m)
         stop, steps = np.zeros(m, np.int8), np.zeros(m, np.int32)
+        B = x @ transposed
         _lasso(
-            x, known, x @ transposed, known @ squares, transposed, np.ones(k), G, place, whole,
-            alpha[part], kind, start is not None, positive, tol, max_iter, ROWS_KEPT // (8 * k),
-            codes, residual_sq, stop, gap, steps,
+            x, known, B, known @ squares, transposed, np.ones(k), G, place, whole,
+            alpha[part], bounds[part], kind, start is not None, positive, tol, max_iter,
+            ROWS_KEPT // (8 * k), codes, residual_sq, stop, gap, steps,
         )  # fmt: skip
-        return dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
+        if bound is not None:
+            some = None if mask is None else known
+            rr, reached, slack = _bound_gaps(x, some, codes, atoms.rows, bounds[part], positive)
+            top = (np.maximum(B, 0.0) if positive else np.abs(B)).max(axis=1)
+            met = rr <= bounds[part] - slack
+            short = ~met & (alpha[part] <= np.maximum(floor[part], FLOOR * top) * (1 + 1e-12))
+            sure = (reached <= tol) & met
+            stop = np.where(sure, TOL, np.where(short & (stop == TOL), STALL, MAX_ITER))
+            residual_sq, gap = rr, np.where(short, gap, reached)
+        return dense_block(codes / atoms.norms, residual_sq, stop.astype(np.int8), gap, steps)
 
     return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block_size(n, k, memory))
 
@@ -337,13 +511,14 @@ def _proximal_gradient(
 
 @jit
 def _lasso(  # type: ignore[no-untyped-def]
-    X, known, B, norms_sq, columns, scale, G, place, whole, alpha, kind, warm, positive, tol,
-    max_iter, most, out_codes, out_residual, out_stop, out_gap, out_steps,
+    X, known, B, norms_sq, columns, scale, G, place, whole, alpha, bound, kind, warm, positive,
+    tol, max_iter, most, out_codes, out_residual, out_stop, out_gap, out_steps,
 ):  # fmt: skip
     """Code one signal after the other; `out_codes` holds the start and receives the code.
 
     `known` and `norms_sq`, the squared norms of the atoms in the known entries, have one row for
-    each signal or one for all; see `ask_row` for `columns`, `scale`, `G` and `place`.
+    each signal or one for all; see `ask_row` for `columns`, `scale`, `G` and `place`. With a
+    `bound` for a squared residual (-1 for none) `alpha` receives the penalty that meets it.
     """
     m, k = B.shape
     n = X.shape[1]
@@ -391,9 +566,9 @@ def _lasso(  # type: ignore[no-untyped-def]
                     right, c, score, banned, t,
                 )  # fmt: skip
             elif stage == 1:
-                t, passes, G = _homotopy(
-                    columns, entries, scale, G, place, b, lam, positive, L, index, a, theta, z, c,
-                    v, score, banned,
+                t, passes, lam, G = _homotopy(
+                    x, columns, entries, scale, G, place, b, squares, size, lam, bound[i],
+                    positive, L, index, a, theta, z, c, v, score, banned, r,
                 )  # fmt: skip
             else:
                 t, passes, G = _coordinate_descent(
@@ -410,6 +585,7 @@ def _lasso(  # type: ignore[no-untyped-def]
             stage = 0 if stage == 2 else 2
         for s in range(t):
             code[index[s]] = a[s]
+        alpha[i] = lam
         out_residual[i] = max(0.0, rest)
         out_gap[i] = max(0.0, gap) / primal if primal > 0.0 else 0.0
         out_stop[i] = TOL if gap <= max(tol * primal, 4 * EPS * size) else MAX_ITER
@@ -468,6 +644,32 @@ def _correlations(G, place, b, index, a, t, c):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _residual_sq(x, columns, known, index, a, t, r):  # type: ignore[no-untyped-def]
+    """Squared norm of the residual ``x - a D`` on the known entries; `r` receives it."""
+    n = x.shape[0]
+    for p in range(n):
+        r[p] = x[p]
+    for s in range(t):
+        j, value = index[s], a[s]
+        for p in range(n):
+            r[p] -= value * columns[p, j]
+    total = 0.0
+    for p in range(n):
+        r[p] *= known[p]
+        total += r[p] * r[p]
+    return total
+
+
+@jit
+def _rounding(index, a, t, norms_sq, size, bound):  # type: ignore[no-untyped-def]
+    """How far off a squared residual near `bound` can be."""
+    total = np.sqrt(size)
+    for s in range(t):
+        total += abs(a[s]) * np.sqrt(norms_sq[index[s]])
+    return 8 * EPS * np.sqrt(bound) * total
+
+
+@jit
 def _certify(  # type: ignore[no-untyped-def]
     x, columns, known, G, place, b, index, a, t, size, lam, positive, c, r
 ):
@@ -484,20 +686,12 @@ def _certify(  # type: ignore[no-untyped-def]
         penalty += abs(a[s])
     if 0.5 * rr + lam * penalty < CANCELS * size:
         n, k = columns.shape
-        for p in range(n):
-            r[p] = x[p]
-        for s in range(t):
-            j, value = index[s], a[s]
-            for p in range(n):
-                r[p] -= value * columns[p, j]
-        xr, rr = 0.0, 0.0
+        xr, rr = 0.0, _residual_sq(x, columns, known, index, a, t, r)
         for j in range(k):
             c[j] = 0.0
         for p in range(n):
-            value = r[p] * known[p]
+            value, row = r[p], columns[p]
             xr += x[p] * value
-            rr += value * value
-            row = columns[p]
             if value != 0.0:
                 for j in range(k):
                     c[j] += value * row[j]
@@ -702,9 +896,15 @@ def _feature_sign(  # type: ignore[no-untyped-def]
 
 @jit
 def _homotopy(  # type: ignore[no-untyped-def]
-    columns, known, scale, G, place, b, lam, positive, L, index, a, theta, z, c, v, score, banned
-):
-    """Follow the minimiser from the largest penalty down to `lam`; returns (atoms, events, G)."""
+    x, columns, known, scale, G, place, b, norms_sq, size, lam, bound, positive, L, index, a,
+    theta, z, c, v, score, banned, r,
+):  # fmt: skip
+    """Follow the minimiser from the largest penalty down to `lam`.
+
+    With a `bound` (at least 0) for the squared residual, only down to where it is met: on a
+    segment ``|r|^2`` changes as ``lam^2 theta w``, with the signs `theta` and w = G_II^-1 theta.
+    Returns the number of atoms, the events, the penalty at the end, and G.
+    """
     k = b.shape[0]
     low = _low_bits(k)
     bits = score.view(np.int64)
@@ -714,14 +914,17 @@ def _homotopy(  # type: ignore[no-untyped-def]
         score[j] = max(b[j], 0.0) if positive else b[j]
     new = _largest(bits, k, low)
     level = abs(score[new])
-    if level <= lam:
-        return 0, 1, G
+    if bound >= 0.0:
+        lam = max(lam, FLOOR * level)
+    if level <= lam or size <= bound:
+        return 0, 1, level, G
     t = 0
     n_banned = 0
     limit = 8 * k + 50
     last = -1
     joining = True
     events = 0
+    rho, slope, met = size, 0.0, False
     for _ in range(limit):
         events += 1
         if joining:
@@ -788,9 +991,22 @@ def _homotopy(  # type: ignore[no-untyped-def]
         done = length >= level - lam
         if done:
             length = level - lam
+        if bound >= 0.0:
+            slope = 0.0
+            for s in range(t):
+                slope += z[s] * theta[s]
+            if rho < CANCELS * size:
+                rho = _residual_sq(x, columns, known, index, a, t, r)
+            after = level - length
+            goal = level * level - (rho - bound) / slope
+            met = goal >= after * after
+            if met:
+                length = max(0.0, level - np.sqrt(goal))
+                done = True
+            rho -= slope * (level * level - after * after)
         for s in range(t):
             a[s] += length * z[s]
-        level -= length
+        level = lam if done and not met else level - length
         if done:
             break
         for j in range(k):
@@ -811,14 +1027,26 @@ def _homotopy(  # type: ignore[no-untyped-def]
         for j in range(k):
             banned[j] = False
     # at the end the equations are solved afresh
-    _solve_signs(L, index, t, b, lam, theta, v, z)
-    agree = True
-    for s in range(t):
-        agree = agree and z[s] * theta[s] > 0.0
-    if agree:
+    for _ in range(6):
+        _solve_signs(L, index, t, b, level, theta, v, z)
+        agree = True
+        for s in range(t):
+            agree = agree and z[s] * theta[s] > 0.0
+        if not agree:
+            break
         for s in range(t):
             a[s] = z[s]
-    return t, events, G
+        if not met:
+            break
+        # the bound is to hold for the residual itself
+        rho = _residual_sq(x, columns, known, index, a, t, r)
+        slack = _rounding(index, a, t, norms_sq, size, bound) + 1e-10 * bound
+        aim = bound - 2.0 * slack
+        goal = level * level - (rho - aim) / slope
+        if abs(rho - aim) <= 0.5 * slack or goal <= 0.0:
+            break
+        level = np.sqrt(goal)
+    return t, events, level, G
 
 
 @jit

@@ -142,12 +142,12 @@ def code_in_blocks(
     blocks = [slice(first, min(first + block, n_signals)) for first in starts]
     jobs = min(effective_n_jobs(n_jobs), len(blocks))
     if jobs <= 1:
-        return join([_compact(work(rows)) for rows in blocks])
+        return join([compact(work(rows)) for rows in blocks])
     # some stretches a thread: few enough to cost nothing, enough to even out the load
     stretches = np.array_split(np.arange(len(blocks)), min(len(blocks), 8 * jobs))
 
     def run(stretch: Array) -> list[Block]:
-        return [_compact(work(blocks[b])) for b in stretch]
+        return [compact(work(blocks[b])) for b in stretch]
 
     with one_blas_thread():
         parts = Parallel(n_jobs=jobs, prefer="threads")(delayed(run)(s) for s in stretches)
@@ -232,7 +232,7 @@ def concatenate_codes(parts: list[SparseCodes]) -> SparseCodes:
     return SparseCodes(np.concatenate(indptr), *rest)
 
 
-def _compact(part: Block) -> Block:
+def compact(part: Block) -> Block:
     """Drop the unused ends of the rows of `chosen` and `values`."""
     total = int(part.counts.sum())
     index, value = np.empty(total, np.int32), np.empty(total)
@@ -265,6 +265,15 @@ def join(parts: list[Block]) -> SparseCodes:
         np.concatenate([part.gap for part in parts]),
         np.concatenate([part.n_iter for part in parts]),
     )
+
+
+def replace_rows(codes: SparseCodes, rows: Array, new: SparseCodes, n_atoms: int) -> SparseCodes:
+    """Put new codes in the place of those of some rows."""
+    place = np.arange(len(codes.residual_sq))
+    place[rows] = len(place) + np.arange(len(rows))
+    matrix = sparse.vstack([to_csr(codes, n_atoms), to_csr(new, n_atoms)]).tocsr()[place]
+    rest = (np.concatenate(pair)[place] for pair in zip(codes[3:], new[3:], strict=True))
+    return SparseCodes(matrix.indptr.astype(np.int64), matrix.indices, matrix.data, *rest)
 
 
 def take_back(codes: SparseCodes, order: Array) -> SparseCodes:

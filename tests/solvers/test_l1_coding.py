@@ -5,8 +5,14 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
 
-from skmoderndata._solvers.l1_coding import METHODS, lasso_codes, proximal_codes
+from skmoderndata._solvers.l1_coding import (
+    METHODS,
+    bounded_lasso_codes,
+    lasso_codes,
+    proximal_codes,
+)
 from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
 from tests.oracles import sparse_coder as oracle
 
@@ -182,6 +188,79 @@ def test_gaps_are_true_for_small_penalties(method, share, seed):
         assert abs(gap - oracle.lasso_gap(x, a, D, lam)) <= 1e-9 + rounding
         assert gap <= max(1e-6, rounding)
         assert_allclose(rest, np.sum((x - a @ D) ** 2), rtol=1e-3)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
+    X, D = problem(seed, coherent=seed % 2 == 1)
+    mask = np.random.default_rng(seed).uniform(size=X.shape) < 0.7 if masked else None
+    known = X if mask is None else np.where(mask, X, 0)
+    size = np.sum(known**2, axis=1)
+    for share in (2.0, 0.5, 0.1, 1e-3, 1e-5):
+        bound = share * size
+        codes = bounded_lasso_codes(
+            X, prepare_atoms(D, signed=positive), tol_sq=bound, positive=positive, mask=mask
+        )
+        A = to_dense(codes, len(D))
+        R = known - A @ D if mask is None else mask * (known - A @ D)
+        rest = np.sum(R**2, axis=1)
+        met = codes.stop == 0
+        assert (rest[met] <= bound[met]).all()
+        assert_allclose(codes.residual_sq, rest, rtol=1e-6, atol=1e-12)
+        assert positive or met.all()
+        assert set(codes.stop) <= {0, 3}  # or out of reach
+        if share > 1:
+            assert (A == 0).all()
+            continue
+        # any point with |D theta| <= 1 is a lower bound
+        C = R @ D.T
+        theta = R / (C.max(axis=1) if positive else np.abs(C).max(axis=1))[:, None]
+        dual = np.sum(known * theta, axis=1) - np.sqrt(bound) * np.linalg.norm(theta, axis=1)
+        norm = np.abs(A).sum(axis=1)
+        gap = (norm - dual) / norm
+        assert (gap[met] <= 1e-6 + 1e-9).all()
+        assert_allclose(codes.gap[met], gap[met], atol=1e-9 + 1e-14 / share)
+        if positive:  # what is out of reach: the best fit leaves more, nearly
+            for x, m, r, b in zip(
+                known[~met], np.ones(X.shape)[~met] if mask is None else mask[~met],
+                rest[~met], bound[~met], strict=True,
+            ):  # fmt: skip
+                least = nnls((D * m).T, x)[1] ** 2
+                assert least >= b * (1 - 1e-3) - 1e-9
+                assert_allclose(r, least, rtol=1e-3, atol=1e-9)
+
+
+@pytest.mark.oracle
+def test_bounded_codes_are_those_of_cvxpy(seed):
+    import cvxpy as cp
+
+    X, D = problem(seed, n_signals=4)
+    bound = np.array([0.3, 0.1, 0.03, 1e-3]) * np.sum(X**2, axis=1)
+    codes = bounded_lasso_codes(X, prepare_atoms(D), tol_sq=bound)
+    for x, b, a in zip(X, bound, to_dense(codes, len(D)), strict=True):
+        v = cp.Variable(len(D))
+        stated = cp.Problem(cp.Minimize(cp.norm1(v)), [cp.norm(x - D.T @ v) <= np.sqrt(b)])
+        stated.solve(solver=cp.CLARABEL)
+        assert_allclose(np.abs(a).sum(), stated.value, rtol=1e-5)
+
+
+@pytest.mark.edge
+def test_the_least_penalty_is_a_floor_and_dependent_atoms_are_searched(seed):
+    rng = np.random.default_rng(seed)
+    X, D = problem(seed)
+    alpha = shares(X, D, 0.5)
+    codes = bounded_lasso_codes(X, prepare_atoms(D), tol_sq=np.zeros(len(X)), alpha=alpha)
+    plain = lasso_codes(X, prepare_atoms(D), alpha=alpha)
+    assert_allclose(to_dense(codes, len(D)), to_dense(plain, len(D)), atol=1e-9)
+    assert_array_equal(codes.stop, np.full(len(X), 3))
+    E = rng.integers(-1, 2, size=(20, 4)).astype(float)
+    Y = rng.integers(-2, 3, size=(30, 4)).astype(float)
+    bound = 0.2 * np.sum(Y**2, axis=1)
+    codes = bounded_lasso_codes(Y, prepare_atoms(E, normalize=False), tol_sq=bound)
+    assert (codes.stop == 0).all()
+    assert (codes.residual_sq <= bound).all()
 
 
 @pytest.mark.oracle
