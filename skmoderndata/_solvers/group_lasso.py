@@ -714,21 +714,21 @@ def _split(rows, columns, z, first, sizes, norms, lams):  # type: ignore[no-unty
     """Columns along ``u_g = z_g / |z_g|``, and across it, times the root of ``|z_g| / lam_g``."""
     n = rows.shape[1]
     across, along = np.zeros((len(z), n), np.float32), np.zeros((len(first), n), np.float32)
-    sum_ = np.empty(n)
+    total = np.empty(n)
     for g in range(len(first)):
-        sum_[:] = 0.0
+        total[:] = 0.0
         for j in range(first[g], first[g] + sizes[g]):
             row, v = rows[columns[j]], z[j] / norms[g]
             for q in range(n):
-                sum_[q] += v * row[q]
-        along[g] = sum_
+                total[q] += v * row[q]
+        along[g] = total
         if sizes[g] == 1:
             continue
         scale = np.sqrt(norms[g] / lams[g])
         for j in range(first[g], first[g] + sizes[g]):
             row, out, v = rows[columns[j]], across[j], z[j] / norms[g]
             for q in range(n):
-                out[q] = scale * (row[q] - v * sum_[q])
+                out[q] = scale * (row[q] - v * total[q])
     return across, along
 
 

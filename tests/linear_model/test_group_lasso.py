@@ -12,6 +12,7 @@ from sklearn.linear_model import Lasso, LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info
 
 from skmoderndata._solvers.group_lasso import (
     Columns,
@@ -21,6 +22,7 @@ from skmoderndata._solvers.group_lasso import (
     _direction_by_samples,
     dual_norms,
     group_lasso_gap,
+    one_thread_if_small,
 )
 from skmoderndata.linear_model import GroupLasso
 from tests.oracles.group_lasso import conic_minimum, dual_norm, objective
@@ -456,6 +458,20 @@ def test_degenerate_input():
     assert wide.dual_gap_ <= 1e-8
     whole = GroupLasso(0.1, 40).fit(X, y)  # one group
     assert whole.group_norms_.shape == (1,)
+
+
+@pytest.mark.edge
+def test_threads_of_the_blas_are_given_back():
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    X, y, labels = planted(0)
+    before = threads()
+    with one_thread_if_small(X.size):
+        assert set(threads()) == {1}
+    GroupLasso(0.1, labels).fit(X, y)
+    with one_thread_if_small(10**9):
+        assert threads() == before
 
 
 @pytest.mark.edge
