@@ -1,19 +1,29 @@
-"""Fixed dictionaries, atoms in rows of unit norm, and what their inner products promise."""
+"""Fixed dictionaries, atoms in rows of unit norm."""
 
-from itertools import combinations, islice
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+ALIKE = 0.999  # inner product of unit atoms above which the later one is left out
+BLOCK_ENTRIES = 2**22  # of a block of inner products
+
 
 def unit_rows(atoms: Array) -> Array:
-    """Atoms of unit norm; those that are zero up to rounding are left out."""
-    norms = np.linalg.norm(atoms, axis=1)
-    kept = norms > 1e-12 * max(1.0, norms.max(initial=0.0))
-    out: Array = atoms[kept] / norms[kept, None]
+    """Atoms of unit norm, without rows of zeros; entries may be tiny or huge."""
+    kind = np.complex128 if np.iscomplexobj(atoms) else np.float64
+    out: Array = np.array(atoms, dtype=kind, order="C")
+    # real and imaginary parts side by side; the largest of them first, since squares under- or
+    # overflow
+    parts = out.view(np.float64)
+    largest = np.abs(parts).max(axis=1, initial=0.0)
+    kept = largest > 0
+    out = out[kept]
+    parts = out.view(np.float64)
+    parts /= largest[kept, None]
+    parts /= np.linalg.norm(parts, axis=1)[:, None]
     return out
 
 
@@ -24,7 +34,12 @@ def cosines(n: int) -> Array:
 
 
 def overcomplete_cosines(n: int, n_atoms: int) -> Array:
-    """``cos(i k pi / n_atoms)`` for k = 0, 1, ..., all but the first without their mean."""
+    """``cos(i k pi / n_atoms)`` for k = 0, 1, ..., all but the first without their mean.
+
+    One or two values have no more than as many different ones.
+    """
+    if n <= 2:
+        return cosines(n)[:n_atoms]
     k, i = np.arange(n_atoms)[:, None], np.arange(n)[None, :]
     atoms = np.cos(np.pi * k * i / n_atoms)
     atoms[1:] -= atoms[1:].mean(axis=1, keepdims=True)
@@ -98,108 +113,60 @@ def gabor(
     phases: Array,
     stride: int,
 ) -> Array:
-    """Gabor functions at a grid of centres, without mean, zero or repeated atoms."""
+    """Gabor functions at a grid of centres, without mean, zero or repeated atoms.
+
+    A move of the centre moves the function: each is computed once, on the union of all patches
+    about its centre, and its atoms are windows of that.
+    """
     height, width = shape
-    y, x = np.mgrid[0:height, 0:width].astype(float)
-    rows = []
-    for cy in np.arange((height - 1) % stride / 2, height, stride):
-        for cx in np.arange((width - 1) % stride / 2, width, stride):
-            for angle in orientations:
-                u = (x - cx) * np.cos(angle) + (y - cy) * np.sin(angle)
-                v = (y - cy) * np.cos(angle) - (x - cx) * np.sin(angle)
-                envelope = np.exp(-(u**2 + aspect**2 * v**2) / (2 * sigma**2))
-                for frequency in frequencies:
-                    for phase in phases:
-                        wave = envelope * np.cos(2 * np.pi * frequency * u + phase)
-                        rows.append((wave - wave.mean()).ravel())
-    atoms = np.array(rows)
-    atoms = atoms[np.linalg.norm(atoms, axis=1) > 1e-3]
-    atoms = unit_rows(atoms)
-    # keep the first of atoms that are all but the same
-    alike = np.tril(np.abs(atoms @ atoms.T), -1) > 0.999
-    kept = np.ones(len(atoms), np.bool_)
-    for j in range(len(atoms)):
-        kept[j] = not (alike[j] & kept).any()
+    top, left = ((height - 1) % stride) / 2, ((width - 1) % stride) / 2
+    rows, columns = -(-(height - top) // stride), -(-(width - left) // stride)
+    v0, u0 = -top - stride * (rows - 1), -left - stride * (columns - 1)  # of the last centre
+    y, x = np.ogrid[v0 : height - top, u0 : width - left]
+    angle = orientations[:, None, None]
+    u = x * np.cos(angle) + y * np.sin(angle)
+    v = y * np.cos(angle) - x * np.sin(angle)
+    envelope = np.exp(-(u**2 + aspect**2 * v**2) / (2 * sigma**2))
+    waves = np.cos(
+        2 * np.pi * frequencies[:, None, None, None] * u[:, None, None] + phases[:, None, None]
+    )
+    whole = envelope[:, None, None] * waves  # (orientations, frequencies, phases, y, x)
+    windows = np.lib.stride_tricks.sliding_window_view(whole, shape, axis=(3, 4))
+    # the first window belongs to the last centre
+    windows = windows[:, :, :, ::-stride, ::-stride]
+    atoms = np.moveaxis(windows, (3, 4), (0, 1)).reshape(-1, height * width)
+    atoms = atoms - atoms.mean(axis=1, keepdims=True)
+    return first_of_alike(unit_rows(atoms[np.linalg.norm(atoms, axis=1) > 1e-3]))
+
+
+def first_of_alike(atoms: Array) -> Array:
+    """Leave out unit atoms that are all but the same as an earlier one that stays.
+
+    Projections on some directions are as near as the atoms are, or nearer, so that few pairs are
+    left whose inner product has to be looked at.
+    """
+    k, n = atoms.shape
+    shadow = atoms
+    if n > 128:
+        directions = np.random.RandomState(0).normal(size=(n, 64))
+        shadow = (atoms @ np.linalg.qr(directions)[0]).astype(np.float32)
+    # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; with room for rounding
+    half = (np.einsum("ij,ij->i", shadow, shadow) - (1 - ALIKE) - 1e-5) / 2
+    kept = np.ones(k, np.bool_)
+    block = max(1, BLOCK_ENTRIES // max(1, k))
+    for first in range(0, k, block):
+        last = min(first + block, k)
+        products = np.abs(shadow[first:last] @ shadow[:last].T)
+        suspect = products > half[first:last, None] + half[:last]
+        suspect &= np.arange(last) < np.arange(first, last)[:, None]
+        suspect &= kept[:last]
+        later = np.flatnonzero(suspect.any(axis=1))
+        if later.size == 0:
+            continue
+        earlier = np.flatnonzero(suspect[later].any(axis=0))
+        same = np.abs(atoms[first + later] @ atoms[earlier].T) > ALIKE
+        same &= earlier < (first + later)[:, None]
+        for j, row in zip(first + later, same, strict=True):
+            kept[j] = not kept[earlier[row]].any()
     out: Array = atoms[kept]
     return out
-
-
-def coherences(atoms: Array, size: int, *, block: int = 1024) -> Array:
-    """Largest sum of s inner products with one atom, for s = 1, ..., `size` (babel function).
-
-    The Gram matrix is never held as a whole.
-    """
-    k = len(atoms)
-    size = min(size, k - 1)
-    best = np.zeros(max(size, 0))
-    if size < 1:
-        return best
-    for first in range(0, k, block):
-        rows = np.abs(atoms[first : first + block] @ atoms.conj().T)
-        rows[np.arange(len(rows)), first + np.arange(len(rows))] = -1.0
-        if size < k - 1:
-            rows = np.partition(rows, k - size, axis=1)[:, k - size :]
-        rows = np.sort(rows, axis=1)[:, ::-1][:, :size]
-        best = np.maximum(best, np.cumsum(rows, axis=1).max(axis=0))
-    return best
-
-
-class IsometryBounds(NamedTuple):
-    """Bounds on a restricted isometry constant; equal where it was computed exactly."""
-
-    lower: float
-    upper: float
-    exact: bool
-
-
-def isometry_bounds(
-    atoms: Array, size: int, *, max_supports: int, rescale: bool, rng: np.random.RandomState
-) -> IsometryBounds:
-    """Bound ``max |eigenvalue(D_I D_I^T) - 1|`` over supports I of `size` atoms.
-
-    All supports where there are at most `max_supports`; otherwise the babel function (or the
-    largest eigenvalue, where that is closer) from above, and random and greedily grown supports
-    from below. With `rescale` the dictionary is multiplied by the number that makes the constant
-    least: ``(largest - smallest) / (largest + smallest)``.
-    """
-    gram = atoms @ atoms.T
-    k = len(gram)
-    if comb(k, size) <= max_supports:
-        low, high = np.inf, 0.0
-        every = combinations(range(k), size)
-        while part := list(islice(every, 20_000)):
-            low, high = _extremes(gram, np.array(part), low, high)
-        value = _constant(low, high, rescale)
-        return IsometryBounds(value, value, True)
-    supports = np.array([rng.choice(k, size, replace=False) for _ in range(2000)])
-    low, high = _extremes(gram, supports, np.inf, 0.0)
-    for start in rng.choice(k, min(k, 20), replace=False):
-        for largest in (False, True):
-            support = [int(start)]
-            while len(support) < size:
-                rest = np.setdiff1d(np.arange(k), support)
-                trials = np.array([[*support, j] for j in rest])
-                values = np.linalg.eigvalsh(gram[trials[:, :, None], trials[:, None, :]])
-                at = np.argmax(values[:, -1]) if largest else np.argmin(values[:, 0])
-                support.append(int(rest[at]))
-            low, high = _extremes(gram, np.array([support]), low, high)
-    lower = _constant(low, high, rescale)
-    # Gershgorin: all eigenvalues within the sum of the largest inner products
-    norms = np.diag(gram)
-    off = np.sort(np.abs(gram - np.diag(norms)), axis=1)[:, ::-1]
-    radius = off[:, : size - 1].sum(axis=1)
-    least = max(0.0, float((norms - radius).min()))
-    most = min(float((norms + radius).max()), float(np.linalg.eigvalsh(gram)[-1]))
-    return IsometryBounds(lower, max(lower, _constant(least, most, rescale)), False)
-
-
-def _extremes(gram: Array, supports: Array, low: float, high: float) -> tuple[float, float]:
-    values = np.linalg.eigvalsh(gram[supports[:, :, None], supports[:, None, :]])
-    return min(low, float(values[:, 0].min())), max(high, float(values[:, -1].max()))
-
-
-def _constant(low: float, high: float, rescale: bool) -> float:
-    low = max(low, 0.0)
-    if rescale:
-        return (high - low) / (high + low) if high > 0 else 1.0
-    return max(high - 1, 1 - low)

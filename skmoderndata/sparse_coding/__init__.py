@@ -1,16 +1,22 @@
 """Signals as combinations of few atoms of a dictionary: coders, dictionaries, guarantees."""
 
 from skmoderndata.sparse_coding import dictionaries  # noqa: F401 (the module, for its name)
+from skmoderndata.sparse_coding._coherence import (
+    babel_function,
+    exact_recovery_bound,
+    exact_recovery_coefficient,
+    mutual_coherence,
+    restricted_isometry_constant,
+    smallest_recoverable_coefficient,
+    two_bases_recovery_bound,
+    welch_bound,
+)
 from skmoderndata.sparse_coding._compressed_sensing import CompressedSensing
 from skmoderndata.sparse_coding._dictionaries import (
-    babel_function,
     dct_dictionary,
-    exact_recovery_bound,
     fourier_dictionary,
     gabor_dictionary,
-    mutual_coherence,
     random_dictionary,
-    restricted_isometry_constant,
     union_dictionary,
     wavelet_dictionary,
 )
@@ -36,6 +42,7 @@ __all__ = [
     "babel_function",
     "dct_dictionary",
     "exact_recovery_bound",
+    "exact_recovery_coefficient",
     "fourier_dictionary",
     "gabor_dictionary",
     "l1_phase_transition",
@@ -43,6 +50,9 @@ __all__ = [
     "phase_transition",
     "random_dictionary",
     "restricted_isometry_constant",
+    "smallest_recoverable_coefficient",
+    "two_bases_recovery_bound",
     "union_dictionary",
     "wavelet_dictionary",
+    "welch_bound",
 ]

@@ -1,13 +1,13 @@
-"""Dictionaries that need no training, and what can be said of any dictionary."""
+"""Dictionaries that need no training."""
 
 from numbers import Integral
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from skmoderndata._solvers import dictionaries as builders
-from skmoderndata._solvers.dictionaries import IsometryBounds
 
 
 def dct_dictionary(shape, n_atoms=None):
@@ -19,9 +19,10 @@ def dct_dictionary(shape, n_atoms=None):
         Number of values of a signal, or shape of a patch (or volume), whose atoms are the products
         of one atom for each axis.
     n_atoms : int or tuple of int, default=None
-        Number of cosines along each axis, at least the number of values. None makes an orthonormal
-        basis (DCT-II). Otherwise the atoms of one axis are ``cos(i j pi / n_atoms)``, for
-        ``j > 0`` without their mean, as in [1]_.
+        Number of cosines along each axis, at least the number of values, and as many for an axis
+        of one or two values, which has no more. None makes an orthonormal basis (DCT-II).
+        Otherwise the atoms of one axis are ``cos(i j pi / n_atoms)``, for ``j > 0`` without their
+        mean, as in [1]_.
 
     Returns
     -------
@@ -44,11 +45,19 @@ def dct_dictionary(shape, n_atoms=None):
     shape = _shape(shape)
     if n_atoms is None:
         return _products([builders.cosines(n) for n in shape])
-    counts = (n_atoms,) * len(shape) if isinstance(n_atoms, Integral) else tuple(n_atoms)
+    counts = (n_atoms,) * len(shape) if isinstance(n_atoms, Integral) else _tuple(n_atoms)
+    if not all(isinstance(c, Integral) for c in counts):
+        raise ValueError(f"n_atoms={n_atoms} must be an int, or a tuple of them.")
     if len(counts) != len(shape) or any(c < n for c, n in zip(counts, shape, strict=False)):
         raise ValueError(
             f"n_atoms={n_atoms} must give for each axis at least the number of values, "
             f"shape={shape}."
+        )
+    if any(c > n and n <= 2 for c, n in zip(counts, shape, strict=True)):
+        fewer = tuple(n if n <= 2 else c for c, n in zip(counts, shape, strict=True))
+        raise ValueError(
+            f"n_atoms={n_atoms}: one or two values have no more than as many different cosines; "
+            f"for shape={shape} use n_atoms={fewer}."
         )
     pairs = zip(shape, counts, strict=True)
     return _products([builders.overcomplete_cosines(n, c) for n, c in pairs])
@@ -121,10 +130,14 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
                 f"level of at most {most}."
             )
         depth = most if level is None else level
-        if not 0 <= depth <= most:
+        if not isinstance(depth, Integral) or depth < 0:
             raise ValueError(
-                f"level={level} needs a multiple of {2**depth if depth > 0 else 1} values, "
-                f"got shape={shape}; {n} values allow level 0 to {most}."
+                f"level={level} must be an int of at least 0; {n} values allow level 0 to {most}."
+            )
+        if depth > most:
+            raise ValueError(
+                f"level={level} needs a multiple of {2**depth} values, got shape={shape}; {n} "
+                f"values allow level 0 to {most}."
             )
         bases.append(builders.wavelets(n, low_pass, depth))
     return _products(bases)
@@ -200,18 +213,24 @@ def gabor_dictionary(
     if len(shape) != 2:
         raise ValueError(f"shape={shape} must have two numbers, those of a patch.")
     if isinstance(orientations, Integral):
-        orientations = np.pi * np.arange(orientations) / orientations
-    if not (sigma > 0 and aspect > 0 and stride >= 1):
-        raise ValueError(f"sigma={sigma}, aspect={aspect} and stride={stride} must be positive.")
-    return builders.gabor(
+        orientations = np.pi * np.arange(_count("orientations", orientations)) / orientations
+    if not (0 < sigma < np.inf and 0 < aspect < np.inf):
+        raise ValueError(f"sigma={sigma} and aspect={aspect} must be positive and finite.")
+    atoms = builders.gabor(
         shape,
-        frequencies=np.asarray(frequencies, dtype=float),
-        orientations=np.asarray(orientations, dtype=float),
+        frequencies=_numbers("frequencies", frequencies),
+        orientations=_numbers("orientations", orientations),
         sigma=float(sigma),
         aspect=float(aspect),
-        phases=np.asarray(phases, dtype=float),
-        stride=int(stride),
+        phases=_numbers("phases", phases),
+        stride=_count("stride", stride),
     )
+    if len(atoms) == 0:
+        raise ValueError(
+            f"No atom is left: without their mean all are zero on patches of shape={shape}. "
+            f"Use larger patches, or a sigma that is wider than {sigma} pixels."
+        )
+    return atoms
 
 
 def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
@@ -239,6 +258,7 @@ def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
     >>> random_dictionary(64, 256, random_state=0).shape
     (256, 64)
     """
+    n_features, n_atoms = _count("n_features", n_features), _count("n_atoms", n_atoms)
     rng = check_random_state(random_state)
     if data is None:
         return builders.unit_rows(rng.normal(size=(n_atoms, n_features)))
@@ -259,8 +279,8 @@ def union_dictionary(*dictionaries):
 
     Parameters
     ----------
-    *dictionaries : array-like of shape (n_atoms, n_features)
-        With equal numbers of features.
+    *dictionaries : {array-like, sparse matrix} of shape (n_atoms, n_features)
+        With equal numbers of features; real or complex, of any norm.
 
     Returns
     -------
@@ -277,173 +297,45 @@ def union_dictionary(*dictionaries):
     """
     if not dictionaries:
         raise ValueError("union_dictionary needs at least one dictionary.")
-    parts = [check_array(D, dtype=np.float64, input_name="dictionary") for D in dictionaries]
+    parts = [check_atoms(D) for D in dictionaries]
+    parts = [part.toarray() if sparse.issparse(part) else part for part in parts]
     sizes = sorted({part.shape[1] for part in parts})
     if len(sizes) > 1:
         raise ValueError(f"The dictionaries have different numbers of features: {sizes}.")
-    return builders.unit_rows(np.concatenate(parts))
+    return np.concatenate([builders.unit_rows(part) for part in parts])
 
 
-def mutual_coherence(dictionary):
-    r"""Largest cosine between two atoms, :math:`\mu = \max_{i \ne j} |\langle d_i, d_j \rangle|`.
-
-    Parameters
-    ----------
-    dictionary : array-like of shape (n_atoms, n_features)
-        Atoms of any norm, real or complex; zero atoms are ignored.
-
-    Returns
-    -------
-    coherence : float
-        Between 0 (orthogonal) and 1 (two atoms the same); 0 for one atom. For k atoms of n
-        values it is at least ``sqrt((k - n) / (n (k - 1)))`` (Welch).
-
-    See Also
-    --------
-    babel_function : The same for sums of several inner products.
-    exact_recovery_bound : What follows for sparse recovery.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skmoderndata.sparse_coding import mutual_coherence
-    >>> float(round(mutual_coherence([[1, 0], [0, 1], [1, 1]]), 4))
-    0.7071
-    """
-    values = builders.coherences(_unit_atoms(dictionary), 1)
-    return float(min(1.0, values[0])) if values.size else 0.0
-
-
-def babel_function(dictionary, n_terms=None):
-    r"""Largest sum of s inner products with one atom, for every s.
-
-    .. math::
-        \mu_1(s) = \max_i \max_{|J| = s,\ i \notin J} \sum_{j \in J} |\langle d_i, d_j\rangle|
-
-    Parameters
-    ----------
-    dictionary : array-like of shape (n_atoms, n_features)
-        Atoms of any norm; zero atoms are ignored.
-    n_terms : int, default=None
-        Largest s, None for all: one less than the number of atoms.
-
-    Returns
-    -------
-    babel : ndarray of shape (n_terms,)
-        The values for s = 1, 2, ..., increasing; the first is the mutual coherence.
-
-    Examples
-    --------
-    >>> from skmoderndata.sparse_coding import babel_function
-    >>> babel_function([[1, 0], [0, 1], [1, 1]]).round(4)
-    array([0.7071, 1.4142])
-    """
-    atoms = _unit_atoms(dictionary)
-    return builders.coherences(atoms, len(atoms) - 1 if n_terms is None else int(n_terms))
-
-
-def exact_recovery_bound(dictionary):
-    r"""Largest sparsity for which greedy and convex pursuit are proved to be right.
-
-    The largest s with :math:`\mu_1(s - 1) + \mu_1(s) < 1` [1]_: every signal that is a combination
-    of s atoms has no other combination of as few, and both orthogonal matching pursuit and basis
-    pursuit find it. The condition is sufficient only; for redundant dictionaries that are useful
-    in practice it often allows a single atom, and pursuit works well beyond.
-
-    Parameters
-    ----------
-    dictionary : array-like of shape (n_atoms, n_features)
-        Atoms of any norm; zero atoms are ignored.
-
-    Returns
-    -------
-    n_nonzero : int
-        At least 1 where no two atoms are the same, else 0; at most the number of features.
-
-    References
-    ----------
-    .. [1] Tropp, Greed is good: algorithmic results for sparse approximation, IEEE Transactions on
-       Information Theory 50(10), 2004, theorem 3.5.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skmoderndata.sparse_coding import (
-    ...     dct_dictionary, exact_recovery_bound, union_dictionary
-    ... )
-    >>> exact_recovery_bound(union_dictionary(np.eye(64), dct_dictionary(64)))
-    3
-    """
-    atoms = _unit_atoms(dictionary)
-    k, n = atoms.shape
-    size = min(n, k - 1)
-    babel = np.concatenate([[0.0], builders.coherences(atoms, size)])
-    holds = babel[:-1] + babel[1:] < 1 - 1e-12
-    bound = int(np.argmin(holds)) if not holds.all() else len(holds)
-    return n if k <= n and holds.all() and bound >= k - 1 else bound
-
-
-def restricted_isometry_constant(
-    dictionary, n_nonzero, *, rescale=False, max_supports=1_000_000, random_state=None
-):
-    r"""How far combinations of a few atoms are from keeping lengths.
-
-    .. math::
-        \delta_s = \min \{ \delta : (1 - \delta) \|a\|^2 \le \|a D\|^2 \le (1 + \delta) \|a\|^2
-        \text{ for all } a \text{ with at most } s \text{ non-zeros} \}
-
-    Parameters
-    ----------
-    dictionary : array-like of shape (n_atoms, n_features)
-        Atoms as they are: the constant depends on their norms.
-    n_nonzero : int
-        The sparsity s.
-    rescale : bool, default=False
-        Multiply the dictionary by the number for which the constant is least, which changes
-        nothing for sparse recovery.
-    max_supports : int, default=1_000_000
-        With at most so many supports of s atoms all are tried, and the answer is exact.
-    random_state : int, RandomState instance or None, default=None
-        Draws supports for the lower bound.
-
-    Returns
-    -------
-    bounds : IsometryBounds
-        Named tuple `(lower, upper, exact)`. Where it is not exact, the lower bound is reached by a
-        support that was found, and the upper bound holds for all supports, by Gershgorin's circles
-        and the largest eigenvalue. To tell more is hard in the strict sense.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skmoderndata.sparse_coding import restricted_isometry_constant
-    >>> bounds = restricted_isometry_constant([[1, 0], [0, 1], [0.6, 0.8]], 2)
-    >>> bounds.exact, round(bounds.upper, 6)
-    (True, 0.8)
-    """
-    atoms = check_array(dictionary, dtype=np.float64, input_name="dictionary")
-    if not 1 <= n_nonzero <= len(atoms):
-        raise ValueError(
-            f"n_nonzero={n_nonzero} must be between 1 and the number of atoms, {len(atoms)}."
+def check_atoms(dictionary):
+    """Return a finite matrix in double precision, real, complex or (CSR) sparse."""
+    if sparse.issparse(dictionary) or not np.iscomplexobj(dictionary):
+        return check_array(
+            dictionary, dtype=np.float64, accept_sparse="csr", input_name="dictionary"
         )
-    rng = check_random_state(random_state)
-    return builders.isometry_bounds(
-        atoms, int(n_nonzero), max_supports=max_supports, rescale=rescale, rng=rng
-    )
+    atoms = np.array(dictionary, dtype=np.complex128)
+    if atoms.ndim != 2 or atoms.size == 0 or not np.isfinite(atoms).all():
+        raise ValueError("dictionary must be a matrix of finite numbers, one atom in each row.")
+    return atoms
 
 
-def _unit_atoms(dictionary):
-    atoms = np.asarray(dictionary)
-    if np.iscomplexobj(atoms):
-        if atoms.ndim != 2 or not np.isfinite(atoms).all():
-            raise ValueError("dictionary must be a matrix of finite numbers.")
-    else:
-        atoms = check_array(atoms, dtype=np.float64, input_name="dictionary")
-    return builders.unit_rows(atoms)
+def _count(name, value):
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r} must be an int of at least 1.")
+    return int(value)
+
+
+def _numbers(name, values):
+    out = np.asarray(values, dtype=np.float64)
+    if out.ndim != 1 or out.size == 0 or not np.isfinite(out).all():
+        raise ValueError(f"{name}={values!r} must be one or more finite numbers, in a list.")
+    return out
+
+
+def _tuple(values):
+    return tuple(values) if np.iterable(values) else (values,)
 
 
 def _shape(shape):
-    shape = (shape,) if isinstance(shape, Integral) else tuple(shape)
+    shape = _tuple(shape)
     if not shape or any(not isinstance(n, Integral) or n < 1 for n in shape):
         raise ValueError(f"shape={shape} must be a positive int, or a tuple of them.")
     return shape
@@ -454,18 +346,3 @@ def _products(bases):
     for basis in bases[1:]:
         out = np.kron(out, basis)
     return out
-
-
-__all__ = [
-    "IsometryBounds",
-    "babel_function",
-    "dct_dictionary",
-    "exact_recovery_bound",
-    "fourier_dictionary",
-    "gabor_dictionary",
-    "mutual_coherence",
-    "random_dictionary",
-    "restricted_isometry_constant",
-    "union_dictionary",
-    "wavelet_dictionary",
-]

@@ -5,8 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from scipy.fft import dct
 
+from skmoderndata._solvers.dictionaries import first_of_alike
 from skmoderndata.sparse_coding import (
     SparseCoder,
     babel_function,
@@ -166,6 +168,48 @@ def test_gabor_atoms_have_no_mean_and_differ():
     assert mutual_coherence(D) <= 0.999
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("shape", "stride", "aspect", "frequencies"),
+    [((6, 7), 3, 0.7, (0.1, 0.3)), ((5, 4), 1, 1.0, (0.0, 0.25)), ((13, 14), 5, 1.0, (0.2,))],
+)
+def test_gabor_atoms_by_definition(shape, stride, aspect, frequencies):
+    """One atom after the other from the formula; those like an earlier one are left out."""
+    phases, sigma = (0.0, np.pi / 2), 1.7
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    expected = []
+    for cy in np.arange((shape[0] - 1) % stride / 2, shape[0], stride):
+        for cx in np.arange((shape[1] - 1) % stride / 2, shape[1], stride):
+            for angle in np.pi * np.arange(4) / 4:
+                u = (x - cx) * np.cos(angle) + (y - cy) * np.sin(angle)
+                v = (y - cy) * np.cos(angle) - (x - cx) * np.sin(angle)
+                for f in frequencies:
+                    for phase in phases:
+                        atom = np.exp(-(u**2 + aspect**2 * v**2) / (2 * sigma**2))
+                        atom = (atom * np.cos(2 * np.pi * f * u + phase)).ravel()
+                        atom -= atom.mean()
+                        size = np.linalg.norm(atom)
+                        if size <= 1e-3:
+                            continue
+                        if all(abs(atom @ other) <= 0.999 * size for other in expected):
+                            expected.append(atom / size)
+    found = gabor_dictionary(
+        shape, stride=stride, aspect=aspect, frequencies=frequencies, sigma=sigma, orientations=4
+    )
+    assert_allclose(found, expected, atol=1e-13)
+
+
+@pytest.mark.certificate
+def test_many_gabor_atoms_in_bounded_memory(monkeypatch):
+    """Blocks of the comparison do not change what is left, nor do projections lose a pair."""
+    whole = gabor_dictionary((16, 16), stride=3)  # more than 128 values: projected first
+    monkeypatch.setattr("skmoderndata._solvers.dictionaries.BLOCK_ENTRIES", 20_000)
+    assert_allclose(gabor_dictionary((16, 16), stride=3), whole, atol=0)
+    twice = np.concatenate([whole, -whole[::2], whole[:5] + 0.01 * whole[5:10]])
+    twice /= np.linalg.norm(twice, axis=1, keepdims=True)
+    assert_allclose(first_of_alike(twice), whole, atol=0)
+
+
 @pytest.mark.invariance
 def test_norms_and_zero_atoms_do_not_matter(seed):
     rng = np.random.default_rng(seed)
@@ -174,6 +218,30 @@ def test_norms_and_zero_atoms_do_not_matter(seed):
     assert_allclose(babel_function(other), babel_function(D))
     assert exact_recovery_bound(other) == exact_recovery_bound(D)
     assert_allclose(union_dictionary(other, D[:2]), union_dictionary(D, D[:2]))
+    # of any norm: atoms whose squares, or whose norm beside that of others, vanish or overflow
+    for scale in (1e-13, 1e-200, 1e200, 5e-324 * 2**60):
+        assert_allclose(babel_function(scale * D), babel_function(D), rtol=1e-6)
+        assert_allclose(mutual_coherence(scale * D), mutual_coherence(D), rtol=1e-6)
+        assert exact_recovery_bound(scale * D) == exact_recovery_bound(D)
+        assert_allclose(union_dictionary(D, scale * D), union_dictionary(D, D), rtol=1e-6)
+        drawn = random_dictionary(6, 5, data=scale * D, random_state=0)
+        assert_allclose(drawn, random_dictionary(6, 5, data=D, random_state=0), rtol=1e-6)
+    other = D * 10.0 ** rng.uniform(-200, 200, size=(12, 1))
+    assert_allclose(babel_function(other), babel_function(D))
+
+
+@pytest.mark.invariance
+def test_kinds_of_matrices(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(12, 6)) * (rng.uniform(size=(12, 6)) < 0.4)
+    D[3] = 0.0
+    for other in (sparse.csr_array(D), sparse.coo_array(D), (D * 1j).tolist(), D.tolist()):
+        assert_allclose(babel_function(other, 4), babel_function(D, 4), atol=1e-15)
+        assert exact_recovery_bound(other) == exact_recovery_bound(D)
+        assert_allclose(
+            restricted_isometry_constant(other, 2), restricted_isometry_constant(D, 2), rtol=1e-12
+        )
+        assert union_dictionary(other, D).shape == (2 * np.count_nonzero(D.any(axis=1)), 6)
 
 
 @pytest.mark.edge
@@ -187,12 +255,33 @@ def test_norms_and_zero_atoms_do_not_matter(seed):
         (lambda: dct_dictionary(8, n_atoms=4), "n_atoms=4"),
         (lambda: dct_dictionary(0), "shape"),
         (lambda: gabor_dictionary(8), "two numbers"),
+        (lambda: dct_dictionary(2, n_atoms=4), r"n_atoms=4: .* use n_atoms=\(2,\)"),
+        (lambda: dct_dictionary((8, 1), n_atoms=16), r"use n_atoms=\(16, 1\)"),
+        (lambda: dct_dictionary(8, n_atoms=16.0), "n_atoms=16.0 must be an int"),
+        (lambda: dct_dictionary(8.0), "shape"),
+        (lambda: wavelet_dictionary(8, level=-1), "level=-1 must be an int of at least 0"),
+        (lambda: wavelet_dictionary(8, level=1.5), "level=1.5 must be an int of at least 0"),
         (lambda: gabor_dictionary((8, 8), sigma=0), "sigma=0"),
+        (
+            lambda: gabor_dictionary((8, 8), frequencies=[]),
+            r"frequencies=\[\] must be one or more",
+        ),
+        (lambda: gabor_dictionary((8, 8), phases=[np.nan]), "phases=.* finite"),
+        (lambda: gabor_dictionary((8, 8), orientations=0), "orientations=0 must be an int"),
+        (lambda: gabor_dictionary((8, 8), stride=2.5), "stride=2.5 must be an int"),
+        (lambda: gabor_dictionary((1, 1)), "No atom is left: .* larger patches"),
+        (lambda: gabor_dictionary((8, 8), sigma=0.01), "sigma that is wider than 0.01"),
+        (lambda: random_dictionary(-4, 2), "n_features=-4 must be an int of at least 1"),
+        (lambda: random_dictionary(4, 0), "n_atoms=0 must be an int of at least 1"),
         (lambda: random_dictionary(3, 5, data=np.ones((9, 3))), "only 1 different rows"),
         (lambda: random_dictionary(4, 5, data=np.ones((9, 3))), "3 features"),
         (lambda: union_dictionary(np.eye(3), np.eye(4)), r"\[3, 4\]"),
         (lambda: union_dictionary(), "at least one"),
         (lambda: restricted_isometry_constant(np.eye(3), 4), "between 1 and"),
+        (lambda: restricted_isometry_constant(np.eye(5), 2.5), "n_nonzero=2.5 must be an int"),
+        (lambda: babel_function(np.eye(3), 0), "n_terms=0 must be an int of at least 1"),
+        (lambda: babel_function(np.eye(3), -1), "n_terms=-1 must be an int of at least 1"),
+        (lambda: mutual_coherence([[1j, np.inf]]), "dictionary must be a matrix of finite"),
     ],
 )
 def test_requests_that_make_no_sense(call, message):
@@ -206,7 +295,15 @@ def test_borders():
     assert mutual_coherence([[1.0, 0], [2.0, 0]]) == 1
     assert exact_recovery_bound([[1.0, 0], [2.0, 0]]) == 0
     assert exact_recovery_bound(np.eye(5)) == 5
-    assert dct_dictionary(1, n_atoms=3).tolist() == [[1.0]]
+    assert exact_recovery_bound(np.eye(5)[:2]) == 2
+    assert exact_recovery_bound([[1.0, 2.0]]) == 1
+    assert exact_recovery_bound(np.zeros((2, 2))) == 0
+    assert_allclose(babel_function(np.eye(3) + 1, 4), babel_function(np.eye(3) + 1)[[0, 1, 1, 1]])
+    assert babel_function([[1.0, 2.0]]).shape == (0,)
+    assert_allclose(restricted_isometry_constant(1e200 * np.eye(2), 2, rescale=True), (0, 0, 1))
+    assert restricted_isometry_constant(1e200 * np.eye(2), 1).upper == np.inf
+    assert dct_dictionary((1, 8), n_atoms=(1, 16)).shape == (16, 8)
+    assert dct_dictionary(2, n_atoms=2).shape == (2, 2)
     assert set(dictionaries.__all__) <= set(dir(dictionaries))
     rows = np.random.default_rng(0).normal(size=(20, 3))
     drawn = random_dictionary(3, 5, data=rows, random_state=0)

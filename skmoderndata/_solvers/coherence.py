@@ -1,0 +1,144 @@
+"""What the inner products of atoms promise for sparse recovery.
+
+Atoms are in rows; they are of unit norm, real or complex, unless a function says otherwise.
+"""
+
+from itertools import combinations, islice
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+BLOCK_ENTRIES = 2**22  # of a block of the Gram matrix
+MARGIN = 1e-12  # by which a strict inequality has to hold
+
+
+def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
+    """Largest sum of at most s inner products with one atom, for s = 1, ..., `size`.
+
+    The Gram matrix is never held as a whole.
+    """
+    k = atoms.shape[0]
+    most = min(size, k - 1)
+    best = np.zeros(max(size, 0))
+    if most < 1:
+        return best
+    block = max(1, BLOCK_ENTRIES // k)
+    for first in range(0, k, block):
+        products: Any = atoms[first : first + block] @ atoms.conj().T
+        products = products if isinstance(products, np.ndarray) else products.toarray()
+        rows = np.abs(products)
+        rows[np.arange(len(rows)), first + np.arange(len(rows))] = -1.0
+        if most == 1:
+            best[0] = max(best[0], rows.max())
+            continue
+        if most < k - 1:
+            rows = np.partition(rows, k - most, axis=1)[:, k - most :]
+        rows = np.sort(rows, axis=1)[:, ::-1][:, :most]
+        best[:most] = np.maximum(best[:most], np.cumsum(rows, axis=1).max(axis=0))
+    best[most:] = best[most - 1]  # there are no more atoms
+    return best
+
+
+def recovery_bound(atoms: "Array | sparse.csr_array") -> int:
+    """Return the largest s with ``babel(s - 1) + babel(s) < 1``, at most the number of atoms."""
+    k, n = atoms.shape
+    sums = np.concatenate([[0.0], babel(atoms, min(n, k))])
+    holds = sums[:-1] + sums[1:] < 1 - MARGIN
+    if k <= n and holds[: k - 1].all():
+        return int(k)  # all atoms, which are independent if the condition holds for one less
+    return len(holds) if holds.all() else int(np.argmin(holds))
+
+
+def recovery_coefficient(atoms: Array, support: Array) -> float:
+    """Return ``1 - max_{j not in I} |D_I^+ d_j|_1``; minus infinity for dependent d_I."""
+    inside = np.zeros(len(atoms), np.bool_)
+    inside[support] = True
+    chosen, others = atoms[inside].T, atoms[~inside].T
+    if chosen.shape[1] > chosen.shape[0]:
+        return -np.inf
+    Q, R = linalg.qr(chosen, mode="economic", check_finite=False)
+    singular = linalg.svdvals(R, check_finite=False) if len(R) else np.ones(1)
+    if not singular[-1] > MARGIN * singular[0]:
+        return -np.inf
+    if others.shape[1] == 0 or len(R) == 0:
+        return 1.0
+    largest = 0.0
+    block = max(1, BLOCK_ENTRIES // len(R))
+    for first in range(0, others.shape[1], block):
+        inner = Q.conj().T @ others[:, first : first + block]
+        weights = linalg.solve_triangular(R, inner, check_finite=False)
+        largest = max(largest, float(np.abs(weights).sum(axis=0).max()))
+    return 1.0 - largest
+
+
+class IsometryBounds(NamedTuple):
+    """Bounds on a restricted isometry constant; equal where it was computed exactly."""
+
+    lower: float
+    upper: float
+    exact: bool
+
+
+def isometry_bounds(
+    atoms: Array, size: int, *, max_supports: int, rescale: bool, rng: np.random.RandomState
+) -> IsometryBounds:
+    """Bound ``max |eigenvalue(D_I D_I^*) - 1|`` over supports I of `size` atoms, of any norm.
+
+    All supports where there are at most `max_supports`; otherwise the babel function (or the
+    largest eigenvalue, where that is closer) from above, and random and greedily grown supports
+    from below. With `rescale` the dictionary is multiplied by the number that makes the constant
+    least: ``(largest - smallest) / (largest + smallest)``.
+    """
+    atoms = np.array(atoms, order="C")
+    # by a power of two, so that squares neither under- nor overflow
+    parts = atoms.view(np.float64)
+    exponent = int(np.frexp(np.abs(parts).max(initial=0.0))[1]) - 1
+    parts[:] = np.ldexp(parts, -exponent)
+    scale = float(np.ldexp(1.0, exponent))
+    unit = 1.0 if rescale else scale * scale
+    gram = atoms @ atoms.conj().T
+    k = len(gram)
+    if comb(k, size) <= max_supports:
+        low, high = np.inf, 0.0
+        every = combinations(range(k), size)
+        while part := list(islice(every, 20_000)):
+            low, high = _extremes(gram, np.array(part), low, high)
+        value = _constant(low, high, unit, rescale)
+        return IsometryBounds(value, value, True)
+    supports = np.array([rng.choice(k, size, replace=False) for _ in range(2000)])
+    low, high = _extremes(gram, supports, np.inf, 0.0)
+    for start in rng.choice(k, min(k, 20), replace=False):
+        for largest in (False, True):
+            support = [int(start)]
+            while len(support) < size:
+                rest = np.setdiff1d(np.arange(k), support)
+                trials = np.array([[*support, j] for j in rest])
+                values = np.linalg.eigvalsh(gram[trials[:, :, None], trials[:, None, :]])
+                at = np.argmax(values[:, -1]) if largest else np.argmin(values[:, 0])
+                support.append(int(rest[at]))
+            low, high = _extremes(gram, np.array([support]), low, high)
+    lower = _constant(low, high, unit, rescale)
+    # Gershgorin: all eigenvalues within the sum of the largest inner products
+    norms = np.diag(gram).real
+    off = np.sort(np.abs(gram - np.diag(norms)), axis=1)[:, ::-1]
+    radius = off[:, : size - 1].sum(axis=1)
+    least = max(0.0, float((norms - radius).min()))
+    most = min(float((norms + radius).max()), float(np.linalg.eigvalsh(gram)[-1]))
+    upper = max(lower, _constant(least, most, unit, rescale))
+    return IsometryBounds(lower, upper, False)
+
+
+def _extremes(gram: Array, supports: Array, low: float, high: float) -> tuple[float, float]:
+    values = np.linalg.eigvalsh(gram[supports[:, :, None], supports[:, None, :]])
+    return min(low, float(values[:, 0].min())), max(high, float(values[:, -1].max()))
+
+
+def _constant(low: float, high: float, unit: float, rescale: bool) -> float:
+    low = max(low, 0.0)
+    if rescale:
+        return (high - low) / (high + low) if high > 0 else 1.0
+    return max(unit * high - 1, 1 - unit * low)
