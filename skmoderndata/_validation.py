@@ -164,3 +164,15 @@ def check_magnitude(estimator, X):
             "divide X by it."
         )
     return X
+
+
+def check_atoms(dictionary):
+    """Return a finite matrix in double precision, real, complex or (CSR) sparse."""
+    if sparse.issparse(dictionary) or not np.iscomplexobj(dictionary):
+        return check_array(
+            dictionary, dtype=np.float64, accept_sparse="csr", input_name="dictionary"
+        )
+    atoms = np.array(dictionary, dtype=np.complex128)
+    if atoms.ndim != 2 or atoms.size == 0 or not np.isfinite(atoms).all():
+        raise ValueError("dictionary must be a matrix of finite numbers, one atom in each row.")
+    return atoms

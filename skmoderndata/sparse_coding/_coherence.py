@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from skmoderndata._solvers import coherence as guarantees
 from skmoderndata._solvers.dictionaries import unit_rows
-from skmoderndata.sparse_coding._dictionaries import check_atoms
+from skmoderndata._validation import check_atoms
 
 
 def mutual_coherence(dictionary):

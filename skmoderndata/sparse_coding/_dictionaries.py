@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from skmoderndata._solvers import dictionaries as builders
+from skmoderndata._validation import check_atoms
 
 
 def dct_dictionary(shape, n_atoms=None):
@@ -303,18 +304,6 @@ def union_dictionary(*dictionaries):
     if len(sizes) > 1:
         raise ValueError(f"The dictionaries have different numbers of features: {sizes}.")
     return np.concatenate([builders.unit_rows(part) for part in parts])
-
-
-def check_atoms(dictionary):
-    """Return a finite matrix in double precision, real, complex or (CSR) sparse."""
-    if sparse.issparse(dictionary) or not np.iscomplexobj(dictionary):
-        return check_array(
-            dictionary, dtype=np.float64, accept_sparse="csr", input_name="dictionary"
-        )
-    atoms = np.array(dictionary, dtype=np.complex128)
-    if atoms.ndim != 2 or atoms.size == 0 or not np.isfinite(atoms).all():
-        raise ValueError("dictionary must be a matrix of finite numbers, one atom in each row.")
-    return atoms
 
 
 def _count(name, value):
