@@ -29,7 +29,12 @@ from skmoderndata._solvers.pursuit import (
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )
-from skmoderndata._solvers.signal_blocks import prepare_atoms, to_csr, to_dense
+from skmoderndata._solvers.signal_blocks import (
+    one_blas_thread,
+    prepare_atoms,
+    to_csr,
+    to_dense,
+)
 from skmoderndata._validation import known_entries
 
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
@@ -316,7 +321,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
                 f"and X has {X.shape[1]}."
             )
-        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+        # products are small: more threads would wait for each other
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(
                 data,
                 start,

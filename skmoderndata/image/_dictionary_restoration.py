@@ -278,7 +278,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     ----------
     method : {"em", "masked"}, default="em"
         "masked" codes once what is known; "em" goes on from there, takes longer, and is some half
-        to one decibel better.
+        to one decibel better on images with texture, but worse on smooth ones.
     sigma : float, default=None
         Standard deviation of the noise of the known pixels, above 0: it bounds the error of the
         codes. None takes a fiftieth of their range, 5 of 255.
