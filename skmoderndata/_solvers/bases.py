@@ -31,6 +31,7 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
             )
         return basis_operator(basis, axes)
     if isinstance(basis, LinearOperator):
+        check_operator(basis, "basis")
         made = wrap_operator(basis)
     else:
         atoms = np.asarray(basis, dtype=np.float64)
@@ -43,6 +44,26 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
             "an array, columns of a LinearOperator."
         )
     return made
+
+
+def check_operator(operator: LinearOperator, name: str) -> None:
+    """Refuse operators with complex values, without a transpose, or that give other than numbers.
+
+    Costs a product with the operator and one with its transpose.
+    """
+    m, n = operator.shape
+    if operator.dtype is not None and np.issubdtype(operator.dtype, np.complexfloating):
+        raise ValueError(
+            f"{name} is an operator of complex values: stack its real and its imaginary parts."
+        )
+    try:
+        back = np.asarray(operator.rmatvec(np.ones(m)))
+    except (TypeError, NotImplementedError, AttributeError) as error:
+        raise ValueError(
+            f"{name} has no product with its transpose: give the LinearOperator an rmatvec."
+        ) from error
+    if not (np.isfinite(back).all() and np.isfinite(operator.matvec(np.ones(n))).all()):
+        raise ValueError(f"{name} gives NaN or infinity for a vector of ones.")
 
 
 def wrap_operator(X: LinearOperator) -> Operator:

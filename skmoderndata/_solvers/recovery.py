@@ -6,23 +6,31 @@ its transpose alone, and least squares on a support is solved by conjugate gradi
 """
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, optimize
 
 from skmoderndata._solvers.basis_pursuit import basis_pursuit, pursuit_atoms
 from skmoderndata._solvers.hard_thresholding import METHODS as PRUNING
 from skmoderndata._solvers.hard_thresholding import hard_thresholding
-from skmoderndata._solvers.measurements import Operator, columns_of, to_matrix
-from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
-from skmoderndata._solvers.signal_blocks import MAX_ITER, prepare_atoms, to_dense
+from skmoderndata._solvers.l1_recovery import facts_of, least_l1
+from skmoderndata._solvers.measurements import Operator, columns_of, from_matrix, to_matrix
+from skmoderndata._solvers.nnls import nnls
+from skmoderndata._solvers.pursuit import (
+    nonnegative_matching_pursuit,
+    orthogonal_matching_pursuit,
+)
+from skmoderndata._solvers.signal_blocks import MAX_ITER, Atoms, prepare_atoms, to_dense
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 METHODS = ("omp", "basis_pursuit", *PRUNING)
 EPS = float(np.finfo(np.float64).eps)
 DENSE_COLUMNS = 2048  # with more, and few signals, inner products of all columns do not pay
+PATH_COLUMNS = 256  # with fewer, the path is the fastest way to the least l1 norm
+QUICK = 500  # pairs of products after which the path is the better way
 NORM_COLUMNS = 20_000  # with more, norms of columns are not computed
 
 
@@ -46,6 +54,7 @@ def recover(
     method: str,
     n_nonzero: int | None = None,
     noise_bound: float | None = None,
+    positive: bool = False,
     tol: float = 1e-8,
     max_iter: int = 10_000,
     memory: float = 2.0**30,
@@ -63,7 +72,7 @@ def recover(
     tol : float
         Relative duality gap and violation for basis pursuit.
     max_iter : int
-        Steps of the primal-dual iteration for basis pursuit without a matrix.
+        Products with A and its transpose, in pairs, for basis pursuit without a matrix.
     memory : float
         Bytes for the matrix and its inner products.
     """
@@ -74,8 +83,8 @@ def recover(
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
     n_nonzero = min(n_nonzero, m, k)
     if room and (k <= DENSE_COLUMNS or len(Y) >= 16):
-        return _with_matrix(Y, to_matrix(A), method, n_nonzero, noise_bound, tol, n_jobs)
-    return _without_matrix(Y, A, method, n_nonzero, noise_bound, tol, max_iter, n_jobs)
+        return _with_matrix(Y, to_matrix(A), method, n_nonzero, noise_bound, positive, tol, n_jobs)
+    return _without_matrix(Y, A, method, n_nonzero, noise_bound, positive, tol, max_iter, n_jobs)
 
 
 def _with_matrix(
@@ -84,21 +93,23 @@ def _with_matrix(
     method: str,
     n_nonzero: int,
     noise_bound: float | None,
+    positive: bool,
     tol: float,
     n_jobs: int | None,
 ) -> Recovery:
     N, k = len(Y), A.shape[1]
     if method != "basis_pursuit":
         bounds = np.full(N, -1.0 if noise_bound is None else float(noise_bound) ** 2)
-        atoms = prepare_atoms(A.T, normalize=True, distinct=True)
+        # opposite columns are one and the same unless signs matter
+        used = _first_of_repeated(A) if positive else A
+        atoms = prepare_atoms(used.T, normalize=True, distinct=not positive)
         if method == "omp":
-            found = orthogonal_matching_pursuit(
-                Y, atoms, n_nonzero=n_nonzero, tol_sq=bounds, n_jobs=n_jobs
-            )
+            pursue = nonnegative_matching_pursuit if positive else orthogonal_matching_pursuit
+            found = pursue(Y, atoms, n_nonzero=n_nonzero, tol_sq=bounds, n_jobs=n_jobs)
         else:
             found = hard_thresholding(
-                Y, atoms, method=method, n_nonzero=n_nonzero, tol_sq=bounds, max_iter=300,
-                n_jobs=n_jobs,
+                Y, atoms, method=method, n_nonzero=n_nonzero, tol_sq=bounds, positive=positive,
+                max_iter=300, n_jobs=n_jobs,
             )  # fmt: skip
         codes, residual = to_dense(found, k), np.sqrt(found.residual_sq)
         sizes = np.linalg.norm(Y, axis=1)
@@ -107,22 +118,61 @@ def _with_matrix(
         return Recovery(
             codes, residual, np.full(N, np.nan), found.n_iter, (found.stop != MAX_ITER) | nothing
         )
-    ready = pursuit_atoms(A)
     bound = 0.0 if noise_bound is None else float(noise_bound)
     # equations that cannot be met: the nearest that can
     targets = _reachable(Y, A) if bound == 0 else Y
+    operator = from_matrix(A)
+    facts = facts_of(operator) if k >= PATH_COLUMNS and not _repeats(A) else None
+    share = Lock()
+    ready: list[Atoms] = []
+
+    def path_atoms() -> Atoms:  # only where a path is followed
+        with share:
+            if not ready:
+                ready.append(pursuit_atoms(A))
+        return ready[0]
 
     def solve(i: int) -> tuple[Array, float, float, int, bool]:
-        result = basis_pursuit(A, targets[i], bound=bound, tol=tol, atoms=ready)
+        y, size = targets[i], float(np.linalg.norm(targets[i]))
+        if facts is not None and size > bound:
+            quick = least_l1(
+                y / size, operator, bound=bound / size, positive=positive, tol=tol,
+                max_iter=QUICK, facts=facts, last_resort=False,
+            )  # fmt: skip
+            if quick.done:
+                coef = size * quick.coef
+                return coef, float(np.linalg.norm(Y[i] - A @ coef)), quick.gap, quick.n_iter, True
+        result = basis_pursuit(A, y, bound=bound, positive=positive, tol=tol, atoms=path_atoms())
+        if result is None and positive and bound == 0:  # the nearest that can be met
+            y = A @ optimize.nnls(A, y)[0]
+            result = basis_pursuit(A, y, positive=True, tol=tol, atoms=path_atoms())
         if result is None:
             raise ValueError(
-                f"no coefficients reproduce the measurements to within noise_bound={bound:g}: "
-                "raise noise_bound, or set it to None for the smallest residual."
+                f"no {'non-negative ' * positive}coefficients reproduce the measurements to "
+                f"within noise_bound={bound:g}: raise noise_bound"
+                + ("." if positive else ", or set it to None for the smallest residual.")
             )
         residual = float(np.linalg.norm(Y[i] - A @ result.coef))
         return result.coef, residual, result.gap, result.n_iter, result.gap <= tol
 
     return _gather(_each(solve, N, n_jobs), N, k)
+
+
+def _repeats(A: Array) -> bool:
+    """Tell whether there may be equal columns, up to sign, by their products with a vector."""
+    seen = np.sort(np.abs(np.random.RandomState(1).normal(size=len(A)) @ A))
+    return bool((np.diff(seen) <= 1e-11 * seen[-1]).any())
+
+
+def _first_of_repeated(A: Array) -> Array:
+    """Return `A` with zeros for all but the first of equal columns."""
+    if not _repeats(A):
+        return A
+    scale = np.abs(A).max(initial=0.0) or 1.0
+    first = np.unique(np.round(A.T / scale, 12) + 0.0, axis=0, return_index=True)[1]
+    out = np.zeros_like(A)
+    out[:, first] = A[:, first]
+    return out
 
 
 def _reachable(Y: Array, A: Array) -> Array:
@@ -140,13 +190,14 @@ def _without_matrix(
     method: str,
     n_nonzero: int,
     noise_bound: float | None,
+    positive: bool,
     tol: float,
     max_iter: int,
     n_jobs: int | None,
 ) -> Recovery:
     bound = 0.0 if noise_bound is None else float(noise_bound)
     scale = _column_scale(A) if method != "basis_pursuit" else np.ones(A.shape[1])
-    norm = _operator_norm(A) if method == "basis_pursuit" else 1.0
+    facts = facts_of(A) if method == "basis_pursuit" else None
 
     def times(a: Array) -> Array:
         return np.asarray(A.forward((a * scale)[None])[0])
@@ -162,12 +213,21 @@ def _without_matrix(
             return np.zeros(A.shape[1]), size, proved, 0, True
         y, least = y / size, max(bound / size, 1e-14)
         if method == "basis_pursuit":
-            a, gap, steps, done = _primal_dual(y, A, bound / size, norm, tol, max_iter)
+            a, gap, _, steps, done = least_l1(
+                y,
+                A,
+                bound=bound / size,
+                positive=positive,
+                tol=tol,
+                max_iter=max_iter,
+                facts=facts,
+            )
         elif method == "omp":
-            a, steps, done = _omp(y, A, scale, cross, n_nonzero, least)
+            pursue = _nonnegative_omp if positive else _omp
+            a, steps, done = pursue(y, A, scale, cross, n_nonzero, least)
             gap = np.nan
         else:
-            a, steps, done = _prune(y, times, cross, method, n_nonzero, least)
+            a, steps, done = _prune(y, times, cross, method, n_nonzero, least, positive)
             gap = np.nan
         residual = size * float(np.linalg.norm(y - times(a)))
         return size * a * scale, residual, gap, steps, done
@@ -192,32 +252,16 @@ def _gather(found: list[Any], N: int, k: int) -> Recovery:
 
 
 def _column_scale(A: Operator) -> Array:
-    """One over the norms of the columns, 0 for columns of zeros; 1 where there are very many."""
+    """One over the norms of the columns, 0 for columns of zeros; over their mean for very many."""
     k = A.shape[1]
     if k > NORM_COLUMNS:
-        return np.ones(k)
+        return np.full(k, 1.0 / np.sqrt(facts_of(A).mean_sq))
     norms = np.empty(k)
     for first in range(0, k, 256):
         which = np.arange(first, min(first + 256, k))
         norms[which] = np.linalg.norm(columns_of(A, which), axis=0)
     used = norms > 1e-12 * norms.max(initial=0.0)
     return np.divide(1.0, norms, out=np.zeros(k), where=used)
-
-
-def _operator_norm(A: Operator) -> float:
-    """Upper bound of the spectral norm, tight to some percent."""
-    v = np.random.RandomState(0).normal(size=(1, A.shape[1]))
-    value = 0.0
-    for _ in range(50):
-        size = float(np.linalg.norm(v))
-        if size == 0:
-            return 1.0
-        w = A.adjoint(A.forward(v / size))
-        former, value = value, float(np.linalg.norm(w))
-        v = w
-        if abs(value - former) <= 1e-6 * value:
-            return 1.0001 * float(np.sqrt(value))
-    return 1.02 * float(np.sqrt(value))
 
 
 def _omp(
@@ -264,6 +308,55 @@ def _omp(
     return a, max(1, steps), True
 
 
+def _nonnegative_omp(
+    y: Array,
+    A: Operator,
+    scale: Array,
+    cross: Callable[[Array], Array],
+    n_nonzero: int,
+    bound: float,
+) -> tuple[Array, int, bool]:
+    """Orthogonal matching pursuit, the column most like the residual without sign enters.
+
+    Non-negative least squares on the chosen columns; those that get zero are given up, and may
+    come again.
+    """
+    m, k = A.shape
+    C, G = np.zeros((m, n_nonzero)), np.zeros((n_nonzero, n_nonzero))
+    f, a = np.zeros(n_nonzero), np.zeros(n_nonzero)
+    chosen = np.zeros(0, np.int64)
+    r, best, steps = y, float(np.linalg.norm(y)), 0
+    kept, kept_a = chosen, a[:0]
+    while best > bound and len(chosen) < n_nonzero and steps < 3 * n_nonzero:
+        steps += 1
+        c = cross(r)
+        c[chosen] = 0.0
+        new = int(np.argmax(c))
+        if c[new] <= 100 * EPS:
+            break
+        t = len(chosen)
+        C[:, t] = columns_of(A, np.array([new]))[:, 0] * scale[new]
+        chosen = np.append(chosen, new)
+        G[t, : t + 1] = G[: t + 1, t] = C[:, t] @ C[:, : t + 1]
+        f[t] = C[:, t] @ y
+        a[t] = 1.0  # in the first support
+        t += 1
+        values = nnls(G[:t, :t], f[None, :t], start=a[None, :t]).Z[0]
+        r = y - C[:, :t] @ values
+        size = float(np.linalg.norm(r))
+        if size >= best * (1 - 1e-12):
+            break
+        left = np.flatnonzero(values > 0)
+        u = len(left)
+        chosen, a[:u] = chosen[left], values[left]
+        if u < t:
+            C[:, :u], f[:u], G[:u, :u] = C[:, left], f[left], G[np.ix_(left, left)]
+        best, kept, kept_a = size, chosen, a[:u].copy()
+    out = np.zeros(k)
+    out[kept] = kept_a
+    return out, max(1, steps), steps < 3 * n_nonzero or best <= bound
+
+
 def _prune(
     y: Array,
     times: Callable[[Array], Array],
@@ -271,9 +364,18 @@ def _prune(
     method: str,
     s: int,
     bound: float,
+    positive: bool,
     max_iter: int = 300,
 ) -> tuple[Array, int, bool]:
     """NIHT, HTP, CoSaMP and subspace pursuit; the best code met, with least squares on it."""
+
+    def fit(support: Array, start: Array) -> Array:
+        solve = _nonnegative if positive else _restricted
+        return solve(y, times, cross, support, start)
+
+    def largest(values: Array, count: int) -> Array:
+        return _largest(np.maximum(values, 0.0) if positive else values, count)
+
     a = np.zeros(len(cross(y)))
     r = y
     best_a, best = a, float(np.linalg.norm(y))
@@ -285,9 +387,12 @@ def _prune(
             break
         steps += 1
         c = cross(r)
-        if method in ("iht", "htp"):
-            if support.size == 0 or method == "htp":
-                support = _largest(c, s)
+        if method == "htp":  # least squares left no gradient on the support
+            new_support = largest(a + c, s)
+            new = fit(new_support, a)
+        elif method == "iht":
+            if support.size == 0:
+                support = largest(c, s)
             g = np.zeros_like(c)
             g[support] = c[support]
             below = float(np.square(times(g)).sum())
@@ -297,30 +402,28 @@ def _prune(
                 break
             mu = above / below
             for _ in range(60):
-                new_support = _largest(a + mu * c, s)
+                new_support = largest(a + mu * c, s)
                 new = np.zeros_like(a)
                 new[new_support] = (a + mu * c)[new_support]
-                if method == "htp" or np.array_equal(new_support, support):
+                if np.array_equal(new_support, support):
                     break
                 change = new - a
                 curve = float(np.square(times(change)).sum())
                 if curve <= 0 or mu <= 0.99 * float(change @ change) / curve:
                     break
                 mu /= 2 * 0.99
-            if method == "htp":
-                new = _restricted(y, times, cross, new_support, a)
         else:
-            wide = np.union1d(np.flatnonzero(a), _largest(c, 2 * s if method == "cosamp" else s))
+            wide = np.union1d(np.flatnonzero(a), largest(c, 2 * s if method == "cosamp" else s))
             if wide.size >= len(y):
                 order = np.argsort(-np.abs(c[wide]) - 1e300 * (a[wide] != 0), kind="stable")
                 wide = np.sort(wide[order[: max(1, len(y) - 1)]])
-            fitted = _restricted(y, times, cross, wide, a)
-            new_support = _largest(fitted, s)
+            fitted = fit(wide, a)
+            new_support = largest(fitted, s)
             if method == "cosamp":
                 new = np.zeros_like(a)
                 new[new_support] = fitted[new_support]
             else:
-                new = _restricted(y, times, cross, new_support, fitted)
+                new = fit(new_support, fitted)
         former = float(np.linalg.norm(r))
         same = np.array_equal(np.flatnonzero(new), np.flatnonzero(a))
         a, support = new, new_support
@@ -336,7 +439,7 @@ def _prune(
         elif same or idle >= 30 or (method != "htp" and size >= former):
             done = True
             break
-    a = _restricted(y, times, cross, np.flatnonzero(best_a), best_a)
+    a = fit(np.flatnonzero(best_a), best_a)
     return a, max(1, steps), done
 
 
@@ -345,6 +448,38 @@ def _largest(c: Array, s: int) -> Array:
     size = np.abs(c)
     order = np.argsort(-size, kind="stable")[:s]
     return np.sort(order[size[order] > 0])
+
+
+def _nonnegative(
+    y: Array,
+    times: Callable[[Array], Array],
+    cross: Callable[[Array], Array],
+    support: Array,
+    start: Array,
+) -> Array:
+    """Non-negative least squares on a support: columns change sides until none wants to."""
+    passive, a = support, np.maximum(start, 0.0)
+    best_a, best = np.zeros_like(a), float(np.linalg.norm(y))
+    for _ in range(20):
+        while passive.size:
+            a = _restricted(y, times, cross, passive, a)
+            wrong = a[passive] < 0
+            if not wrong.any():
+                break
+            passive = passive[~wrong]
+        a = a if passive.size else np.zeros_like(a)
+        r = y - times(a)
+        size = float(np.linalg.norm(r))
+        if size >= best * (1 - 1e-12):
+            break
+        best_a, best = a, size
+        slopes = cross(r)
+        outside = np.setdiff1d(support, passive)
+        back = outside[slopes[outside] > 1e-10]
+        if back.size == 0:
+            break
+        passive = np.union1d(passive, back)
+    return best_a
 
 
 def _restricted(
@@ -376,183 +511,3 @@ def _restricted(
         former, gg = gg, float(g @ g)
         p = g + (gg / former) * p
     return a
-
-
-def _restricted_equations(
-    wanted: Array,
-    times: Callable[[Array], Array],
-    cross: Callable[[Array], Array],
-    support: Array,
-) -> Array:
-    """Solve ``A_I' A_I v = wanted`` on a support by conjugate gradients."""
-    v = np.zeros_like(wanted)
-    r = wanted.copy()
-    p, rr = r.copy(), float(r @ r)
-    goal = 1e-28 * rr
-    for _ in range(2 * len(support) + 10):
-        if rr <= goal:
-            break
-        q = times(p)
-        qq = float(q @ q)
-        if qq <= 0:
-            break
-        step = rr / qq
-        v += step * p
-        r[support] -= step * cross(q)[support]
-        former, rr = rr, float(r @ r)
-        p = r + (rr / former) * p
-    return v
-
-
-def _primal_dual(
-    y: Array, A: Operator, bound: float, norm: float, tol: float, max_iter: int
-) -> tuple[Array, float, int, bool]:
-    """Solve ``min |a|_1  s.t.  |y - A a| <= bound`` by products with A alone.
-
-    Primal-dual iteration [Chambolle and Pock 2011], over-relaxed, its two step lengths balanced.
-    Its support and signs give the exact solution once they are right; very sparse solutions are
-    found before by `_continuation`.
-    """
-    k = A.shape[1]
-    a, q = np.zeros(k), np.zeros(len(y))
-    slopes = A.adjoint(y[None])[0]
-    top = float(np.abs(slopes).max(initial=0.0))
-    if top == 0:
-        return a, 0.0, 1, False
-    quick, taken = _continuation(y, A, bound, norm, top, tol)
-    if quick is not None:
-        return quick[0], quick[1], taken, True
-    # the lengths of the solution and of its dual are about as one to the root of the non-zeros
-    ratio = 0.3 * float(np.linalg.norm(slopes)) / norm / np.sqrt(len(y))
-    adapt, best, best_a, best_gap = 0.5, np.inf, a, np.inf
-    former = np.zeros(0, np.int64)
-    step = 0
-    for step in range(1, max_iter + 1):
-        tau, sigma = ratio / norm, 0.99 / (ratio * norm)
-        v = a - tau * A.adjoint(q[None])[0]
-        new_a = v - np.clip(v, -tau, tau)
-        w = q + sigma * (A.forward((2 * new_a - a)[None])[0] - y)
-        new_q = w
-        if bound > 0:
-            size = float(np.linalg.norm(w))
-            new_q = w * max(0.0, 1 - sigma * bound / size) if size > 0 else w
-        moved = float(np.linalg.norm(new_a - a)) / tau
-        turned = float(np.linalg.norm(new_q - q)) / sigma
-        a, q = a + 1.8 * (new_a - a), q + 1.8 * (new_q - q)
-        if step % 10 == 0 and adapt > 0.01:
-            if moved > 20 * norm * turned:
-                ratio, adapt = ratio / (1 - adapt), 0.95 * adapt
-            elif norm * turned > 20 * moved:
-                ratio, adapt = ratio * (1 - adapt), 0.95 * adapt
-        if step % 50 and step != max_iter:
-            continue
-        active = np.flatnonzero(new_a)
-        settled = np.array_equal(active, former) or step == max_iter
-        former = active
-        if 0 < active.size <= len(y) and (settled or 2 * active.size <= len(y)):
-            coef, gap, missed = _exact(y, A, active, np.sign(new_a[active]), bound)
-            if gap + missed < best:
-                best, best_a, best_gap = gap + missed, coef, gap
-        gap, missed = _judge(y, A, new_a, -q, bound)
-        if gap + missed < best:
-            best, best_a, best_gap = gap + missed, new_a, gap
-        if best <= tol:
-            break
-    if best <= tol:  # without the rest of the iteration, where that is not worse
-        active = np.flatnonzero(np.abs(best_a) > 1e-6 * np.abs(best_a).max())
-        if active.size <= len(y):
-            coef, gap, missed = _exact(y, A, active, np.sign(best_a[active]), bound)
-            if gap + missed <= best:
-                best_a, best_gap = coef, gap
-    return best_a, best_gap, step, best <= tol
-
-
-def _continuation(
-    y: Array, A: Operator, bound: float, norm: float, top: float, tol: float
-) -> tuple[tuple[Array, float] | None, int]:
-    """Lasso with a falling penalty, roughly, until its support and signs give the solution.
-
-    Stretches of accelerated proximal gradient steps [Beck and Teboulle 2009]; the penalty halves
-    while the residual is above the bound, and goes back half the way when it is below. None where
-    no support is proved to be right. Also returns the steps taken.
-    """
-    lam, low, high = 0.5 * top, 0.0, top
-    a = np.zeros(A.shape[1])
-    former = np.zeros(0, np.int64)
-    taken = 0
-    for _ in range(25):
-        point, t = a, 1.0
-        for _ in range(12):
-            v = point + A.adjoint((y - A.forward(point[None])[0])[None])[0] / norm**2
-            new = v - np.clip(v, -lam / norm**2, lam / norm**2)
-            if float((point - new) @ (new - a)) > 0:
-                point, t = new, 1.0
-            else:
-                t_new = 0.5 * (1 + np.sqrt(1 + 4 * t * t))
-                point, t = new + (t - 1) / t_new * (new - a), t_new
-            a = new
-            taken += 1
-        active = np.flatnonzero(a)
-        changed = np.setxor1d(active, former).size
-        former = active
-        if 0 < 2 * active.size <= len(y) and 5 * changed <= active.size:
-            coef, gap, missed = _exact(y, A, active, np.sign(a[active]), bound)
-            if gap + missed <= tol:
-                return (coef, gap), taken
-        if bound > 0 and float(np.linalg.norm(y - A.forward(a[None])[0])) < bound:
-            low = lam
-        else:
-            high = lam
-        lam = float(np.sqrt(low * high)) if low > 0 else 0.5 * high
-        if lam < 1e-5 * top:
-            break
-    return None, taken
-
-
-def _exact(
-    y: Array, A: Operator, active: Array, signs: Array, bound: float
-) -> tuple[Array, float, float]:
-    """Solution with a given support and signs, and how far it is from optimal and feasible."""
-    nothing = np.zeros(A.shape[1]), np.inf, np.inf
-    if 2 * active.size <= len(y):  # well conditioned, or not the solution
-
-        def times(a: Array) -> Array:
-            return np.asarray(A.forward(a[None])[0])
-
-        def cross(r: Array) -> Array:
-            return np.asarray(A.adjoint(r[None])[0])
-
-        fitted = _restricted(y, times, cross, active, np.zeros(A.shape[1]))
-        wanted = np.zeros(A.shape[1])
-        wanted[active] = signs
-        inner = _restricted_equations(wanted, times, cross, active)
-        dual, rest = times(inner), y - times(fitted)
-    else:
-        Q, R = linalg.qr(columns_of(A, active), mode="economic", check_finite=False)
-        diagonal = np.abs(np.diagonal(R))
-        if not diagonal.min() > 1e-11 * diagonal.max():
-            return nothing
-        fitted, inner = np.zeros(A.shape[1]), np.zeros(A.shape[1])
-        fitted[active] = linalg.solve_triangular(R, Q.T @ y, check_finite=False)
-        half = linalg.solve_triangular(R, signs, trans="T", check_finite=False)
-        inner[active] = linalg.solve_triangular(R, half, check_finite=False)
-        dual, rest = Q @ half, y - Q @ (Q.T @ y)
-    end = 0.0
-    if bound > 0:
-        room = bound**2 - float(rest @ rest)
-        if room < 0:
-            return nothing
-        end = float(np.sqrt(room) / np.linalg.norm(dual))
-        dual = dual + rest / end if end > 0 else dual
-    coef = fitted - end * inner
-    return coef, *_judge(y, A, coef, dual, bound)
-
-
-def _judge(y: Array, A: Operator, coef: Array, dual: Array, bound: float) -> tuple[float, float]:
-    """Relative duality gap, and violation of the constraint (`y` is of unit norm)."""
-    top = float(np.abs(A.adjoint(dual[None])).max(initial=0.0))
-    v = dual / top if top > 1 else dual
-    primal = float(np.abs(coef).sum())
-    value = float(y @ v) - bound * float(np.linalg.norm(v))
-    missed = max(0.0, float(np.linalg.norm(y - A.forward(coef[None])[0])) - bound)
-    return (abs(primal - value) / primal if primal > 0 else np.inf), missed

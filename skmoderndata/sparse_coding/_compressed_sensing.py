@@ -97,6 +97,8 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     noise_bound : float, default=None
         Bound :math:`\varepsilon` on the norm of the noise of the measurements of a signal (for
         "single_pixel": of the differences described in the notes). None is no noise.
+    positive : bool, default=False
+        Whether codes are non-negative.
     shape : tuple of int, default=None
         Shape of a signal, an image for example, for transforms and bases by name. None for one
         axis.
@@ -109,7 +111,8 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     tol : float, default=1e-8
         Largest relative duality gap, and violation of the bound, of "basis_pursuit".
     max_iter : int, default=10_000
-        Most steps of "basis_pursuit" where the matrix is not formed.
+        Most products with the measurements and their transpose, in pairs, of "basis_pursuit" where
+        the matrix is not formed.
     n_jobs : int, default=None
         Number of threads over the signals to be recovered. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -204,6 +207,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         "method": [StrOptions(set(METHODS))],
         "n_nonzero": [AT_LEAST_ONE, None],
         "noise_bound": [NON_NEGATIVE, None],
+        "positive": ["boolean"],
         "shape": [tuple, list, None],
         "density": [Interval(Real, 0, 1, closed="right"), None],
         "decay": [NON_NEGATIVE],
@@ -222,6 +226,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         n_nonzero=None,
         noise_bound=None,
         *,
+        positive=False,
         shape=None,
         density=None,
         decay=0.0,
@@ -236,6 +241,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         self.method = method
         self.n_nonzero = n_nonzero
         self.noise_bound = noise_bound
+        self.positive = positive
         self.shape = shape
         self.density = density
         self.decay = decay
@@ -348,7 +354,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             gap, NaN for methods that solve no convex problem.
         """
         check_is_fitted(self)
-        Y = check_array(X, dtype=[np.float64, np.float32])
+        Y = check_array(X, dtype=[np.float64, np.float32], estimator=self)
         dtype = Y.dtype
         if Y.shape[1] != self.n_measurements_:
             raise ValueError(
@@ -369,6 +375,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             method=self.method,
             n_nonzero=self.n_nonzero,
             noise_bound=None if self.noise_bound is None else self.noise_bound / size,
+            positive=self.positive,
             tol=self.tol,
             max_iter=self.max_iter,
             memory=get_config()["working_memory"] * 2**20,

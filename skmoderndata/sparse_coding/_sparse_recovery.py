@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.bases import resolve_basis, wrap_operator
+from skmoderndata._solvers.bases import check_operator, resolve_basis, wrap_operator
 from skmoderndata._solvers.measurements import BASES, compose, from_matrix
 from skmoderndata._solvers.recovery import METHODS, recover
 
@@ -50,12 +50,16 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
         Bound :math:`\varepsilon` on the norm of the noise; the other methods stop when the
         residual is within it. None, for "basis_pursuit", is equality, or the smallest residual
         where there is no equality.
+    positive : bool, default=False
+        Whether codes are non-negative: only positive entries are chosen, least squares is
+        non-negative, and the dual of "basis_pursuit" is bounded on one side.
     shape : tuple of int, default=None
         Shape of the signal, an image for example, for bases by name; None for one axis.
     tol : float, default=1e-8
         Largest relative duality gap, and violation of the bound, of "basis_pursuit".
     max_iter : int, default=10_000
-        Most steps of "basis_pursuit" where the matrix is not formed.
+        Most products with the measurements and their transpose, in pairs, of "basis_pursuit" where
+        the matrix is not formed.
     n_jobs : int, default=None
         Number of threads over the columns of `y`. The result does not depend on it.
 
@@ -72,7 +76,7 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
         solve no convex problem, of which `residual_norm_` and the number of non-zeros say all that
         can be checked.
     n_iter_ : int
-        Most steps taken for a signal.
+        Most steps taken for a signal; for "basis_pursuit" without a matrix, pairs of products.
     n_features_in_ : int
         Number of values of a signal.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -90,8 +94,10 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
     inner products of its columns fit in scikit-learn's `working_memory` and there are few columns
     (2048) or many signals (16). Otherwise, and then without forming a matrix, they use products
     with X and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`. Least
-    squares is then by conjugate gradients, and basis pursuit by a primal-dual iteration [6]_ that
-    ends with an exact solution on the support found.
+    squares is then by conjugate gradients. Basis pursuit looks for the support by approximate
+    message passing [6]_, in its orthogonal form [7]_ where the rows of the product are orthogonal,
+    then solves the optimality conditions by Newton's method on the support, until the duality gap
+    is closed. Where that fails, a primal-dual iteration [8]_ goes on.
 
     Greedy methods and those with pruning take columns at unit norm; the l1 norm weighs the codes
     as they are. For weights of measurements scale rows of `X` and `y`.
@@ -108,7 +114,10 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
        samples, Applied and Computational Harmonic Analysis 26(3), 2009.
     .. [5] Dai and Milenkovic, Subspace pursuit for compressive sensing signal reconstruction, IEEE
        Transactions on Information Theory 55(5), 2009.
-    .. [6] Chambolle and Pock, A first-order primal-dual algorithm for convex problems with
+    .. [6] Donoho, Maleki and Montanari, Message-passing algorithms for compressed sensing,
+       Proceedings of the National Academy of Sciences 106(45), 2009.
+    .. [7] Ma and Ping, Orthogonal AMP, IEEE Access 5, 2017.
+    .. [8] Chambolle and Pock, A first-order primal-dual algorithm for convex problems with
        applications to imaging, Journal of Mathematical Imaging and Vision 40, 2011.
 
     Examples
@@ -133,6 +142,8 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
             "foucart2011hard",
             "needell2009cosamp",
             "dai2009subspace",
+            "donoho2009message",
+            "ma2017orthogonal",
             "chambolle2011first",
         ),
         cost="T n k",
@@ -141,6 +152,7 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
             {"method": "basis_pursuit", "basis": "dct"},
             {"method": "subspace_pursuit", "n_nonzero": 2},
             {"method": "htp", "basis": "fourier"},
+            {"method": "omp", "positive": True},
         ),
         comparison=Comparison(
             baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
@@ -156,6 +168,7 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
         "method": [StrOptions(set(METHODS))],
         "n_nonzero": [AT_LEAST_ONE, None],
         "noise_bound": [NON_NEGATIVE, None],
+        "positive": ["boolean"],
         "shape": [tuple, list, None],
         "tol": [POSITIVE],
         "max_iter": [AT_LEAST_ONE],
@@ -169,6 +182,7 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
         n_nonzero=None,
         noise_bound=None,
         *,
+        positive=False,
         shape=None,
         tol=1e-8,
         max_iter=10_000,
@@ -178,6 +192,7 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
         self.method = method
         self.n_nonzero = n_nonzero
         self.noise_bound = noise_bound
+        self.positive = positive
         self.shape = shape
         self.tol = tol
         self.max_iter = max_iter
@@ -210,6 +225,7 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
             method=self.method,
             n_nonzero=self.n_nonzero,
             noise_bound=None if self.noise_bound is None else self.noise_bound / size,
+            positive=self.positive,
             tol=self.tol,
             max_iter=self.max_iter,
             memory=get_config()["working_memory"] * 2**20,
@@ -272,11 +288,15 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
     def _measurements(self, X, y):
         """Operator of the measurements times `unit`, measurements, and the type of results."""
         if isinstance(X, LinearOperator):
+            check_operator(X, "X")
             self._check_operator(X, reset=True)
-            y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+            y = check_array(
+                y, ensure_2d=False, dtype=[np.float64, np.float32], input_name="y", estimator=self
+            )
             if len(y) != X.shape[0]:
                 raise ValueError(f"X gives {X.shape[0]} measurements, and y has {len(y)}.")
-            return wrap_operator(X), y, np.dtype(np.float64), 1.0
+            single = X.dtype == y.dtype == np.float32
+            return wrap_operator(X), y, np.dtype(np.float32 if single else np.float64), 1.0
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr",
             multi_output=True, y_numeric=True,

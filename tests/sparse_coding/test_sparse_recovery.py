@@ -9,7 +9,8 @@ from sklearn import config_context
 from sklearn.linear_model import OrthogonalMatchingPursuit
 from sklearn.model_selection import GridSearchCV, KFold
 
-from skmoderndata._solvers.measurements import from_matrix, transform_measurements
+from skmoderndata._solvers.l1_recovery import facts_of, least_l1, minimax_threshold
+from skmoderndata._solvers.measurements import from_matrix, to_matrix, transform_measurements
 from skmoderndata._solvers.phase_transition import half_success
 from skmoderndata._solvers.recovery import METHODS, recover
 from skmoderndata.linear_model import BasisPursuit
@@ -22,7 +23,8 @@ from skmoderndata.sparse_coding import (
     wavelet_dictionary,
 )
 from tests.oracles import compressed_sensing as naive
-from tests.oracles.basis_pursuit import least_l1, transition
+from tests.oracles.basis_pursuit import least_l1 as least_l1_stated
+from tests.oracles.basis_pursuit import transition
 
 LIMITED = [method for method in METHODS if method != "basis_pursuit"]
 
@@ -70,7 +72,7 @@ def test_scikit_learn_and_a_conic_solver(seed):
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
     for bound in (None, 0.5):
         model = SparseRecovery(method="basis_pursuit", noise_bound=bound).fit(Phi, y)
-        least = least_l1(Phi, y, bound or 0.0)
+        least = least_l1_stated(Phi, y, bound or 0.0)
         assert_allclose(np.abs(model.coef_).sum(), least, rtol=1e-6)  # of the conic solver
         assert model.residual_norm_ <= (bound or 0.0) + 1e-8
         assert_allclose(model.coef_, BasisPursuit(noise_bound=bound).fit(Phi, y).coef_, atol=1e-9)
@@ -122,9 +124,70 @@ def test_sparse_solutions_without_a_matrix_take_few_steps(noise, seed):
     bound = noise * float(np.linalg.norm(Y))
     Y += bound * error / np.linalg.norm(error)
     found = recover(Y, A, method="basis_pursuit", noise_bound=bound, memory=0)
-    assert found.n_iter[0] <= 300
-    assert found.gap[0] <= 1e-10
+    assert found.n_iter[0] <= 130
+    assert found.gap[0] <= 1e-9
     assert_allclose(found.residual[0], bound, atol=1e-9)
+    A = to_matrix(A)
+    assert gap_by_definition(A, Y[0], found.codes[0], bound) <= (1e-8 if noise else np.inf)
+
+
+def gap_by_definition(A, y, a, bound, positive=False):
+    """Relative gap with the residual as dual variable, which is right for a positive bound."""
+    r = y - A @ a
+    v = r / (A.T @ r if positive else np.abs(A.T @ r)).max()
+    return 1 - (y @ v - bound * np.linalg.norm(v)) / np.abs(a).sum()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("kind", ["hadamard", "gaussian"])
+@pytest.mark.parametrize("s", [20, 32])
+def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed):
+    """Both stages alone; at 32 of 256 non-zeros columns beyond the support enter the dual."""
+    rng = np.random.RandomState(seed)
+    if kind == "hadamard":
+        A = transform_measurements("scrambled_hadamard", 256, (1024,), rng=rng)
+    else:
+        A = from_matrix(rng.normal(size=(256, 1024)))
+    A = A._replace(matrix=None)
+    code = np.zeros(1024)
+    code[rng.permutation(1024)[:s]] = rng.normal(size=s)
+    code = np.abs(code) if positive else code
+    y = A.forward(code[None])[0]
+    y, code = y / np.linalg.norm(y), code / np.linalg.norm(y)
+    found = least_l1(y, A, positive=positive, last_resort=False)
+    assert found.done
+    assert found.gap <= 1e-8
+    assert_allclose(found.coef, code, atol=1e-10)
+    for bound in (0.02, 0.3):
+        e = rng.normal(size=256)
+        noisy = y + bound * e / np.linalg.norm(e)
+        size = np.linalg.norm(noisy)
+        found = least_l1(noisy / size, A, bound=bound / size, positive=positive, last_resort=False)
+        assert found.done
+        assert found.missed <= 1e-8
+        dense = to_matrix(A)
+        gap = gap_by_definition(dense, noisy / size, found.coef, bound / size, positive)
+        assert abs(gap) <= 1e-8
+        assert found.coef.min() >= 0 or not positive
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("positive", [False, True])
+def test_the_last_resort_reaches_the_optimum_alone(positive, seed):
+    """Solutions with as many non-zeros as measurements, and columns of unlike norms."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(40, 90)) * 10 ** rng.uniform(-0.3, 0.3, 90)
+    y = A @ np.abs(rng.normal(size=90)) if positive else rng.normal(size=40)
+    y /= np.linalg.norm(y)
+    operator = from_matrix(A)._replace(matrix=None)
+    for bound in (0.0, 0.2):
+        found = least_l1(y, operator, bound=bound, positive=positive, tol=1e-7, max_iter=40_000)
+        assert found.done
+        assert found.gap <= 1e-7
+        assert found.missed <= 1e-7
+        least = least_l1_stated(A, y, bound, positive)
+        assert_allclose(np.abs(found.coef).sum(), least, rtol=1e-6)  # of the conic solver
 
 
 @pytest.mark.certificate
@@ -157,6 +220,88 @@ def test_residual_of_least_squares_on_the_support(method, seed):
         r = y - Phi @ model.coef_
         assert_allclose(Phi[:, used].T @ r, 0, atol=1e-7)
         assert_allclose(model.residual_norm_, np.linalg.norm(r), rtol=1e-9)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("bound", [None, 0.05])
+@pytest.mark.parametrize("method", METHODS)
+def test_non_negative_codes(method, bound, seed):
+    Phi, codes = planted(seed, m=70, s=7)
+    codes = np.abs(codes)
+    noise = np.random.default_rng(seed).normal(size=(70, 3))
+    Y = Phi @ codes.T + (0 if bound is None else bound * noise / np.linalg.norm(noise, axis=0))
+    settings = {"method": method, "n_nonzero": 7, "noise_bound": bound, "positive": True}
+    model = SparseRecovery(**settings).fit(Phi, Y)
+    with config_context(working_memory=1e-3):
+        free = SparseRecovery(**settings).fit(aslinearoperator(Phi), Y)
+    for found in (model, free):
+        assert found.coef_.min() >= 0
+        assert_allclose(found.coef_, codes, atol=1e-8 if bound is None else 0.1)
+    assert_allclose(free.coef_, model.coef_, atol=1e-6)  # of conjugate gradients
+    if method == "basis_pursuit":
+        assert max(model.dual_gap_, free.dual_gap_) <= 1e-8
+        for i in range(3):
+            wanted = least_l1_stated(Phi, Y[:, i], bound or 0.0, positive=True)
+            assert_allclose(model.coef_[i].sum(), wanted, rtol=1e-6)  # of the conic solver
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("method", LIMITED)
+def test_non_negative_least_squares_on_the_support(method, seed):
+    """Noise that asks for negative codes: slopes vanish where codes are positive."""
+    rng = np.random.default_rng(seed)
+    Phi = np.abs(rng.normal(size=(30, 50)))  # alike, so that signs matter
+    y = rng.normal(size=30) + 0.5
+    for form in (Phi, aslinearoperator(Phi)):
+        with config_context(working_memory=1e-3 if form is not Phi else 1024):
+            model = SparseRecovery(method=method, n_nonzero=8, positive=True).fit(form, y)
+        used = np.flatnonzero(model.coef_)
+        assert model.coef_.min() >= 0
+        assert 0 < len(used) <= 8
+        assert_allclose(Phi[:, used].T @ (y - Phi @ model.coef_), 0, atol=1e-7)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("method", METHODS)
+def test_opposite_and_repeated_columns_and_signs(method):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(20, 30))
+    A = np.hstack([-A[:, :2], A, A[:, :2]])
+    y = 2 * A[:, 2] + A[:, 3]
+    model = SparseRecovery(method=method, n_nonzero=2, positive=True).fit(A, y)
+    assert_array_equal(np.flatnonzero(model.coef_), [2, 3])
+    assert_allclose(model.coef_[[2, 3]], [2, 1])
+    none = SparseRecovery(method=method, n_nonzero=2, positive=True).fit(
+        np.abs(A), -np.abs(y)
+    )  # nothing non-negative is better than nothing
+    assert_array_equal(none.coef_, 0)
+    assert_allclose(none.residual_norm_, np.linalg.norm(y))
+
+
+@pytest.mark.certificate
+def test_what_is_known_of_an_operator(seed):
+    rng = np.random.RandomState(seed)
+    A = transform_measurements("dct", 90, (256,), rng=rng)
+    dense = to_matrix(A)
+    facts = facts_of(A)
+    assert facts.orthogonal
+    assert_allclose(facts.norm, np.linalg.norm(dense, 2), rtol=1e-12)
+    assert_allclose(facts.mean_sq, np.square(dense).sum() / 256, rtol=1e-12)
+    B = rng.normal(size=(90, 256))
+    facts = facts_of(from_matrix(B))
+    assert not facts.orthogonal
+    assert np.linalg.norm(B, 2) * 0.999 <= facts.norm <= 1.05 * np.linalg.norm(B, 2)
+    assert_allclose(facts.mean_sq, 90, rtol=0.5)  # a random vector's estimate
+    # the threshold of least risk, from 400,000 draws of noise and of large codes
+    z = rng.normal(size=400_000)
+    for positive in (False, True):
+
+        def risk(t, positive=positive):
+            still = np.maximum(z - t, 0) if positive else z - np.clip(z, -t, t)
+            return 0.9 * np.square(still).mean() + 0.1 * (1 + t * t)
+
+        best = minimax_threshold(0.1, positive)
+        assert risk(best) <= 1.01 * min(risk(best - 0.2), risk(best + 0.2))
 
 
 @pytest.mark.paper
@@ -351,7 +496,32 @@ def test_errors_name_the_remedy():
         SparseRecovery(np.full((2, 120), np.nan)).fit(Phi, y)
     with pytest.raises(ValueError, match="X gives 60 measurements, and y has 59"):
         SparseRecovery().fit(aslinearoperator(Phi), y[:-1])
+    for name, fit in (
+        ("X", lambda operator: SparseRecovery().fit(operator, y)),
+        ("basis", lambda operator: SparseRecovery(operator).fit(np.ones((3, 60)), np.ones(3))),
+    ):
+        with pytest.raises(ValueError, match=f"{name} is an operator of complex values: stack"):
+            fit(aslinearoperator(1j * Phi))
+        one_way = LinearOperator((60, 120), matvec=lambda x: Phi @ x, dtype=float)
+        with pytest.raises(ValueError, match=f"{name} has no product with its transpose"):
+            fit(one_way)
+        with pytest.raises(ValueError, match=f"{name} gives NaN or infinity"):
+            fit(aslinearoperator(np.where(Phi > 1, np.nan, Phi)))
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        SparseRecovery().fit(aslinearoperator(Phi), np.where(y > 1, np.nan, y))
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
+        SparseRecovery().fit(Phi[0], y)
+    with pytest.raises(ValueError, match="'n_nonzero' parameter of SparseRecovery must be an int"):
+        SparseRecovery(n_nonzero=0).fit(Phi, y)
+    with pytest.raises(
+        ValueError, match=r"no non-negative coefficients reproduce .* noise_bound="
+    ):
+        SparseRecovery(method="basis_pursuit", positive=True, noise_bound=1e-3).fit(
+            np.abs(Phi), -np.ones(60)
+        )
     model = SparseRecovery().fit(aslinearoperator(Phi), y)
+    single = SparseRecovery().fit(aslinearoperator(Phi.astype(np.float32)), y.astype(np.float32))
+    assert single.coef_.dtype == np.float32
     with pytest.raises(ValueError, match="X has 119 features, but SparseRecovery is expecting"):
         model.predict(aslinearoperator(Phi[:, :-1]))
     long = LinearOperator((3, 5000), matvec=lambda x: x[:3], rmatvec=lambda y: np.zeros(5000))
