@@ -28,6 +28,8 @@ from skmoderndata._solvers.signal_blocks import (
     gram_pays,
     join,
     replace_rows,
+    squared_residuals,
+    to_csr,
     to_dense,
     with_gram,
 )
@@ -98,6 +100,7 @@ def bounded_lasso_codes(
     tol: float = 1e-6,
     max_iter: int = 1000,
     mask: Array | None = None,
+    single: bool = False,
     n_jobs: int | None = None,
     memory: float = MEMORY,
 ) -> SparseCodes:
@@ -116,11 +119,100 @@ def bounded_lasso_codes(
     alpha : array of shape (N,) or None
         Smallest penalty `lam`; None for 1e-8 of the largest. A signal that does not meet its bound
         with it has the code of that penalty, the gap of `lasso_codes`, and reason "stall".
+    single : bool
+        The codes will be rounded to single precision: the bound holds for the rounded code.
 
     Other parameters as in `lasso_codes`.
     """
-    levels = np.zeros(len(X)) if alpha is None else np.array(alpha, dtype=np.float64)
     common = (positive, tol, max_iter, None, n_jobs, memory)
+    codes = _codes_within(X, mask, atoms, tol_sq, alpha, common)
+    if not single:
+        return codes
+    shift = np.zeros(len(X))
+    for _ in range(8):
+        rest = squared_residuals(_round(codes), X, atoms, mask)
+        over = np.flatnonzero((codes.stop == TOL) & (rest > tol_sq))
+        if over.size == 0:
+            break
+        shift[over] = 2 * np.maximum(shift[over], rest[over] - tol_sq[over])
+        over = over[shift[over] < tol_sq[over]]
+        known, least = (None if v is None else v[over] for v in (mask, alpha))
+        found = _codes_within(X[over], known, atoms, (tol_sq - shift)[over], least, common)
+        codes = replace_rows(codes, over, found, len(atoms.rows))
+    before, codes = _penalties(codes, atoms, None), _round(codes)
+    rest = squared_residuals(codes, X, atoms, mask)
+    stop = np.where((codes.stop == TOL) & (rest > tol_sq), STALL, codes.stop).astype(np.int8)
+    after = _penalties(codes, atoms, None)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gap = np.where(stop == TOL, 1 - (1 - codes.gap) * before / after, codes.gap)
+    gap = np.where(after > 0, np.maximum(gap, 0.0), codes.gap)
+    return codes._replace(residual_sq=rest, stop=stop, gap=gap)
+
+
+def rounded_codes(
+    codes: SparseCodes,
+    X: Array,
+    atoms: Atoms,
+    *,
+    alpha: Array,
+    groups: Array | None = None,
+    mask: Array | None = None,
+) -> SparseCodes:
+    """Codes of the (group) lasso in single precision, with their own residuals and gaps.
+
+    Where rounding makes a code worse than none, as can be with atoms that nearly depend on each
+    other, it is zero.
+    """
+    dual = (1 - codes.gap) * (0.5 * codes.residual_sq + alpha * _penalties(codes, atoms, groups))
+    codes = _round(codes)
+    rest = squared_residuals(codes, X, atoms, mask)
+    primal = 0.5 * rest + alpha * _penalties(codes, atoms, groups)
+    known = X if mask is None else np.where(mask, X, X.dtype.type(0))
+    size = np.einsum("ij,ij->i", known, known, dtype=np.float64)
+    worse = ~(primal <= 0.5 * size)
+    if worse.any():
+        matrix = to_csr(codes, len(atoms.rows))
+        matrix.data[np.repeat(worse, np.diff(matrix.indptr))] = 0.0
+        matrix.eliminate_zeros()
+        codes = codes._replace(
+            indptr=matrix.indptr.astype(np.int64), indices=matrix.indices, values=matrix.data
+        )
+        rest, primal = np.where(worse, size, rest), np.where(worse, 0.5 * size, primal)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gap = np.where(primal > 0, np.maximum(primal - dual, 0.0) / primal, 0.0)
+    return codes._replace(residual_sq=rest, gap=gap)
+
+
+def _round(codes: SparseCodes) -> SparseCodes:
+    with np.errstate(over="ignore"):
+        return codes._replace(values=codes.values.astype(np.float32).astype(np.float64))
+
+
+def _penalties(codes: SparseCodes, atoms: Atoms, groups: Array | None) -> Array:
+    """``sum_g sqrt(|g|) |a_g|`` of each code, for atoms as they were made ready."""
+    k = len(atoms.rows)
+    matrix = to_csr(codes, k)
+    values = np.abs(matrix.data) * atoms.norms[matrix.indices]
+    if groups is None:
+        groups = np.arange(k)
+    sizes = np.bincount(groups)
+    # one row for each atom, which sums squares by group
+    squares = sparse.csr_array((values**2, matrix.indices, matrix.indptr), shape=matrix.shape)
+    member = sparse.csr_array((np.ones(k), (np.arange(k), groups)), shape=(k, len(sizes)))
+    out: Array = (squares @ member).sqrt() @ np.sqrt(sizes)
+    return out
+
+
+def _codes_within(
+    X: Array,
+    mask: Array | None,
+    atoms: Atoms,
+    tol_sq: Array,
+    alpha: Array | None,
+    common: tuple[Any, ...],
+) -> SparseCodes:
+    """Codes by homotopy, and by a search where that does not meet the bound."""
+    levels = np.zeros(len(X)) if alpha is None else np.array(alpha, dtype=np.float64)
     codes = _lasso_codes(X, mask, atoms, levels, tol_sq, "homotopy", *common)
     left = np.flatnonzero(codes.stop == MAX_ITER)
     if left.size == 0:
@@ -495,7 +587,8 @@ def _proximal_gradient(
         if step % 10 == 0 or step == max_iter:
             reached, primal, rr = left.gaps(A)
             certain = reached <= np.maximum(tol * primal, floor)
-            ready = certain | np.bool_(step == max_iter)
+            # what has overflowed will not end
+            ready = certain | ~np.isfinite(primal) | np.bool_(step == max_iter)
             rows = active[ready]
             codes[rows], rest[rows], steps[rows] = A[ready], rr[ready], step
             gap[rows] = reached[ready] / primal[ready]

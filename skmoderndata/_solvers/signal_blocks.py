@@ -276,6 +276,22 @@ def replace_rows(codes: SparseCodes, rows: Array, new: SparseCodes, n_atoms: int
     return SparseCodes(matrix.indptr.astype(np.int64), matrix.indices, matrix.data, *rest)
 
 
+def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | None) -> Array:
+    """``|x - a D|^2`` of each signal on its known entries, from the codes as they are."""
+    matrix = to_csr(codes, len(atoms.rows))
+    out, step = np.zeros(len(X)), max(1, ROOM // (8 * max(1, X.shape[1])))
+    with np.errstate(all="ignore"):
+        for first in range(0, len(X), step):
+            part = slice(first, first + step)
+            some = matrix[part]
+            some.data *= atoms.norms[some.indices]
+            R = X[part] - some @ atoms.rows
+            if mask is not None:
+                R *= mask[part]
+            out[part] = np.einsum("ij,ij->i", R, R)
+    return out
+
+
 def take_back(codes: SparseCodes, order: Array) -> SparseCodes:
     """Undo a change of order: signal i of `codes` was number ``order[i]`` at first."""
     place = np.empty_like(order)

@@ -23,7 +23,12 @@ from skmoderndata._solvers.group_coding import group_lasso_codes, principal_axes
 from skmoderndata._solvers.hard_thresholding import METHODS as PRUNING
 from skmoderndata._solvers.hard_thresholding import hard_thresholding
 from skmoderndata._solvers.l1_coding import METHODS as LASSO
-from skmoderndata._solvers.l1_coding import lasso_codes, proximal_codes
+from skmoderndata._solvers.l1_coding import (
+    bounded_lasso_codes,
+    lasso_codes,
+    proximal_codes,
+    rounded_codes,
+)
 from skmoderndata._solvers.pursuit import (
     group_matching_pursuit,
     matching_pursuit,
@@ -34,14 +39,17 @@ from skmoderndata._solvers.signal_blocks import (
     MAX_ITER,
     STOP_REASONS,
     SparseCodes,
+    gram_pays,
     prepare_atoms,
     to_csr,
     to_dense,
+    with_gram,
 )
 from skmoderndata._validation import check_groups
 
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")
+BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `tol`
 
 
 class Encoding(NamedTuple):
@@ -73,6 +81,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         \qquad\text{or}\qquad
         \min_a \tfrac12 \|x - a D\|^2 + \alpha \sum_g \sqrt{|g|}\, \|a_g\|
 
+    or with a bound for the residual
+
+    .. math::
+        \min_a \sum_j |a_j| \text{ with } \|x - a D\|^2 \le \varepsilon^2
+
     to a duality gap that is proved for every signal. Missing entries are NaN, and are in no sum.
 
     Parameters
@@ -90,18 +103,24 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
           hard thresholding pursuit [3]_, and two pursuits with pruning [4]_, [5]_.
         - "lasso": the fastest of the following; with `groups` the group lasso, by block coordinate
           descent with Newton steps.
-        - "homotopy", "feature_sign" [6]_, "coordinate_descent": three exact routes to the lasso.
+        - "homotopy", "feature_sign" [6]_, "coordinate_descent": three exact routes to the lasso;
+          the first is what "lasso" takes, also with a bound for the residual.
         - "fista" [7]_, "ista": proximal gradient steps, with and without momentum.
     n_nonzero_coefs : int, default=None
         Most atoms in a code, or most groups. None takes a tenth of the features, at least one; and
         where `tol` or `tol_relative` is given for a greedy algorithm, as many as are needed.
-    tol : float, default=None
-        Bound on the squared norm of the residual of each signal, over its known entries.
+        Algorithms with a penalty take as many atoms as it allows.
+    tol : float or array-like of shape (n_samples,), default=None
+        Bound on the squared norm of the residual of each signal, over its known entries. One for
+        each signal is for `fit_transform`, or for `encode` of as many signals. The lasso meets it
+        with the least l1 norm ("lasso" without groups, "homotopy"; other algorithms with a penalty
+        take no bound).
     tol_relative : float, default=None
         The same in proportion to the squared norm of the signal. A signal is done when it meets
         one of the bounds.
-    alpha : float, default=1.0
-        Weight of the penalty.
+    alpha : float, default=None
+        Weight of the penalty. With a bound it is the least weight that may be used to meet it.
+        None is 1.0, and with a bound no limit.
     groups : array-like of shape (n_atoms,) or list of arrays, default=None
         A label for each atom, or the atoms of each group; every atom is in one group.
     positive : bool, default=False
@@ -132,9 +151,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     stop_reason_ : ndarray of shape (n_samples,)
         Why the code of a training signal ended: "tol" (the bound, or the gap, is met), "atoms"
         (`n_nonzero_coefs` reached), "rank" (no atom left that is independent of the chosen ones),
-        "stall" (nothing left to gain), "max_iter".
+        "stall" (nothing left to gain; a bound that is out of reach, or needs a penalty below
+        `alpha`), "max_iter".
     dual_gap_ : ndarray of shape (n_samples,)
-        Duality gap of each training signal in proportion to its objective; NaN for the algorithms
+        Duality gap of each training signal in proportion to its objective (with a bound, to the
+        sum of the moduli, where it is met); NaN for the algorithms
         that solve no convex problem, for which `residual_norm2_` and `n_nonzero_` say all that can
         be checked.
     n_iter_ : int
@@ -161,13 +182,17 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     atoms and s atoms in the code: one matrix product for a block of signals, then a compiled loop
     over a progressive Cholesky factorisation in which no signal allocates memory. Signals are
     taken in blocks, so that memory is the Gram matrix of the dictionary, the codes, and a few
-    megabytes. With missing entries the greedy algorithms take ``2 n k`` a step; the others compute
-    one Gram matrix for every pattern of missing entries.
+    dozen megabytes a thread. Where signals are fewer than a sixteenth of the atoms, or the Gram
+    matrix would not fit in scikit-learn's `working_memory`, pursuit ("omp", "ormp") and the lasso
+    do without it: they compute the products of the atoms that they take up, ``2 n k`` for each. So
+    they do with missing entries, where every pattern of them has a Gram matrix of its own; where
+    many signals share a pattern, that is computed.
 
     All is computed in double precision; float32 input gives float32 codes, and a bound that is
-    met, is met by the rounded code. Where atoms repeat, the first is used. Atoms of which missing
-    entries hide more than 99.9 % (squared) are not used by the algorithms without penalty. A
-    signal that is zero or has no known entry has a zero code.
+    met, is met by the rounded code, of which residuals and gaps tell. Where atoms repeat (or are
+    opposite, unless `positive`), the first is used. Atoms of which missing entries hide more than
+    99.9 % (squared) are not used by the algorithms without penalty. A signal that is zero or has
+    no known entry has a zero code.
 
     References
     ----------
@@ -230,9 +255,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         "dictionary": ["array-like", None],
         "algorithm": [StrOptions({*GREEDY, *PRUNING, *CONVEX})],
         "n_nonzero_coefs": [AT_LEAST_ONE, None],
-        "tol": [NON_NEGATIVE, None],
+        "tol": [NON_NEGATIVE, "array-like", None],
         "tol_relative": [NON_NEGATIVE, None],
-        "alpha": [POSITIVE],
+        "alpha": [POSITIVE, None],
         "groups": ["array-like", None],
         "positive": ["boolean"],
         "normalize": ["boolean"],
@@ -250,7 +275,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         n_nonzero_coefs=None,
         tol=None,
         tol_relative=None,
-        alpha=1.0,
+        alpha=None,
         groups=None,
         positive=False,
         normalize=True,
@@ -385,9 +410,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        total = float((X.data**2).sum() if sparse.issparse(X) else np.nansum(X**2))
-        rest = float(self._encode(X).residual_norm2.sum())
-        return -rest / total if total > 0 else 0.0
+        codes = self._encode(X).codes
+        known = X.data if sparse.issparse(X) else X
+        peak = float(np.nanmax(np.abs(known), initial=0.0))
+        if peak == 0:
+            return 0.0
+        power = -int(np.frexp(peak)[1])  # so that no square over- or underflows
+        total = rest = 0.0
+        for part in _stretches(X):
+            x = np.ldexp(_as_dense(X[part]).astype(np.float64), power)
+            a = sparse.csr_array(codes[part], dtype=np.float64)
+            a.data = np.ldexp(a.data, power)
+            missing = np.isnan(x)
+            left = x - a @ self.components_.astype(np.float64)
+            total += float(np.square(x[~missing]).sum())
+            rest += float(np.square(left[~missing]).sum())
+        return -rest / total
 
     def _validate(self, X, reset):
         return validate_data(
@@ -403,7 +441,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X = self._validate(X, reset=True)
         self._check_combination()
         self.components_ = self._dictionary(X)
-        self._labels = self._group_labels(len(self.components_))
+        k = len(self.components_)
+        self._labels = self._group_labels(k)
         grouped_lasso = self._labels is not None and self.algorithm == "lasso"
         self._atoms = prepare_atoms(
             self.components_,
@@ -411,7 +450,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             # the split between equal atoms is arbitrary, unless they are in different groups
             distinct=self._labels is None,
             signed=self.positive,
-            gram=not grouped_lasso,
+            gram=not grouped_lasso
+            and (not self._by_rows() or gram_pays(k, X.shape[0], _memory())),
         )
         self._axes = None
         if grouped_lasso:
@@ -424,8 +464,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self.n_iter_ = max(1, int(encoding.n_iter.max(initial=1)))
         return encoding.codes
 
+    def _by_rows(self):
+        """Whether the algorithm can do without the whole Gram matrix."""
+        plain = self._labels is None and not self.positive
+        return self.algorithm in CONVEX or (self.algorithm in ("omp", "ormp") and plain)
+
     def _check_combination(self):
         name = type(self).__name__
+        for bound in ("tol", "tol_relative"):
+            unbounded = self.algorithm not in BOUNDED
+            grouped = self.groups is not None and self.algorithm == "lasso"
+            if getattr(self, bound) is not None and (unbounded or grouped):
+                raise ValueError(
+                    f"{name}(algorithm={self.algorithm!r}) takes no {bound}"
+                    f"{' with groups' if grouped else ''}: leave it out and choose alpha, or use "
+                    "algorithm='lasso' without groups, or 'omp'."
+                )
         if self.groups is not None and self.algorithm in ("ormp", "mp", *LASSO):
             raise ValueError(
                 f"{name}(algorithm={self.algorithm!r}) takes no groups: use 'omp', "
@@ -461,29 +515,37 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _encode(self, X):
         """Codes of validated signals, sparse ones in stretches that fit in memory."""
+        bounds = self._given_bounds(X.shape[0])
+        atoms, k = self._atoms, len(self.components_)
+        # prepared for few signals, and these are many
+        if (
+            self._by_rows()
+            and self._axes is None
+            and X.shape[0] >= k
+            and gram_pays(k, k, _memory())
+        ):
+            atoms = with_gram(atoms)
         if not sparse.issparse(X):
-            return self._encode_dense(X)
-        row_bytes = 8 * (4 * X.shape[1] + 2 * len(self.components_))
-        stretch = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
+            return self._encode_dense(X, atoms, bounds)
         parts = [
-            self._encode_dense(X[first : first + stretch].toarray())
-            for first in range(0, X.shape[0], stretch)
+            self._encode_dense(X[part].toarray(), atoms, bounds[part])
+            for part in _stretches(X, len(self.components_))
         ]
         stack = sparse.vstack if self.code_format == "csr" else np.concatenate
         codes = stack([part.codes for part in parts])
         rest = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
         return Encoding(codes, *rest)
 
-    def _encode_dense(self, X):
+    def _encode_dense(self, X, atoms, bounds):
         missing = np.isnan(X)
         mask = ~missing if missing.any() else None
         if mask is not None:
             X = np.where(mask, X, X.dtype.type(0))
         with np.errstate(all="ignore"):  # what over- or underflows is coded again
-            found = self._solve(X, mask)
+            found = self._solve(X, mask, atoms, bounds)
         far = self._far_from_one(X, found)
         if far.size:
-            near, powers = self._solve_scaled(X, mask, far)
+            near, powers = self._solve_scaled(X, mask, atoms, bounds, far)
             found = _put_rows(found, far, near, powers, len(self.components_))
         unfinished = found.stop == MAX_ITER
         if self.algorithm in CONVEX and unfinished.any():
@@ -491,7 +553,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 self,
                 reached=f"{np.count_nonzero(unfinished)} of {len(X)} signals have a duality gap "
                 f"of up to {found.gap.max():.1e} (tol_gap={self.tol_gap:g})",
-                remedy="raise max_iter or tol_gap, or use algorithm='lasso'",
+                remedy="raise max_iter or tol_gap"
+                + ("" if self.algorithm == "lasso" else ", or use algorithm='lasso'"),
             )
         elif self.algorithm in PRUNING and unfinished.any():
             warn_not_converged(
@@ -527,57 +590,49 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         peaks = np.abs(X[rows]).max(axis=1, initial=0.0).astype(np.float64)
         return rows[(peaks > 0) & ((peaks < 1e-100) | (peaks > 1e100))]
 
-    def _solve_scaled(self, X, mask, rows):
+    def _solve_scaled(self, X, mask, atoms, bounds, rows):
         """Codes of rows scaled to about one, where the problem is the same; the powers of two."""
         powers = -np.frexp(np.abs(X[rows]).max(axis=1))[1]
         scaled = np.ldexp(X[rows], powers[:, None])
         known = None if mask is None else mask[rows]
         with np.errstate(all="ignore"):
-            return self._solve(scaled, known, np.ldexp(1.0, powers)), powers
+            return self._solve(scaled, known, atoms, bounds[rows], np.ldexp(1.0, powers)), powers
 
-    def _solve(self, X, mask, scale=1.0):
+    def _solve(self, X, mask, atoms, bounds, scale=1.0):
         n = X.shape[1]
         common = {"mask": mask, "n_jobs": self.n_jobs}
-        if self.algorithm in CONVEX:
-            common |= {
-                "alpha": np.full(len(X), float(self.alpha)) * scale,
-                "positive": self.positive,
-                "tol": self.tol_gap,
-            }
-            if self._axes is not None:
-                return group_lasso_codes(
-                    X,
-                    self._atoms,
-                    groups=self._labels,
-                    axes=self._axes,
-                    max_iter=self.max_iter or 1000,
-                    **common,
-                )
-            if self.algorithm in ("ista", "fista"):
-                return proximal_codes(
-                    X,
-                    self._atoms,
-                    groups=self._labels,
-                    accelerate=self.algorithm != "ista",
-                    max_iter=self.max_iter or 10_000,
-                    **common,
-                )
-            method = "homotopy" if self.algorithm == "lasso" else self.algorithm
-            return lasso_codes(
-                X, self._atoms, method=method, max_iter=self.max_iter or 1000, **common
-            )
         bounded = self.tol is not None or self.tol_relative is not None
+        bounds = self._bounds(X, bounds, scale)
+        if self.algorithm in CONVEX:
+            common |= {"positive": self.positive, "tol": self.tol_gap}
+            alpha = np.full(len(X), 1.0 if self.alpha is None else float(self.alpha)) * scale
+            if bounded:
+                return bounded_lasso_codes(
+                    X,
+                    atoms,
+                    tol_sq=np.maximum(bounds, 0.0),
+                    alpha=None if self.alpha is None else alpha,
+                    max_iter=self.max_iter or 1000,
+                    single=X.dtype == np.float32,
+                    memory=_memory(),
+                    **common,
+                )
+            codes = self._penalised(X, atoms, {"alpha": alpha, **common})
+            if X.dtype == np.float32:
+                given = {"alpha": alpha, "groups": self._labels, "mask": mask}
+                codes = rounded_codes(codes, X, atoms, **given)
+            return codes
         greedy = self.algorithm in GREEDY
         most = self.n_nonzero_coefs or (len(self._atoms.rows) if bounded and greedy else None)
         common |= {
             "n_nonzero": most or max(1, n // 10),
-            "tol_sq": self._bounds(X, scale),
+            "tol_sq": bounds,
             "single": X.dtype == np.float32,
         }
         if self.algorithm in PRUNING:
             return hard_thresholding(
                 X,
-                self._atoms,
+                atoms,
                 method=self.algorithm,
                 groups=self._labels,
                 positive=self.positive,
@@ -586,19 +641,65 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             )
         if self.algorithm == "mp":
             return matching_pursuit(
-                X, self._atoms, positive=self.positive, max_iter=self.max_iter, **common
+                X, atoms, positive=self.positive, max_iter=self.max_iter, **common
             )
         if self._labels is not None:
-            return group_matching_pursuit(X, self._atoms, self._labels, **common)
+            return group_matching_pursuit(X, atoms, self._labels, **common)
         if self.positive:
-            return nonnegative_matching_pursuit(X, self._atoms, **common)
-        return orthogonal_matching_pursuit(
-            X, self._atoms, optimised=self.algorithm == "ormp", **common
+            return nonnegative_matching_pursuit(X, atoms, **common)
+        return orthogonal_matching_pursuit(X, atoms, optimised=self.algorithm == "ormp", **common)
+
+    def _penalised(self, X, atoms, common):
+        """Codes with the penalty alpha."""
+        if self._axes is not None:
+            return group_lasso_codes(
+                X,
+                atoms,
+                groups=self._labels,
+                axes=self._axes,
+                max_iter=self.max_iter or 1000,
+                **common,
+            )
+        if self.algorithm in ("ista", "fista"):
+            return proximal_codes(
+                X,
+                atoms,
+                groups=self._labels,
+                accelerate=self.algorithm != "ista",
+                max_iter=self.max_iter or 10_000,
+                memory=_memory(),
+                **common,
+            )
+        return lasso_codes(
+            X,
+            atoms,
+            method="homotopy" if self.algorithm == "lasso" else self.algorithm,
+            max_iter=self.max_iter or 1000,
+            memory=_memory(),
+            **common,
         )
 
-    def _bounds(self, X, scale):
+    def _given_bounds(self, n_signals):
+        """`tol` for each signal, -1 for none."""
+        if self.tol is None or np.ndim(self.tol) == 0:
+            return np.full(n_signals, -1.0 if self.tol is None else float(self.tol))
+        name = type(self).__name__
+        bounds = check_array(self.tol, ensure_2d=False, dtype=np.float64, input_name="tol")
+        if bounds.ndim != 1 or (bounds < 0).any():
+            raise ValueError(
+                f"tol of {name} must be a number of at least 0, or a list of them, one for each "
+                "signal."
+            )
+        if len(bounds) != n_signals:
+            raise ValueError(
+                f"tol of {name} holds {len(bounds)} bounds, and X has {n_signals} signals: give "
+                "one number for all, or tol_relative, to code any number of signals."
+            )
+        return bounds
+
+    def _bounds(self, X, bounds, scale):
         """Bound on the squared residual of each signal, -1 for none."""
-        bounds = np.full(len(X), -1.0 if self.tol is None else float(self.tol)) * scale**2
+        bounds = bounds * scale**2 if self.tol is not None else bounds
         if self.tol_relative is not None:
             sizes = np.einsum("ij,ij->i", X, X, dtype=np.float64)
             bounds = np.maximum(bounds, self.tol_relative * sizes)
@@ -614,6 +715,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _memory():
+    """Bytes of `working_memory`."""
+    return get_config()["working_memory"] * 2**20
+
+
+def _stretches(X, n_atoms=0):
+    """Slices of rows that fit in memory with their codes."""
+    row_bytes = 8 * (4 * X.shape[1] + 2 * n_atoms)
+    step = max(1, int(_memory() / row_bytes))
+    return [slice(first, first + step) for first in range(0, X.shape[0], step)]
+
+
+def _as_dense(X):
+    return X.toarray() if sparse.issparse(X) else X
 
 
 def _put_rows(codes, rows, new, powers, n_atoms):

@@ -1,5 +1,8 @@
 """Evidence that SparseCoder solves the problem it states."""
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -87,6 +90,117 @@ def test_the_gap_is_reached_for_every_signal(algorithm, positive, seed):
         true_gap = oracle.lasso_gap(x, a, D / norms[:, None], 0.3, positive=positive)
         assert true_gap <= 1e-6 + 1e-12
         assert_allclose(gap, true_gap, atol=1e-9)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("missing", [False, True])
+def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
+    X, D = signals(seed)
+    X, D = X.astype(dtype), D.astype(dtype)
+    if missing:
+        X[np.random.default_rng(seed).uniform(size=X.shape) < 0.2] = np.nan
+    known = np.where(np.isnan(X), 0, X).astype(np.float64)
+    coder = SparseCoder(D, algorithm="lasso", tol_relative=0.1)
+    codes = coder.fit_transform(X).astype(np.float64)
+    R = np.where(np.isnan(X), 0, known - codes @ D.astype(np.float64))
+    rest, bound = np.sum(R**2, axis=1), 0.1 * np.sum(known**2, axis=1)
+    assert (coder.stop_reason_ == "tol").all()
+    assert (rest <= bound).all()
+    assert_allclose(coder.residual_norm2_, rest, rtol=1e-9)
+    norms = np.linalg.norm(D.astype(np.float64), axis=1)
+    theta = R / np.abs(R @ (D / norms[:, None]).T).max(axis=1)[:, None]
+    dual = np.sum(known * theta, axis=1) - np.sqrt(bound) * np.linalg.norm(theta, axis=1)
+    size = np.abs(codes * norms).sum(axis=1)
+    assert ((size - dual) / size <= 1e-6).all()
+    assert_allclose(coder.dual_gap_, (size - dual) / size, atol=1e-6)
+    # with a least penalty, whichever comes first
+    floor = SparseCoder(D, algorithm="lasso", tol_relative=0.1, alpha=1.0).fit(X)
+    plain = SparseCoder(D, algorithm="lasso").fit(X)
+    expected = np.maximum(plain.residual_norm2_, rest)
+    assert_allclose(floor.residual_norm2_, expected, rtol=1e-4)
+    assert_array_equal(floor.stop_reason_ == "tol", plain.residual_norm2_ <= bound)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("algorithm", ["omp", "mp", "htp", "lasso"])
+def test_every_signal_has_its_bound(algorithm, seed):
+    X, D = signals(seed, n_signals=12)
+    bounds = np.random.default_rng(seed).uniform(1, 6, size=12)
+    given = {"algorithm": algorithm, "n_nonzero_coefs": 9}
+    together = SparseCoder(D, tol=bounds, **given).fit(X)
+    with config_context(working_memory=0.003):
+        stretches = SparseCoder(D, tol=list(bounds), **given).fit(sparse.csr_array(X))
+    assert_allclose(stretches.residual_norm2_, together.residual_norm2_, rtol=1e-9)
+    for i, bound in enumerate(bounds):
+        alone = SparseCoder(D, tol=bound, **given).fit(X[i : i + 1])
+        assert_allclose(alone.residual_norm2_[0], together.residual_norm2_[i], rtol=1e-9)
+    assert_array_equal(together.encode(X).codes, together.transform(X))
+    with pytest.raises(
+        ValueError, match="tol of SparseCoder holds 12 bounds, and X has 3 signals"
+    ):
+        together.transform(X[:3])
+    with pytest.raises(ValueError, match="a number of at least 0, or a list"):
+        SparseCoder(D, tol=-bounds, **given).fit(X)
+
+
+@pytest.mark.certificate
+def test_codes_in_single_precision_tell_of_themselves(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 8)).astype(np.float32)
+    D = rng.normal(size=(14, 2)) @ rng.normal(size=(2, 8)) + 1e-7 * rng.normal(size=(14, 8))
+    D = D.astype(np.float32)
+    labels = np.arange(14) // 2
+    for settings in ({"alpha": 1e-9}, {"alpha": 0.1}, {"alpha": 0.1, "groups": labels}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            coder = SparseCoder(D, algorithm="lasso", **settings)
+            codes = coder.fit_transform(X).astype(np.float64)
+            double = SparseCoder(D.astype(np.float64), algorithm="lasso", **settings)
+            other = double.fit_transform(X.astype(np.float64))
+        E, Y = D.astype(np.float64), X.astype(np.float64)
+        rest = np.sum((Y - codes @ E) ** 2, axis=1)
+        assert_allclose(coder.residual_norm2_, rest, rtol=1e-6)
+        assert_array_equal(coder.n_nonzero_, (codes != 0).sum(axis=1))
+        norms = np.linalg.norm(E, axis=1)
+        scaled = np.abs(codes * norms)
+        penalty = scaled.sum(axis=1)
+        if "groups" in settings:
+            penalty = np.sqrt(2) * np.hypot(scaled[:, ::2], scaled[:, 1::2]).sum(axis=1)
+        objective = 0.5 * rest + settings["alpha"] * penalty
+        assert (objective <= 0.5 * np.sum(Y**2, axis=1) * (1 + 1e-12)).all()
+        # what the gap claims to be below the optimum is below another code
+        other = np.abs(other * norms)
+        least = other.sum(axis=1)
+        if "groups" in settings:
+            least = np.sqrt(2) * np.hypot(other[:, ::2], other[:, 1::2]).sum(axis=1)
+        least = 0.5 * double.residual_norm2_ + settings["alpha"] * least
+        assert (objective * (1 - coder.dual_gap_) <= least * (1 + 1e-9)).all()
+        sure = double.stop_reason_ == "tol"
+        assert (objective * (1 - coder.dual_gap_) >= least * (1 - 1e-5))[sure].all()
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("algorithm", ["omp", "ormp", "lasso", "coordinate_descent", "fista"])
+def test_few_signals_and_little_memory_need_no_gram_matrix(algorithm, seed):
+    X, D = signals(seed, n_signals=150, n=16, k=120)
+    given = {"algorithm": algorithm, "n_nonzero_coefs": 4, "tol_gap": 1e-7, "max_iter": 50_000}
+    whole = SparseCoder(D, **given).fit(X)
+    with config_context(working_memory=0.05):
+        lean = SparseCoder(D, **given).fit(X)
+        codes = lean.transform(X)
+    assert whole._atoms.gram is not None
+    assert lean._atoms.gram is None
+    atol = 1e-3 if algorithm in ("coordinate_descent", "fista") else 1e-8
+    assert_allclose(codes, whole.transform(X), atol=atol)
+    big = np.random.default_rng(seed).normal(size=(3000, 16))
+    coder = SparseCoder(big, **given).fit(X[:2])
+    assert coder._atoms.gram is None
+    tracemalloc.start()
+    coder.transform(X[:5])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 3000**2 / 4
 
 
 @pytest.mark.certificate
@@ -217,6 +331,11 @@ def test_encode_tells_what_fit_stores_and_score_what_is_left(seed):
     rest = X - coder.inverse_transform(encoding.codes)
     assert_allclose(coder.score(X), -np.sum(rest**2) / np.sum(X**2), rtol=1e-10)
     assert np.isnan(encoding.dual_gap).all()
+    X[0, :5] = np.nan
+    for scale in (2.0**-660, 2.0**500, 2.0**660):  # squares that are no numbers
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert_allclose(coder.score(X * scale), coder.score(X), rtol=1e-10)
 
 
 @pytest.mark.recovery
@@ -250,6 +369,17 @@ def test_in_a_pipeline_with_grid_search(seed):
         ({"groups": [[0, 1, 2, 3, 4, 5], []]}, r"groups\[1\] must be a list"),
         ({"n_nonzero_coefs": 0}, "n_nonzero_coefs"),
         ({"alpha": 0.0}, "alpha"),
+        (
+            {"algorithm": "fista", "tol": 0.1},
+            "takes no tol: leave it out and choose alpha, or use",
+        ),
+        (
+            {"algorithm": "feature_sign", "tol_relative": 0.1},
+            "takes no tol_relative: leave it out",
+        ),
+        ({"algorithm": "lasso", "tol": 0.1, "groups": [0] * 6}, "takes no tol with groups"),
+        ({"tol": -1.0}, "tol"),
+        ({"tol": [[1.0, 1, 1]]}, "a number of at least 0, or a list of them"),
         ({"algorithm": "lars"}, "algorithm"),
     ],
 )
@@ -298,6 +428,8 @@ def test_a_coder_that_is_stopped_says_so(seed):
     X, D = signals(seed)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol_gap"):
         SparseCoder(D, algorithm="ista", alpha=0.01, max_iter=3).fit(X)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol_gap\\.$"):
+        SparseCoder(D[:1] + 1e-5 * D, algorithm="lasso", alpha=1e-6, max_iter=5).fit(X)
     with pytest.warns(ConvergenceWarning, match="supports of .* have not settled"):
         SparseCoder(D, algorithm="iht", n_nonzero_coefs=4, max_iter=1).fit(X)
 
