@@ -1,0 +1,165 @@
+"""Sparse signals from few measurements, by a matrix or by a transform alone."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.linalg import norm
+from scipy.sparse.linalg import LinearOperator
+
+from benchmarks.peers import Case, Contender, at_most, none_faster
+
+
+class Measured(NamedTuple):
+    """``|X w - y| <= bound`` holds for the planted w; `X` is an array or an operator."""
+
+    X: Any
+    y: np.ndarray
+    w: np.ndarray
+    bound: float
+
+
+def work(size, rng):
+    """Gaussian matrix or drawn cosines, planted Gaussian codes, noise in proportion."""
+    kind, m, n, n_nonzero, noise = size
+    X = rng.normal(size=(m, n)) / np.sqrt(m) if kind == "matrix" else cosines(m, n, rng)
+    w = np.zeros(n)
+    w[rng.choice(n, n_nonzero, replace=False)] = rng.normal(size=n_nonzero)
+    clean = X @ w
+    error = rng.normal(size=m)
+    error *= noise * norm(clean) / norm(error)
+    return Measured(X, clean + error, w, float(norm(error)))
+
+
+def cosines(m, n, rng):
+    """Drawn rows of the orthonormal cosine transform, in one thread."""
+    from scipy import fft
+
+    rows, scale = np.sort(rng.choice(n, m, replace=False)), np.sqrt(n / m)
+
+    def back(y):
+        full = np.zeros(n)
+        full[rows] = scale * np.ravel(y)
+        return fft.idct(full, norm="ortho", workers=1)
+
+    return LinearOperator(
+        (m, n),
+        matvec=lambda x: scale * fft.dct(np.ravel(x), norm="ortho", workers=1)[rows],
+        rmatvec=back,
+        dtype=float,
+    )
+
+
+def quality(data, coef):
+    """Judge by the truth, and by the residual as dual variable where there is noise."""
+    coef = np.asarray(coef, dtype=float)
+    r = data.y - data.X @ coef
+    out = {
+        "error": norm(coef - data.w) / norm(data.w),
+        "violation": max(0.0, norm(r) - data.bound) / norm(data.y),
+        "excess": np.abs(coef).sum() / np.abs(data.w).sum() - 1,
+    }
+    if data.bound > 0:
+        v = r / np.abs(data.X.T @ r).max()
+        out["gap"] = 1 - (data.y @ v - data.bound * norm(v)) / np.abs(coef).sum()
+    return out
+
+
+def ours(method):
+    def run(data):
+        from skmoderndata.sparse_coding import SparseRecovery
+
+        bound = data.bound if data.bound > 0 else None
+        s = np.count_nonzero(data.w)
+        return SparseRecovery(method=method, n_nonzero=s, noise_bound=bound).fit(
+            data.X, data.y
+        ).coef_  # fmt: skip
+
+    return run
+
+
+def spectral_projection(data):
+    from spgl1 import spgl1
+
+    return spgl1(data.X, data.y, sigma=data.bound, opt_tol=1e-9, bp_tol=1e-9, iter_lim=20_000)[0]
+
+
+MATRIX = "matrix 512 x 1024, 50 non-zeros"
+MATRIX_NOISY = "matrix 512 x 1024, 50 non-zeros, noise 5 %"
+EASY = "cosines 16384 x 65536, 1000 non-zeros"
+HARD = "cosines 16384 x 65536, 3000 non-zeros"
+EASY_NOISY = "cosines 16384 x 65536, 1000 non-zeros, noise 5 %"
+HARD_NOISY = "cosines 16384 x 65536, 3000 non-zeros, noise 5 %"
+QUICK = "cosines 64 x 256, 8 non-zeros"
+PURSUITS = (MATRIX, MATRIX_NOISY, QUICK)
+SIZES = {
+    MATRIX: ("matrix", 512, 1024, 50, 0.0),
+    MATRIX_NOISY: ("matrix", 512, 1024, 50, 0.05),
+    EASY: ("cosines", 16384, 65536, 1000, 0.0),
+    HARD: ("cosines", 16384, 65536, 3000, 0.0),
+    EASY_NOISY: ("cosines", 16384, 65536, 1000, 0.05),
+    HARD_NOISY: ("cosines", 16384, 65536, 3000, 0.05),
+}
+
+
+def like_accuracy(row):
+    """Gap where there is noise, else distance to the truth, which is the optimum."""
+    figure = row.quality.get("gap")
+    return abs(row.quality.get("error", 1) if figure is None else figure) <= 1e-6
+
+
+CASE = Case(
+    title="Sparse recovery",
+    question=(
+        "How fast is the code of least l1 norm found from few measurements, with a matrix and "
+        "with a transform alone, and how near is it to the optimum?"
+    ),
+    remarks=(
+        "Without noise the planted code is the optimum, so that `error` is to be zero; with noise "
+        "the residual gives a bound on what is missing to the optimum, the `gap`. Hard "
+        "thresholding pursuit and subspace pursuit are told the number of non-zeros, and solve "
+        "another problem."
+    ),
+    ours="SparseRecovery",
+    sizes=SIZES,
+    quick_sizes={QUICK: ("cosines", 64, 256, 8, 0.0)},
+    warmup=("matrix", 20, 40, 2, 0.0),
+    work=work,
+    contenders={
+        "SparseRecovery": Contender(
+            run=ours("basis_pursuit"), peer=False, note="`method='basis_pursuit'`"
+        ),
+        "htp": Contender(
+            run=ours("htp"), peer=False, note="`method='htp'`",
+            sizes=PURSUITS, why_not="at this size the case compares l1 solvers only",
+        ),
+        "subspace_pursuit": Contender(
+            run=ours("subspace_pursuit"), peer=False, note="`method='subspace_pursuit'`",
+            sizes=PURSUITS, why_not="at this size the case compares l1 solvers only",
+        ),
+        "spgl1": Contender(
+            run=spectral_projection,
+            requires="spgl1>=0.0.3",
+            note="spectral projected gradient, tolerances 1e-9, at most 20,000 steps",
+        ),
+    },
+    quality=quality,
+    figures={
+        "error": "relative distance to the planted code",
+        "violation": "of the constraint, in proportion to the norm of y",
+        "excess": "l1 norm over that of the planted code, minus 1",
+        "gap": "relative duality gap of the l1 problem, with the residual as dual variable",
+    },
+    targets=(
+        at_most(
+            "planted code to 1e-8 without noise", "SparseRecovery", "error", 1e-8,
+            sizes=[MATRIX, EASY, HARD],
+        ),
+        at_most("gap of 1e-8 with noise", "SparseRecovery", "gap", 1e-8),
+        at_most("constraint kept to 1e-8", "SparseRecovery", "violation", 1e-8),
+        none_faster(
+            "no peer of like accuracy (gap with noise, error without, at most 1e-6) is faster",
+            qualifies=like_accuracy,
+        ),
+    ),
+    repeat=3,
+)  # fmt: skip
