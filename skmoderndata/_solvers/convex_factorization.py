@@ -10,13 +10,17 @@ import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.factorization import (
+    CANCELLED,
     Data,
     FactorizationResult,
     Side,
     is_sparse,
     least_squares,
     ratio,
+    residual_blocks,
+    squared_error,
     update,
+    worst,
 )
 from skmoderndata._solvers.iterate import Iterations, Progress
 from skmoderndata._solvers.nnls import descend_rows
@@ -58,13 +62,18 @@ def semi_multiplicative(
         fixed = np.sqrt((weights * np.where(W > 0, Y, np.minimum(Y, 0)) ** 2).sum())
         size = np.sqrt((weights * F * F).sum())
         it.residual = float(fixed / size) if size > 0 else float(fixed)
-        history.append(data.sum_sq / 2 + float((weights * W * (Y - F)).sum()) / 2)
+        objective = data.sum_sq / 2 + float((weights * W * (Y - F)).sum()) / 2
+        if objective < data.cancelled / 2:
+            objective = squared_error(data, W, V) / 2
+        history.append(min(objective, history[-1]) if history else objective)
         if it.residual > tol:
             W = W * np.sqrt((W_up + TINY) / (W_down + TINY))
     _, S, T = next(data.terms(W, False))
     V = least_squares(S, T)
     looked = update(data, Side(), V, W, codes=True, sweeps=0, scales=np.ones(V.shape[1]))
     objective = data.sum_sq / 2 + float((V * (V @ S / 2 - T)).sum())
+    if objective < data.cancelled / 2:
+        objective = squared_error(data, W, V) / 2
     history[-1] = min(history[-1], objective)
     return FactorizationResult(W, V, history[-1], ratio(looked), it.n_iter, it.converged, history)
 
@@ -81,10 +90,17 @@ class ConvexResult(NamedTuple):
     history: list[float]
 
 
-class Rows:
-    """The rows through their inner products: from X, or from a kernel matrix."""
+class IndefiniteError(ValueError):
+    """The kernel matrix has a negative eigenvalue, for which the problem has no minimum."""
 
-    def __init__(self, X: Any = None, K: Array | None = None):
+
+class Rows:
+    """The rows through their inner products: from X, or from a kernel matrix.
+
+    `rounding` is the relative error of the entries of the kernel matrix.
+    """
+
+    def __init__(self, X: Any = None, K: Array | None = None, rounding: float = 1e-16):
         self.X, self.K = X, K
         if K is not None:
             self.diagonal = np.array(np.diagonal(K))
@@ -93,6 +109,25 @@ class Rows:
         else:
             self.diagonal = np.einsum("ij,ij->i", X, X)
         self.trace = float(self.diagonal.sum())
+        self.slack = 0.0 if K is None else min(1e-3, 10 * len(K) * rounding)
+        if K is not None:
+            self.check(self.diagonal, float(np.abs(K).max(initial=0.0)))
+
+    def check(self, values: Array | float, size: float) -> None:
+        """Raise where what is a squared length is negative by more than rounding of `size`."""
+        if np.min(values, initial=0.0) < -self.slack * size and self.K is not None:
+            raise IndefiniteError(f"squared length of {np.min(values):.3g}")
+
+    def squared_error(self, W: Array, B: Array) -> float:
+        """``|X - W B' X|^2`` from the residuals, with which nothing cancels."""
+        if self.K is None:
+            data = Data(self.X)
+            V = np.ascontiguousarray(self.X.T @ B, dtype=np.float64)
+            return float(sum((R * R).sum() for _, R in residual_blocks(data, W, V)))
+        R = self.K - W @ (B.T @ self.K)
+        error = float(np.trace(R) - ((R @ B) * W).sum())
+        self.check(error, self.trace)
+        return max(error, 0.0)
 
     def against(self, B: Array) -> Array:
         """Inner products of all rows with the combinations in the columns of B."""
@@ -124,16 +159,25 @@ def convex_factorize(
     tol: float = 1e-4,
     progress: Progress | None = None,
 ) -> ConvexResult:
-    """Minimise ``1/2 |X - W B' X|^2`` over non-negative W and B.
+    """Minimise ``1/2 |X - W B' X|^2`` over non-negative W and B; rows of zeros get no weight.
 
     "descent": coordinate descent over the codes of each row, then over the weights of each row,
     with the residual kept up to date, from extrapolated points; a step that raises the objective
     is taken back; "multiplicative": Ding's rules [2010, equations
     (19), (20)]. The columns of B are rescaled to sum 1. Stops when the projected gradients of both
     factors, relative to their linear terms, are below `tol`.
+
+    Raises
+    ------
+    IndefiniteError
+        When a squared length turns out to be negative.
     """
     it = Iterations(max_iter, tol, progress)
     history: list[float] = []
+    nothing = rows.diagonal <= 0
+    if nothing.any() and not nothing.all():  # rows of zeros, whose weights mean nothing
+        B = np.where(nothing[:, None], 0.0, B)
+        B = B / B.sum(axis=0)
     if method == "multiplicative":
         new_W, new_B = W, B
         for _ in it:
@@ -141,7 +185,8 @@ def convex_factorize(
             W, B = new_W * total, new_B / total
             F = rows.against(B)
             G = B.T @ F
-            history.append(_objective(rows, W, F, G))
+            objective = _objective(rows, W, B, F, G)
+            history.append(min(objective, history[-1]) if history else objective)
             it.residual = _residual(rows, W, B, F, G)
             new_W, new_B = _multiply(rows, W, B, F, G)
         return ConvexResult(W, B, history[-1], it.residual, it.n_iter, it.converged, history)
@@ -154,7 +199,7 @@ def convex_factorize(
         F = rows.against(B)
         G = B.T @ F
         descend_rows(G[None], W, W @ G - F, SWEEPS, 0.03)
-        objective = _objective(rows, W, F, G)
+        objective = _objective(rows, W, B, F, G)
         if objective > best + 1e-15 * rows.trace and not fresh:
             W, B = best_W, best_B
             last_W, last_B = best_W, best_B
@@ -186,20 +231,24 @@ def convex_factorize(
     )
 
 
-def _objective(rows: Rows, W: Array, F: Array, G: Array) -> float:
-    return rows.trace / 2 + float((W * (W @ G / 2 - F)).sum())
+def _objective(rows: Rows, W: Array, B: Array, F: Array, G: Array) -> float:
+    rows.check(np.diagonal(G), rows.diagonal.max(initial=0.0))
+    objective = rows.trace / 2 + float((W * (W @ G / 2 - F)).sum())
+    if objective < rows.trace * np.finfo(np.float64).eps ** CANCELLED:
+        objective = rows.squared_error(W, B) / 2
+    return objective
 
 
 def _residual(rows: Rows, W: Array, B: Array, F: Array, G: Array) -> float:
     linear = rows.against(W)
     slope_B = F @ (W.T @ W) - linear
     slope_W = W @ G - F
-    worst = 0.0
+    residuals = []
     for factor, slope, size in ((W, slope_W, F), (B, slope_B, linear)):
         projected = np.where(factor > 0, slope, np.minimum(slope, 0))
         norm = float(np.linalg.norm(size))
-        worst = max(worst, float(np.linalg.norm(projected)) / (norm if norm > 0 else 1.0))
-    return worst
+        residuals.append(float(np.linalg.norm(projected)) / (norm if norm > 0 else 1.0))
+    return worst(*residuals)
 
 
 def _multiply(rows: Rows, W: Array, B: Array, F: Array, G: Array) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
 SWEEPS = 10  # of coordinate descent on one factor, at most
-CANCELLED = 1e-8  # share of a sum of squares below which its rest is rounding
+CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
 FAR = 1e4  # lengths of components at which they are brought back to 1
 APART = 20  # passes without penalty before the first with it
 
@@ -42,6 +42,74 @@ class Side(NamedTuple):
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array."""
     return bool(sparse.issparse(X))
+
+
+def canonical(X: Any) -> Any:
+    """Return sparse X with sorted entries, none of them twice, and small indices if they fit.
+
+    The matrix that was given stays as it is, and so do dense ones.
+    """
+    if not is_sparse(X):
+        return X
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    small = max(*X.shape, X.nnz) <= np.iinfo(np.int32).max
+    if small and not (X.indices.dtype == X.indptr.dtype == np.int32):
+        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+        X = type(X)(parts, shape=X.shape)
+    return X
+
+
+def largest(X: Any) -> float:
+    """Largest entry in size; 0 if there is none but missing ones."""
+    values = X.data if is_sparse(X) else X
+    if not values.size:
+        return 0.0
+    return max(float(np.nanmax(values, initial=0.0)), -float(np.nanmin(values, initial=0.0)))
+
+
+def scaled(X: Any, scale: float) -> Any:
+    """Multiply X by a power of two, in its own type, also where that has no such number."""
+    factor = X.dtype.type(min(scale, 2.0**100))
+    X = X * factor
+    return X if float(factor) == scale else X * X.dtype.type(scale / float(factor))
+
+
+def scaled_data(X: Any, scale: float, weights: Array | None = None) -> "Data":
+    """Return the matrix times `scale`, and which of its entries are known (not NaN)."""
+    if is_sparse(X):
+        return Data(sparse.csr_array(scaled(X, scale)), None, weights)
+    missing = np.isnan(X)
+    X = scaled(X, scale)
+    if not missing.any():
+        return Data(X, None, weights)
+    return Data(np.where(missing, 0, X), ~missing, weights)
+
+
+def check_scale(name: str, size: float, sum_sq: float) -> None:
+    """Refuse data with entries up to `size` whose squares are no numbers of double precision."""
+    if size == 0 or (np.isfinite(sum_sq) and size * size >= np.finfo(np.float64).tiny):
+        return
+    wrong = "larger" if size > 1 else "smaller"
+    raise ValueError(
+        f"{name}: the scale of X is out of range; its largest entry is {size:.3g} in size, and "
+        f"sums of squares of such entries are {wrong} than the numbers of double precision. "
+        f"Rescale X, for example by 1 / {size:.3g}."
+    )
+
+
+def narrowed(values: Array, dtype: Any, name: str, what: str) -> Array:
+    """Return numbers in a type, or raise where they are too large for it."""
+    with np.errstate(over="ignore"):
+        out: Array = values.astype(dtype, copy=False)
+    if not np.isfinite(out).all():
+        raise ValueError(
+            f"{name}: {what} of up to {np.max(np.abs(values)):.3g} are beyond the numbers of "
+            f"{np.dtype(dtype).name}, at this scale of X and of the penalties: rescale X, for "
+            "example to a largest entry of 1, or pass float64."
+        )
+    return out
 
 
 class Data:
@@ -71,6 +139,11 @@ class Data:
         else:
             squares = X.multiply(X).sum(axis=1) if is_sparse(X) else (X * X).sum(axis=1)
             self.sum_sq = float(weights @ np.asarray(squares, dtype=np.float64).ravel())
+
+    @property
+    def cancelled(self) -> float:
+        """Size below which the difference of sums of squares is little but their rounding."""
+        return self.sum_sq * float(np.finfo(self.X.dtype).eps) ** CANCELLED
 
     def terms(self, other: Array, codes: bool) -> Iterator[tuple[slice, Array, Array]]:
         """Yield rows, Gram matrices and linear terms of the problem of one factor given the other.
@@ -335,6 +408,12 @@ def factorize(
             scales=1 / scales_of(V_new, fixed),
         )
         objective = data.sum_sq / 2 + moved.value + penalty_value(codes_side, Wy, weights)
+        noise = float(np.finfo(data.X.dtype).eps) * data.sum_sq
+        if objective < data.cancelled / 2:
+            noise = 0.0
+            objective = squared_error(data, Wy, V_new) / 2
+            objective += penalty_value(codes_side, Wy, weights)
+            objective += penalty_value(components_side, V_new)
         if objective > best + 1e-15 * data.sum_sq and not exact and not fresh:
             Wy, Vy = best_W.copy(), best_V.copy()
             last_W, last_V = best_W, best_V
@@ -342,9 +421,10 @@ def factorize(
             history.append(best)
             continue
         falls = best - objective
+        if objective <= best + noise:  # without extrapolation, all but rounding ends below
+            best_W, best_V = Wy, V_new
         best = min(best, objective)
         history.append(best)
-        best_W, best_V = Wy, V_new
         if least_fall and falls < least_fall * best:
             break
         Vy = project(components_side, V_new + extra * (V_new - last_V)) if extra else V_new
@@ -370,7 +450,7 @@ def factorize(
                 sweeps=0,
                 scales=scales_of(best_V, fixed),
             )
-            it.residual = max(ratio(looked), ratio(moved))
+            it.residual = worst(ratio(looked), ratio(moved))
             since_look = 0
     residual = residual_of(data, best_W, best_V, codes_side, components_side)
     return FactorizationResult(
@@ -475,7 +555,12 @@ def residual_of(data: Data, W: Array, V: Array, codes_side: Side, components_sid
     scales = scales_of(V, fixed)
     first = update(data, codes_side, V, W, codes=True, sweeps=0, scales=scales)
     second = update(data, components_side, W, V, codes=False, sweeps=0, scales=1 / scales)
-    return max(ratio(first), ratio(second))
+    return worst(ratio(first), ratio(second))
+
+
+def worst(*residuals: float) -> float:
+    """Return the largest of numbers, and not a number where one of them is none."""
+    return float(np.max(residuals))
 
 
 def power_of_two(size: float) -> float:
@@ -500,7 +585,7 @@ def squared_error(data: Data, W: Array, V: Array) -> float:
     """Weighted sum of squared residuals over observed entries."""
     if is_sparse(data.X):
         error, size = _error_of_sums(data, W, V)
-        if error > CANCELLED * size:
+        if error > size * np.finfo(np.float64).eps ** CANCELLED:
             return error
     total = 0.0
     for rows, R in residual_blocks(data, W, V):
@@ -596,6 +681,8 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
             length = np.linalg.norm(Q, axis=0)
             Q = Q / np.where(length > 0, length, 1.0)
         return np.asarray(Q)
+    if not (X.nnz and X.data.any() if is_sparse(X) else X.any()):
+        return np.zeros((p, k))
     start = rng.uniform(-1, 1, size=min(n, p)).astype(X.dtype)
     Vt = sparse.linalg.svds(X, k=min(k, min(n, p) - 1), v0=start, tol=1e-3)[2]
     return np.asarray(Vt[::-1].T, dtype=np.float64)

@@ -1,9 +1,13 @@
 """Convex non-negative matrix factorisation: components are averages of rows."""
 
+import warnings
+from contextlib import contextmanager
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -17,9 +21,16 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.convex_factorization import Rows, convex_factorize
-from skmoderndata._solvers.factorization import power_of_two
+from skmoderndata._solvers.convex_factorization import IndefiniteError, Rows, convex_factorize
+from skmoderndata._solvers.factorization import (
+    canonical,
+    check_scale,
+    largest,
+    narrowed,
+    power_of_two,
+)
 from skmoderndata._solvers.nnls import nnls
+from skmoderndata.kernels._features import kernel_matrix
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
 
 
@@ -48,11 +59,12 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Parameters
     ----------
     n_components : int, default=2
-        Number of components.
+        Number of components. More than rows are not determined by the data: a UserWarning.
     kernel : str, Kernel or callable, default="linear"
         Inner products: "linear", which never forms a Gram matrix; another name of
         `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that gives Gram
-        matrices. These keep the Gram matrix of the training rows in memory.
+        matrices. These keep the Gram matrix of the training rows in memory, which must have no
+        negative eigenvalue: a fit that meets a negative squared length raises.
     gamma : float or {"scale", "auto"}, default="scale"
         Coefficient of the kernels that have one.
     degree : float, default=3
@@ -204,40 +216,52 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
+        if self.n_components > X.shape[0]:
+            warnings.warn(
+                f"{type(self).__name__}(n_components={self.n_components}) has more components "
+                f"than n_samples={X.shape[0]}: the data do not determine them. Use fewer.",
+                UserWarning,
+                stacklevel=3,
+            )
         self._gram = None
         if self._linear:
-            scale = power_of_two(_largest(X))
+            size = largest(X)
+            scale = power_of_two(size)
             data = _double(X) * scale
             rows = Rows(data)
+            check_scale(type(self).__name__, size, rows.trace / scale / scale)
         else:
             self._gram = resolve_kernel(
                 self.kernel,
-                X,
+                _double(X),
                 gamma=self.gamma,
                 degree=self.degree,
                 coef0=self.coef0,
                 kernel_params=self.kernel_params,
             )
-            K = np.asarray(self._gram(X), dtype=np.float64)
+            K = kernel_matrix(self._gram, X)
             # a power of 4, so that rows are multiplied by a power of 2
-            scale = power_of_two(np.sqrt(_largest(K)))
+            scale = power_of_two(np.sqrt(largest(K)))
             data = K * scale * scale
-            rows = Rows(K=data)
+            rounding = np.finfo(X.dtype if self._gram.precomputed else np.float64).eps
+            with self._explained():
+                rows = Rows(K=data, rounding=float(rounding))
         rng = check_random_state(self.random_state)
         best = None
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
             watch = _StopWatch(progress)
             for number in range(self.n_init):
                 W, B = self._start(data, rows, self.init if number == 0 else "random", rng)
-                result = convex_factorize(
-                    rows,
-                    W,
-                    B,
-                    method=self.solver,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    progress=watch,
-                )
+                with self._explained():
+                    result = convex_factorize(
+                        rows,
+                        W,
+                        B,
+                        method=self.solver,
+                        max_iter=self.max_iter,
+                        tol=self.tol,
+                        progress=watch,
+                    )
                 if best is None or result.objective < best.objective:
                     best = result
                 if watch.stopped:
@@ -286,7 +310,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._codes(X)[0].astype(X.dtype, copy=False)
+        return narrowed(self._codes(X)[0], X.dtype, type(self).__name__, "codes")
 
     @available_if(_is_linear)
     def inverse_transform(self, X):
@@ -294,7 +318,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : {array-like, sparse matrix} of shape (n_samples, n_components_)
             Codes.
 
         Returns
@@ -303,7 +327,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         if X.shape[1] != self.n_components_:
             raise ValueError(
                 f"X has {X.shape[1]} codes a row, but {type(self).__name__} has "
@@ -333,14 +357,14 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         codes, linear = self._codes(X)
         explained = 2 * (codes * linear).sum() - (codes * (codes @ self._inner)).sum()
         if self._linear:
-            scale = power_of_two(_largest(X))
+            scale = power_of_two(largest(X))
             scaled = _double(X) * scale
             values = scaled.data if sparse.issparse(scaled) else scaled
             total = float((values * values).sum()) / scale / scale
         elif self._gram.precomputed:
             return float(explained / 2 / X.shape[0])
         else:
-            total = float(self._gram.diag(X).sum())
+            total = float(self._gram.diag(_double(X)).sum())
         return -float(np.sqrt(max(total - explained, 0.0) / total)) if total > 0 else 0.0
 
     @property
@@ -348,9 +372,34 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _validate(self, X, *, reset):
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            reset=reset,
         )
+        if np.isnan(X.data if sparse.issparse(X) else X).any():
+            raise ValueError(
+                f"Input X contains NaN. {type(self).__name__} takes no missing entries: its "
+                "components are averages of rows, and an average of rows with holes has no value. "
+                "Fill them in, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
+            )
+        return canonical(X)
+
+    @contextmanager
+    def _explained(self):
+        """Say what an indefinite kernel matrix is and what can be done about it."""
+        try:
+            yield
+        except IndefiniteError as error:
+            raise ValueError(
+                f"{type(self).__name__}(kernel={self.kernel!r}) needs a positive semi-definite "
+                f"kernel matrix, and met a {error} (largest entry at about 1), so that there is "
+                "no minimum. Use another kernel, or correct the spectrum of the matrix, as "
+                "skmoderndata.preprocessing.SpectrumCorrector does, with kernel='precomputed'."
+            ) from error
 
     def _start(self, data, rows, init, rng):
         """Return first codes and weights: clusters, made soft by a fifth."""
@@ -360,7 +409,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             B /= B.sum(axis=0)
             return nnls(B.T @ rows.against(B), rows.against(B)).Z + 0.01, B
         if rows.K is None:
-            labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
+            with warnings.catch_warnings():  # fewer distinct rows than components will do
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
         else:
             chosen = rng.permutation(n)[:k]
             labels = np.argmin(rows.diagonal[chosen] - 2 * rows.K[:, chosen], axis=1)
@@ -372,13 +423,16 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _codes(self, X):
         """Codes of validated rows in float64, and their inner products with the components."""
         if self._linear:
-            scale = power_of_two(_largest(X))
+            scale = power_of_two(largest(X))
             components = self.components_.astype(np.float64)
             linear = np.asarray((_double(X) * scale) @ components.T) / scale
             G = components @ components.T
-            self_scale = power_of_two(np.sqrt(_largest(G)))
+            self_scale = power_of_two(np.sqrt(largest(G)))
             return nnls(G * self_scale**2, linear * self_scale**2).Z, linear
-        K = self._gram(X) if self._gram.precomputed else self._gram(X, self.X_fit_)
+        if self._gram.precomputed:
+            K = self._gram(X)
+        else:
+            K = self._gram(_double(X), _double(self.X_fit_))
         linear = np.asarray(K, dtype=np.float64) @ self.weights_.astype(np.float64)
         return nnls(self._inner, linear).Z, linear
 
@@ -407,11 +461,6 @@ class _StopWatch:
     def end(self):
         self.stopped = bool(self.progress.end())
         return self.stopped
-
-
-def _largest(X):
-    values = X.data if sparse.issparse(X) else X
-    return float(np.max(np.abs(values), initial=0.0))
 
 
 def _double(X):

@@ -1,9 +1,12 @@
 """Semi-non-negative matrix factorisation: non-negative codes, components of any sign."""
 
+import warnings
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -19,14 +22,21 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.convex_factorization import semi_multiplicative
 from skmoderndata._solvers.factorization import (
-    Data,
     Side,
+    SummedData,
+    canonical,
+    check_scale,
     codes_for,
     factorize,
+    largest,
     least_squares,
+    narrowed,
     nndsvd_components,
     power_of_two,
+    ratio,
+    scaled_data,
     squared_error,
+    update,
 )
 
 FREE = Side("free")
@@ -46,7 +56,7 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     Parameters
     ----------
     n_components : int, default=2
-        Number of components.
+        Number of components. The data do not determine more than rows or columns: a UserWarning.
     solver : {"als", "multiplicative"}, default="als"
         "als": least squares for the components and non-negative least squares for the codes in
         turn, extrapolated. "multiplicative": the rule of [1]_, which is slower and stops far from
@@ -77,7 +87,7 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         Objective after each pass; it never rises.
     kkt_residual_ : float
         Norm of the projected gradient relative to that of the linear terms, the larger one of
-        the two factors.
+        the two factors. After `partial_fit` that of the components.
     reconstruction_err_ : float
         Frobenius norm of ``X - codes @ components_``, over observed entries.
     n_components_ : int
@@ -126,13 +136,7 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         cost="T n p k",
         checks=(
             {},
-            {
-                "init": "random",
-                "n_init": 2,
-                "n_components": 3,
-                "random_state": 0,
-                "max_iter": 9000,
-            },
+            {"init": "random", "n_init": 2, "random_state": 0, "max_iter": 9000},
             {"solver": "multiplicative", "tol": 0.1, "max_iter": 5000},
         ),
         comparison=Comparison(
@@ -199,9 +203,22 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             weights = check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        scale = power_of_two(_largest(X))
-        data = _data(X, scale, weights)
         given = self._given_start(X.shape[1])
+        counted = X
+        if weights is not None and not weights.all():
+            counted, weights = X[weights > 0], weights[weights > 0]
+        if self.n_components > min(counted.shape):
+            warnings.warn(
+                f"{type(self).__name__}(n_components={self.n_components}) has more components "
+                f"than n_samples={counted.shape[0]} or n_features={counted.shape[1]}: the data do "
+                "not determine them. Use fewer.",
+                UserWarning,
+                stacklevel=3,
+            )
+        size = largest(counted)
+        scale = power_of_two(size)
+        data = scaled_data(counted, scale, weights)
+        check_scale(type(self).__name__, size, data.sum_sq / scale / scale)
         rng = check_random_state(self.random_state)
         n_init = 1 if given is not None else self.n_init
         best = None
@@ -264,19 +281,29 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             )
         S, T, sum_sq = self._sums
         codes = self._codes(X)
-        new = _data(X, 1.0, weights)
+        size = max(np.sqrt(sum_sq), largest(X))
+        scale = power_of_two(size)
+        new = scaled_data(X, scale, weights)
+        check_scale(type(self).__name__, size, sum_sq + new.sum_sq / scale / scale)
+        codes = codes * scale
         _, S_new, T_new = next(new.terms(codes, False))
-        S, T, sum_sq = S + S_new, T + T_new, sum_sq + new.sum_sq
+        S, T = S * scale * scale + S_new, T * scale * scale + T_new
+        sum_sq = sum_sq * scale * scale + new.sum_sq
         V = least_squares(S, T)
         length = np.sqrt((V * V).sum(axis=0))
         length[length == 0] = 1.0
         V, S, T = V / length, S * length * length[:, None], T * length
+        total = SummedData(S, T, sum_sq)
+        ones = np.ones(V.shape[1])
+        looked = update(total, FREE, codes, V, codes=False, sweeps=0, scales=ones)
         self.components_ = np.ascontiguousarray(V.T, dtype=self.components_.dtype)
-        self.objective_ = float(max(sum_sq / 2 + (V * (V @ S / 2 - T)).sum(), 0.0))
+        objective = max(sum_sq / 2 + looked.value, 0.0)
+        self.objective_ = float(objective / scale / scale)
         self.objective_history_ = np.append(self.objective_history_, self.objective_)
-        self.reconstruction_err_ = float(np.sqrt(2 * self.objective_))
+        self.reconstruction_err_ = float(np.sqrt(2 * objective) / scale)
+        self.kkt_residual_ = ratio(looked)
         self.n_iter_ += 1
-        self._sums = (S, T, sum_sq)
+        self._sums = (S / scale / scale, T / scale / scale, sum_sq / scale / scale)
         return self
 
     def fit_transform(self, X, y=None, sample_weight=None):
@@ -313,14 +340,14 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._codes(X).astype(X.dtype, copy=False)
+        return narrowed(self._codes(X), X.dtype, type(self).__name__, "codes")
 
     def inverse_transform(self, X):
         """Rows with given codes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : {array-like, sparse matrix} of shape (n_samples, n_components_)
             Codes.
 
         Returns
@@ -329,7 +356,7 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         if X.shape[1] != self.n_components_:
             raise ValueError(
                 f"X has {X.shape[1]} codes a row, but {type(self).__name__} has "
@@ -360,9 +387,11 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         X = self._validate(X, reset=False)
         weights = None
         if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-        scale = power_of_two(_largest(X))
-        data = _data(X, scale, weights)
+            weights = check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        scale = power_of_two(largest(X))
+        data = scaled_data(X, scale, weights)
         if data.sum_sq == 0:
             return 0.0
         V = self.components_.T.astype(np.float64)
@@ -390,9 +419,15 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             X,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if self.solver == "als" else True,
+            ensure_all_finite="allow-nan",
             reset=reset,
         )
+        X = canonical(X)
+        if self.solver != "als" and np.isnan(X.data if sparse.issparse(X) else X).any():
+            raise ValueError(
+                f"Input X contains NaN. {type(self).__name__}(solver='multiplicative') takes no "
+                "missing entries, for which the rule is not made: use solver='als'."
+            )
         if sparse.issparse(X) and np.isnan(X.data).any():
             raise ValueError(
                 f"{type(self).__name__} does not take NaN in sparse input: give a dense array, "
@@ -410,12 +445,17 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         elif init == "kmeans":
             filled = data.X
             if data.observed is not None:
-                known = np.maximum(data.observed.sum(axis=0), 1)
-                filled = np.where(data.observed, filled, filled.sum(axis=0) / known)
+                weights = np.ones(n) if data.weights is None else data.weights
+                known = weights @ data.observed
+                means = (weights @ filled) / np.where(known > 0, known, 1.0)
+                filled = np.where(data.observed, filled, means)
             distinct = min(k, n)
-            labels = KMeans(distinct, n_init=1, random_state=rng)
+            clusters = KMeans(distinct, n_init=1, random_state=rng)
             V = rng.uniform(-1, 1, size=(p, k))
-            V[:, :distinct] = labels.fit(filled, sample_weight=data.weights).cluster_centers_.T
+            with warnings.catch_warnings():  # fewer distinct rows than components will do
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                clusters.fit(filled, sample_weight=data.weights)
+            V[:, :distinct] = clusters.cluster_centers_.T
         else:
             V = rng.uniform(-1, 1, size=(p, k))
         return V
@@ -452,9 +492,9 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
 
     def _codes(self, X):
         """Codes of validated rows, in float64."""
-        scale = power_of_two(_largest(X))
+        scale = power_of_two(largest(X))
         V = np.ascontiguousarray(self.components_.T, dtype=np.float64)
-        return codes_for(_data(X, scale, None), V, Side()) / scale
+        return codes_for(scaled_data(X, scale), V, Side()) / scale
 
     @property
     def _n_features_out(self):
@@ -480,18 +520,3 @@ class _StopWatch:
     def end(self):
         self.stopped = bool(self.progress.end())
         return self.stopped
-
-
-def _largest(X):
-    values = X.data if sparse.issparse(X) else X
-    return float(np.nanmax(np.abs(values), initial=0.0)) if values.size else 0.0
-
-
-def _data(X, scale, weights):
-    """Return the matrix, with its largest entry near 1, and what is known of it."""
-    if sparse.issparse(X):
-        return Data(sparse.csr_array(X * X.dtype.type(scale)), None, weights)
-    missing = np.isnan(X)
-    if not missing.any():
-        return Data(X * X.dtype.type(scale), None, weights)
-    return Data(np.where(missing, 0, X * X.dtype.type(scale)), ~missing, weights)

@@ -1,5 +1,6 @@
 """Non-negative matrix factorisation with sparse codes, sparse components, or both."""
 
+import warnings
 from numbers import Real
 
 import numpy as np
@@ -20,22 +21,27 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.factorization import (
-    Data,
     Side,
     SummedData,
+    canonical,
+    check_scale,
     codes_for,
     factorize,
+    largest,
+    narrowed,
     nndsvd_components,
     penalty_value,
     power_of_two,
     ratio,
     revive,
+    scaled_data,
     squared_error,
     start_from,
     update,
 )
 
 SHARE = Interval(Real, 0, 1, closed="both")
+HUGE = 1e100  # of a penalty, for data of about 1: nothing else counts
 
 
 class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -63,7 +69,8 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. More than rows or columns are allowed, but not determined.
+        Number of components. More than rows or columns are allowed, but the data do not determine
+        them where no penalty does, which a UserWarning says.
     penalty : {"l1", "hoyer"} or None, default="l1"
         How sparseness is brought about.
     side : {"codes", "components", "both"}, default="codes"
@@ -183,7 +190,7 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         cost="T n p k",
         checks=(
             {},
-            {"penalty": None, "n_components": 3, "solver": "bpp", "max_iter": 3000},
+            {"penalty": None, "solver": "bpp", "max_iter": 3000},
             {"side": "components", "n_init": 2, "init": "random", "random_state": 0},
             {"side": "both", "form": "plain", "beta": 0.1},
             {"penalty": "hoyer", "sparseness_components": 0.4, "max_iter": 5000},
@@ -290,7 +297,6 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                     "codes_axis='component') takes no sample_weight: the sparseness over rows "
                     "counts them equally; set codes_axis='sample' or repeat the rows."
                 )
-        self._check_settings(X.shape)
         start = self._given_start(X.shape[1])
         self._fit(X, y, weights, start)
         return self
@@ -375,14 +381,14 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._codes(X).astype(X.dtype, copy=False)
+        return narrowed(self._codes(X), X.dtype, type(self).__name__, "codes")
 
     def inverse_transform(self, X):
         """Rows with given codes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : {array-like, sparse matrix} of shape (n_samples, n_components_)
             Codes.
 
         Returns
@@ -391,7 +397,7 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         if X.shape[1] != self.n_components_:
             raise ValueError(
                 f"X has {X.shape[1]} codes a row, but {type(self).__name__} has "
@@ -423,9 +429,11 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X = self._validate(X, reset=False)
         weights = None
         if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-        scale = power_of_two(_largest(X))
-        data = _data(X, scale, weights)
+            weights = check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        scale = power_of_two(largest(X))
+        data = scaled_data(X, scale, weights)
         if data.sum_sq == 0:
             return 0.0
         error = squared_error(data, self._codes(X) * scale, self._dictionary())
@@ -440,9 +448,16 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         )
 
     def _check_settings(self, shape):
+        name = type(self).__name__
+        if self.penalty != "hoyer":
+            for parameter in ("sparseness_components", "sparseness_codes"):
+                if getattr(self, parameter) is not None:
+                    raise ValueError(
+                        f"{name}({parameter}={getattr(self, parameter)}) needs penalty='hoyer', "
+                        f"got penalty={self.penalty!r}: set that, or {parameter}=None."
+                    )
         if self.penalty != "hoyer":
             return
-        name = type(self).__name__
         if self.sparseness_components is None and self.sparseness_codes is None:
             raise ValueError(
                 f"{name}(penalty='hoyer') needs sparseness_components, sparseness_codes or both, "
@@ -460,6 +475,20 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                     f"to be sparse, got {what}={size} (n_samples={shape[0]}, "
                     f"n_features={shape[1]}); use {parameter}=None."
                 )
+
+    def _warn_of_rank(self, n, p):
+        """Warn of components that the data do not determine, nor a penalty."""
+        # codes of given sparseness may need more components than there are columns
+        free = self.sparseness_codes is None
+        if self.penalty != "l1" and self.n_components > (min(n, p) if free else n):
+            columns = f" or n_features={p}" if free else ""
+            warnings.warn(
+                f"{type(self).__name__}(n_components={self.n_components}, "
+                f"penalty={self.penalty!r}) has more components than n_samples={n}{columns}: the "
+                "data do not determine them. Use fewer, or penalty='l1'.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _given_start(self, n_features):
         """Components to start with, as an array, or None."""
@@ -487,6 +516,7 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             ensure_all_finite="allow-nan",
             reset=reset,
         )
+        X = canonical(X)
         values = X.data if sparse.issparse(X) else X
         if sparse.issparse(X) and np.isnan(values).any():
             raise ValueError(
@@ -500,13 +530,20 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             )
         return X
 
-    def _sides(self, scale):
-        """Constraints and penalties of both factors when X was multiplied by `scale`.
+    def _split(self, scale):
+        """Powers of two a, b by which codes and components are multiplied, X being by a b."""
+        if self._codes_over_rows or (self.penalty == "l1" and self.side == "components"):
+            return 1.0, scale
+        if self.penalty == "l1" and self.side == "both":
+            a = float(np.ldexp(1.0, int(np.log2(scale) // 2)))
+            return a, scale / a
+        return scale, 1.0
 
-        Then codes are multiplied by a and components by b with ``a b = scale``, and the objective
-        by ``scale**2``.
+    def _sides(self, scale, a, b):
+        """Constraints and penalties of both factors multiplied by a and b, and X by `scale`.
+
+        The objective is multiplied by ``scale**2``.
         """
-        a, b = scale, 1.0
         codes, components = Side(), Side()
         if self.penalty == "hoyer":
             if self.sparseness_codes is not None:
@@ -514,36 +551,36 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 kind = "columns_unit" if over_rows else "rows"
                 if over_rows or self.n_components > 1:
                     codes = Side(kind, level=float(self.sparseness_codes))
-                if over_rows:
-                    a, b = 1.0, scale
             if self.sparseness_components is not None:
                 kind = "columns" if self.sparseness_codes is not None else "columns_unit"
                 components = Side(kind, level=float(self.sparseness_components))
         elif self.penalty == "l1":
-            if self.side == "components":
-                a, b = 1.0, scale
-            elif self.side == "both":
-                a = float(np.ldexp(1.0, int(np.log2(scale) // 2)))
-                b = scale / a
-            codes = self._penalised("codes", scale, a)
-            components = self._penalised("components", scale, b)
-        return codes, components, a, b
+            codes = self._penalised("codes", scale, b)
+            components = self._penalised("components", scale, a)
+        return codes, components
 
-    def _penalised(self, factor, scale, own):
+    def _penalised(self, factor, scale, other):
         if self.side not in (factor, "both"):
-            return Side(l2=self.eta_ * (scale / own) ** 2)
+            return Side(l2=min(self.eta_ * other * other, HUGE))
         if self.form == "plain":
-            return Side(l1=self.beta * scale * (scale / own))
-        return Side(l1_sq=self.beta * (scale / own) ** 2)
+            return Side(l1=min(self.beta * scale * other, HUGE))
+        return Side(l1_sq=min(self.beta * other * other, HUGE))
 
     def _fit(self, X, y, weights, start):
-        largest = _largest(X if weights is None else X[weights > 0])
-        scale = power_of_two(_largest(X))
+        counted = X
+        if weights is not None and not weights.all():
+            counted, weights = X[weights > 0], weights[weights > 0]
+        self._check_settings(counted.shape)
+        self._warn_of_rank(*counted.shape)
+        size = largest(counted)
+        scale = power_of_two(size)
+        data = scaled_data(counted, scale, weights)
+        check_scale(type(self).__name__, size, data.sum_sq / scale / scale)
         self.eta_ = 0.0
         if self.penalty == "l1" and self.side != "both":
-            self.eta_ = float(largest) ** 2 if self.eta == "max2" else float(self.eta)
-        codes_side, components_side, a, b = self._sides(scale)
-        data = _data(X, scale, weights)
+            self.eta_ = size * size if self.eta == "max2" else float(self.eta)
+        a, b = self._split(scale)
+        codes_side, components_side = self._sides(scale, a, b)
         rng = check_random_state(self.random_state)
         n_init = 1 if start is not None else self.n_init
         best = None
@@ -602,7 +639,8 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             share = (weights @ (W * W)) * (V * V).sum(axis=0)
             order = np.argsort(-share, kind="stable")
             W, V = W[:, order], V[:, order]
-        self.components_ = np.ascontiguousarray(V.T / b, dtype=dtype)
+        components = narrowed(V.T / b, dtype, type(self).__name__, "components")
+        self.components_ = np.ascontiguousarray(components)
         self.n_components_ = len(self.components_)
         self.objective_ = float(result.objective / scale / scale)
         self.objective_history_ = np.asarray(result.history) / scale / scale
@@ -613,31 +651,41 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self._sums = None
         if data.observed is None:
             _, S, T = next(data.terms(W, False))
-            fixed = penalty_value(self._sides(scale)[0], W, data.weights)
+            fixed = penalty_value(self._sides(scale, a, b)[0], W, data.weights)
             # in the units of the data
-            self._sums = (S / a / a, T / scale / a, data.sum_sq / scale / scale, fixed / scale**2)
+            self._sums = (
+                S / a / a,
+                T / scale / a,
+                data.sum_sq / scale / scale,
+                fixed / scale / scale,
+            )
 
     def _dictionary(self):
         return np.ascontiguousarray(self.components_.T, dtype=np.float64)
 
     def _codes(self, X):
         """Codes of validated rows, in float64."""
-        scale = power_of_two(_largest(X))
-        side, _, a, b = self._sides(scale)
+        scale = power_of_two(largest(X))
+        b = power_of_two(largest(self.components_))
+        a = scale / b
+        side = self._sides(scale, a, b)[0]
         if side.kind == "columns_unit":  # over rows: new rows do not know each other
             side = Side()
-        return codes_for(_data(X, scale, None), self._dictionary() * b, side) / a
+        return codes_for(scaled_data(X, scale), self._dictionary() * b, side) / a
 
     def _add_rows(self, X, codes, weights):
         S, T, sum_sq, fixed = self._sums
-        scale = power_of_two(np.sqrt(sum_sq))
-        codes_side, components_side, a, b = self._sides(scale)
-        new = _data(X, scale, weights)
+        size = max(np.sqrt(sum_sq), largest(X))
+        scale = power_of_two(size)
+        a, b = self._split(scale)
+        codes_side, components_side = self._sides(scale, a, b)
+        new = scaled_data(X, scale, weights)
+        check_scale(type(self).__name__, size, sum_sq + new.sum_sq / scale / scale)
         codes = codes * a
         _, S_new, T_new = next(new.terms(codes, False))
         S = S * a * a + S_new
         T = T * a * scale + T_new
-        fixed = fixed * scale**2 + penalty_value(codes_side, codes, weights)
+        fixed = fixed * scale * scale + penalty_value(codes_side, codes, weights)
         total = SummedData(S, T, sum_sq * scale * scale + new.sum_sq)
         V = self._dictionary() * b
         ones = np.ones(V.shape[1])
@@ -645,12 +693,15 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             moved = update(total, components_side, codes, V, codes=False, sweeps=10, scales=ones)
             if moved.residual_sq <= (self.tol / 10) ** 2 * moved.size_sq:
                 break
-        objective = total.sum_sq / 2 + moved.value + fixed
+        # the rows are gone, so that what is left of the sums may be rounding
+        least = fixed + penalty_value(components_side, V)
+        objective = max(total.sum_sq / 2 + moved.value + fixed, least)
         if self.penalty is None:
             size = np.sqrt((V * V).sum(axis=0))
             size[size == 0] = 1.0
             V, S, T = V / size, S * size * size[:, None], T * size
-        self.components_ = np.ascontiguousarray(V.T / b, dtype=self.components_.dtype)
+        components = narrowed(V.T / b, self.components_.dtype, type(self).__name__, "components")
+        self.components_ = np.ascontiguousarray(components)
         error = total.sum_sq - 2 * (T * V).sum() + ((V @ S) * V).sum()
         self.reconstruction_err_ = float(np.sqrt(max(error, 0.0)) / scale)
         self.objective_ = float(objective / scale / scale)
@@ -661,7 +712,7 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             S / a / a,
             T / scale / a,
             total.sum_sq / scale / scale,
-            fixed / scale**2,
+            fixed / scale / scale,
         )
 
     @property
@@ -689,18 +740,3 @@ class _StopWatch:
     def end(self):
         self.stopped = bool(self.progress.end())
         return self.stopped
-
-
-def _largest(X):
-    values = X.data if sparse.issparse(X) else X
-    return float(np.nanmax(values, initial=0.0)) if values.size else 0.0
-
-
-def _data(X, scale, weights):
-    """Return the matrix, with its largest entry near 1, and what is known of it."""
-    if sparse.issparse(X):
-        return Data(sparse.csr_array(X * X.dtype.type(scale)), None, weights)
-    missing = np.isnan(X)
-    if not missing.any():
-        return Data(X * X.dtype.type(scale), None, weights)
-    return Data(np.where(missing, 0, X * X.dtype.type(scale)), ~missing, weights)

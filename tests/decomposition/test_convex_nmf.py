@@ -157,13 +157,14 @@ def test_messages_and_borders(seed):
     assert model.components_ is None
     with pytest.raises(ValueError, match="X has 5 codes a row"):
         ConvexNMF(2, random_state=0).fit(X).inverse_transform(np.ones((2, 5)))
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match=r"contains NaN.*average of rows with holes"):
         ConvexNMF().fit(np.where(X > 1, np.nan, X))
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
         ConvexNMF(3, max_iter=2, tol=1e-12, random_state=0).fit(X + 1)
-    zeros = ConvexNMF(2, random_state=0, init="random").fit(np.zeros((5, 3)))
-    assert_array_equal(zeros.transform(np.zeros((2, 3))), 0)
-    assert zeros.score(np.zeros((2, 3))) == 0
+    for init in ("random", "kmeans"):
+        zeros = ConvexNMF(2, random_state=0, init=init).fit(np.zeros((5, 3)))
+        assert_array_equal(zeros.transform(np.zeros((2, 3))), 0)
+        assert zeros.score(np.zeros((2, 3))) == 0
     one = ConvexNMF(1, random_state=0).fit(X[:1])
     assert_allclose(one.components_, X[:1])
 
@@ -175,3 +176,122 @@ def test_search_over_kernels(seed):
         ConvexNMF(random_state=0, max_iter=3000, tol=1e-2), {"n_components": [1, 3]}, cv=3
     )
     assert search.fit(X).best_params_ == {"n_components": 3}
+
+
+@pytest.mark.invariance
+def test_repeated_entries_add_up(seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    columns = np.tile(np.r_[np.arange(6), np.arange(6)], 80)
+    values = np.concatenate([np.r_[0.25 * row, 0.75 * row] for row in X])
+    D = sparse.csr_array((values, columns, np.arange(81) * 12), shape=X.shape)
+    D.indices, D.indptr = D.indices.astype(np.int64), D.indptr.astype(np.int64)
+    for settings in ({}, {"kernel": "rbf"}):
+        dense = ConvexNMF(3, random_state=0, **settings).fit(X)
+        thin = ConvexNMF(3, random_state=0, **settings).fit(D)
+        assert_allclose(thin.objective_, dense.objective_, rtol=1e-4)  # clusters of either
+        assert_allclose(thin.score(D), dense.score(X), rtol=1e-4)
+    assert D.nnz == 80 * 12  # the caller's matrix is left as it was
+    assert D.indices.dtype == np.int64
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("solver", ["descent", "multiplicative"])
+def test_kernels_that_are_none(solver, seed):
+    rng = np.random.default_rng(seed)
+    K = rng.normal(size=(20, 20))
+    model = ConvexNMF(3, kernel="precomputed", solver=solver, random_state=0)
+    with pytest.raises(ValueError, match="not symmetric"):
+        model.fit(K)
+    for wrong in (K + K.T, -K @ K.T):
+        with pytest.raises(ValueError, match=r"kernel='precomputed'\) needs .*SpectrumCorrector"):
+            model.fit(wrong)
+    # nothing negative on the diagonal, but a direction of negative length
+    direction = rng.uniform(0.5, 1, size=20)
+    direction /= np.linalg.norm(direction)
+    bent = np.eye(20) - 3 * np.outer(direction, direction)
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        model.fit(bent)
+    with pytest.raises(ValueError, match=r"kernel='sigmoid'\) needs a positive semi-definite"):
+        ConvexNMF(3, kernel="sigmoid", solver=solver, random_state=0).fit(
+            rng.normal(size=(200, 10))
+        )
+
+
+@pytest.mark.certificate
+def test_not_a_number_is_no_small_residual():
+    rows = Rows(np.full((4, 3), np.nan))
+    result = convex_factorize(rows, np.ones((4, 2)), np.full((4, 2), 0.25), max_iter=2)
+    assert np.isnan(result.residual)
+    assert not result.converged
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("size", [1e30, 1e20, 1e-20, 1e-30])
+def test_kernel_of_single_precision(size, seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    scaled = (size * X).astype(np.float32)
+    model = ConvexNMF(3, kernel="rbf", random_state=0).fit(scaled)
+    base = ConvexNMF(3, kernel="rbf", random_state=0).fit(X.astype(np.float32))
+    assert_allclose(model.weights_, base.weights_, atol=1e-3)  # 24 bits in the rows
+    assert_allclose(model.transform(scaled), base.transform(X.astype(np.float32)), atol=1e-3)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("solver", ["descent", "multiplicative"])
+def test_rows_of_zeros_have_no_weight(solver, seed):
+    X, _ = hull(30, seed=seed, noise=0.3)
+    X[[3, 7]] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ConvexNMF(3, solver=solver, random_state=0, max_iter=300).fit(X)
+    assert_array_equal(model.weights_[[3, 7]], 0)
+    assert_array_equal(model.transform(X)[[3, 7]], 0)
+    assert_allclose(model.weights_.sum(axis=0), 1, rtol=1e-12)
+
+
+@pytest.mark.edge
+def test_extreme_units(seed):
+    X, _ = hull(seed=seed, noise=0.3)
+    for size in (1e150, 1e-150):
+        model = ConvexNMF(3, random_state=0).fit(size * X)
+        assert 0 < model.objective_ < np.inf
+        assert -1 < model.score(size * X) < 0
+    for size in (1e160, 1e-170):
+        with pytest.raises(ValueError, match=r"scale of X is out of range.*Rescale X"):
+            ConvexNMF(2).fit(size * X)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+@pytest.mark.parametrize("solver", ["descent", "multiplicative"])
+def test_objective_of_exact_factors_is_no_rounding(solver, kernel, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(1.0, size=(40, 3)) @ rng.gamma(1.0, size=(3, 10))
+    X[:3] = np.eye(3) @ rng.gamma(1.0, size=(3, 10))
+    X[3:] = rng.gamma(1.0, size=(37, 3)) @ X[:3]
+    W, B = np.zeros((40, 3)), np.eye(40, 3)
+    W[:3], W[3:] = np.eye(3), np.linalg.lstsq(X[:3].T, X[3:].T, rcond=None)[0].T
+    rows = Rows(X) if kernel == "linear" else Rows(K=X @ X.T)
+    result = convex_factorize(rows, np.maximum(W, 0), B, method=solver, max_iter=5, tol=0)
+    assert min(result.history) >= 0
+    exact = 1e-24 if kernel == "linear" else 1e-15  # the matrix itself is rounded
+    assert result.objective <= exact * (X * X).sum()
+
+
+@pytest.mark.edge
+def test_few_distinct_rows_and_many_components():
+    for X in (np.ones((8, 5)), np.tile(np.eye(5)[:2], (4, 1))):
+        model = ConvexNMF(3, random_state=0).fit(X)
+        assert model.score(X) > -1e-2
+    with pytest.warns(UserWarning, match=r"n_components=8\) has more components than n_samples=4"):
+        ConvexNMF(8, random_state=0).fit(np.eye(4))
+
+
+@pytest.mark.edge
+def test_sparse_codes(seed):
+    X, _ = hull(seed=seed)
+    model = ConvexNMF(3, random_state=0).fit(X)
+    codes = model.transform(X)
+    assert_allclose(
+        model.inverse_transform(sparse.csr_array(codes)), model.inverse_transform(codes)
+    )

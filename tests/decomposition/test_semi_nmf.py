@@ -174,7 +174,7 @@ def test_starts_and_messages(seed):
     assert SemiNMF(3, n_init=4, random_state=0).fit(X).objective_ <= first.objective_ * 1.01
     with pytest.raises(ValueError, match=r"init must be .* \(n_components=3, n_features=12\)"):
         SemiNMF(3, init=np.ones((2, 12))).fit(X)
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match=r"contains NaN.* use solver='als'"):
         SemiNMF(3, solver="multiplicative").fit(np.where(X > 2, np.nan, X))
     with pytest.raises(ValueError, match="does not take NaN in sparse input"):
         SemiNMF().fit(sparse.csr_array(np.where(X > 1, np.nan, 0)))
@@ -192,5 +192,110 @@ def test_nothing_to_find(seed):
     X = mixed(seed=seed)
     X[2] = np.nan
     assert_array_equal(SemiNMF(2).fit(X).transform(X)[2], 0)
-    more = SemiNMF(8).fit(mixed(5, 4, 3, seed))
+    with pytest.warns(UserWarning, match="more components than n_samples=5 or n_features=4"):
+        more = SemiNMF(8).fit(mixed(5, 4, 3, seed))
     assert np.isfinite(more.components_).all()
+
+
+@pytest.mark.invariance
+def test_repeated_entries_add_up(seed):
+    X = mixed(seed=seed)
+    columns = np.tile(np.r_[np.arange(12), np.arange(12)], 60)
+    values = np.concatenate([np.r_[0.25 * row, 0.75 * row] for row in X])
+    D = sparse.csr_array((values, columns, np.arange(61) * 24), shape=X.shape)
+    dense = SemiNMF(3).fit(X)
+    thin = SemiNMF(3).fit(D)
+    assert_allclose(thin.objective_, dense.objective_, rtol=1e-9)
+    assert_allclose(thin.score(D), dense.score(X), rtol=1e-8)
+    assert D.nnz == 60 * 24  # the caller's matrix is left as it was
+
+
+@pytest.mark.invariance
+def test_weights_are_repetitions_with_missing_entries(seed):
+    X = mixed(seed=seed)
+    rng = np.random.default_rng(seed)
+    X[rng.uniform(size=X.shape) < 0.15] = np.nan
+    weights = rng.integers(0, 3, size=len(X))
+    model = SemiNMF(3, init="kmeans", random_state=0, tol=1e-3)
+    weighted = model.fit(X, sample_weight=weights).objective_
+    repeated = model.fit(np.repeat(X, weights, axis=0)).objective_
+    assert_allclose(weighted, repeated, rtol=1e-9)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("size", [1e25, 1.0, 1e-25])
+def test_partial_fit_of_single_precision(size, seed):
+    X = mixed(120, 12, 3, seed)
+    whole = SemiNMF(3, tol=1e-3).fit(X[:60]).partial_fit(X[60:])
+    scaled = (size * X).astype(np.float32)
+    model = SemiNMF(3, tol=1e-3).fit(scaled[:60]).partial_fit(scaled[60:])
+    assert np.isfinite(model.components_).all()
+    # 24 bits, and flat directions
+    assert_allclose(model.objective_ / size**2, whole.objective_, rtol=1e-2)
+    before = model.fit(scaled[:60]).kkt_residual_
+    assert model.partial_fit(scaled[60:]).kkt_residual_ != before
+    assert model.kkt_residual_ < 1e-6  # the components solve their problem
+
+
+@pytest.mark.edge
+def test_extreme_units(seed):
+    X = mixed(20, 8, 3, seed)
+    for size in (1e150, 1e-150):
+        model = SemiNMF(2, tol=1e-3).fit(size * X)
+        assert 0 < model.objective_ < np.inf
+        assert np.isfinite(model.transform(size * X)).all()
+    for size in (1e160, 1e-170):
+        with pytest.raises(ValueError, match=r"scale of X is out of range.*Rescale X"):
+            SemiNMF(2).fit(size * X)
+    for init in ("svd", "kmeans"):
+        model = SemiNMF(2, init=init, random_state=0, tol=1e-3)
+        tiny = (1e-40 * X).astype(np.float32)  # subnormal numbers
+        assert -1 < model.fit(tiny).score(tiny) < 0
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("solver", ["als", "multiplicative"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_objective_of_exact_factors_is_no_rounding(dtype, solver, seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.gamma(1.0, size=(40, 3)) @ rng.normal(size=(3, 10))).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SemiNMF(3, solver=solver, tol=1e-9, max_iter=1000).fit(X)
+    history = model.objective_history_
+    assert history.min() >= 0
+    assert (np.diff(history) <= 0).all()
+    # sums of products of 24 bits, down to a share of 3e-4 of what they are the rest of
+    rtol = 1e-6 if dtype == np.float64 else 1e-3
+    error = model.reconstruction_err_**2 / 2
+    assert_allclose(model.objective_, error, rtol=rtol, atol=1e-24 * (X * X).sum())
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("X", [np.zeros((8, 5)), np.ones((8, 5)), np.tile(np.eye(5)[:2], (4, 1))])
+def test_few_distinct_rows_need_no_warning_of_k_means(X):
+    model = SemiNMF(3, init="kmeans", random_state=0).fit(X)
+    assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-3)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    again = SemiNMF(3, init="kmeans", random_state=0).fit(wide)
+    assert_allclose(again.objective_, model.objective_, atol=1e-6)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_many_rows_and_columns_of_zeros(kind):
+    X = kind(np.zeros((1100, 1050)))
+    assert_array_equal(SemiNMF(3, random_state=0).fit(X).transform(X[:5]), 0)
+
+
+@pytest.mark.edge
+def test_sparse_codes_and_weights_of_scores(seed):
+    X = mixed(seed=seed)
+    model = SemiNMF(3).fit(X)
+    codes = model.transform(X)
+    assert_allclose(
+        model.inverse_transform(sparse.csr_array(codes)), model.inverse_transform(codes)
+    )
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        model.score(X, sample_weight=-np.ones(len(X)))

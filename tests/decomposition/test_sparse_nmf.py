@@ -485,6 +485,10 @@ def test_messages():
         SparseNMF().fit(sparse.csr_array(np.where(X > X.mean(), np.nan, 0)))
     with pytest.raises(ValueError, match="takes no sample_weight"):
         SparseNMF(penalty="hoyer", sparseness_codes=0.5).fit(X, sample_weight=np.ones(len(X)))
+    with pytest.raises(ValueError, match=r"sparseness_components=0.9\) needs penalty='hoyer'"):
+        SparseNMF(sparseness_components=0.9).fit(X)
+    with pytest.raises(ValueError, match=r"sparseness_codes=0.9\) .* got penalty=None"):
+        SparseNMF(penalty=None, sparseness_codes=0.9).fit(X)
     with pytest.raises(ValueError, match="X has 3 codes a row"):
         SparseNMF().fit(X).inverse_transform(np.ones((2, 3)))
 
@@ -492,9 +496,128 @@ def test_messages():
 @pytest.mark.edge
 def test_more_components_than_rows_or_columns(seed):
     X = mixed(6, 5, 2, seed)
-    model = SparseNMF(9, penalty=None, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="more components than n_samples=6 or n_features=5"):
+        model = SparseNMF(9, penalty=None, random_state=0).fit(X)
     assert model.reconstruction_err_ < 1e-3 * np.linalg.norm(X)
     assert np.isfinite(model.transform(X)).all()
+    SparseNMF(9).fit(X)  # the penalty determines them
+    wide = mixed(30, 5, 2, seed)
+    SparseNMF(
+        9, penalty="hoyer", sparseness_codes=0.5, codes_axis="sample", tol=1e-2, max_iter=3000
+    ).fit(wide)
+
+
+def twice(X):
+    """A CSR matrix that stores each entry in two parts, backwards, with indices of 64 bits."""
+    n, p = X.shape
+    columns = np.tile(np.r_[np.arange(p), np.arange(p)][::-1], n)
+    values = np.concatenate([np.r_[0.25 * row, 0.75 * row][::-1] for row in X])
+    out = sparse.csr_array((values, columns, np.arange(n + 1) * 2 * p), shape=X.shape)
+    out.indices, out.indptr = out.indices.astype(np.int64), out.indptr.astype(np.int64)
+    return out
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("settings", [{"penalty": None}, {"beta": 0.1}], ids=str)
+def test_repeated_entries_add_up(settings, seed):
+    X = mixed(seed=seed)
+    D = twice(X)
+    held = [part.copy() for part in (D.data, D.indices, D.indptr)]
+    dense, thin = SparseNMF(3, **settings).fit(X), SparseNMF(3, **settings).fit(D)
+    assert_allclose(thin.objective_, dense.objective_, rtol=1e-9)
+    assert_allclose(thin.transform(D), dense.transform(X), atol=1e-6)
+    assert_allclose(thin.score(D), dense.score(X), rtol=1e-8)
+    for part, before in zip((D.data, D.indices, D.indptr), held, strict=True):
+        assert_array_equal(part, before)  # the caller's matrix is left as it was
+        assert part.dtype == before.dtype
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_many_rows_and_columns_of_zeros(kind):
+    X = kind(np.zeros((1100, 1050)))
+    for settings in ({"penalty": None}, {}):
+        model = SparseNMF(3, random_state=0, **settings).fit(X)
+        assert_array_equal(model.transform(X[:5]), 0)
+        assert model.objective_ == 0
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"penalty": None},
+        {},
+        {"side": "components"},
+        {"side": "both"},
+        {"penalty": "hoyer", "sparseness_codes": 0.5, "sparseness_components": 0.3},
+    ],
+    ids=str,
+)
+def test_extreme_units(settings, seed):
+    X = mixed(20, 8, 3, seed)
+    model = SparseNMF(2, tol=1e-3, max_iter=5000, **settings)
+    for size in (1e150, 1e-150):
+        model.fit(size * X)
+        assert np.isfinite(model.objective_history_).all()
+        assert np.isfinite(model.transform(size * X)).all()
+        assert 0 < model.reconstruction_err_ <= size * np.linalg.norm(X) * (1 + 1e-9)
+    for size in (1e160, 1e-170, 1e300, 1e-300):
+        with pytest.raises(ValueError, match=r"scale of X is out of range.*Rescale X"):
+            model.fit(size * X)
+    for size in (1e30, 1e-30, 1e-40):  # the last are subnormal numbers
+        small = (size * X).astype(np.float32)
+        codes = model.fit(small).transform(small)
+        assert codes.dtype == np.float32
+        assert np.isfinite(codes).all()
+        assert np.isfinite(model.components_).all()
+        assert -1 - 1e-6 <= model.score(small) < 0
+
+
+@pytest.mark.edge
+def test_codes_beyond_single_precision(seed):
+    X = (1e30 * mixed(seed=seed)).astype(np.float32)
+    model = SparseNMF(2, form="plain", tol=1e-2, max_iter=5000).fit(X)
+    with pytest.raises(ValueError, match=r"codes of up to .* beyond the numbers of float32"):
+        model.transform(X)
+    assert np.isfinite(model.transform(X.astype(np.float64))).all()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_objective_of_exact_factors_is_no_rounding(dtype, seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.gamma(1.0, size=(40, 3)) @ rng.gamma(1.0, size=(3, 10))).astype(dtype)
+    model = SparseNMF(3, penalty=None, tol=1e-9, max_iter=3000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    history = model.objective_history_
+    assert history.min() >= 0
+    assert (np.diff(history) <= 0).all()
+    error = model.reconstruction_err_**2 / 2  # components are stored in the type of X
+    assert_allclose(model.objective_, error, rtol=1e-6, atol=1e-24 * (X * X).sum())
+
+
+@pytest.mark.invariance
+def test_a_row_of_weight_zero_is_no_row(seed):
+    X = mixed(seed=seed)
+    odd = np.vstack([X, np.full((1, X.shape[1]), 1e200)])
+    weights = np.r_[np.ones(len(X)), 0.0]
+    model = SparseNMF(3).fit(odd, sample_weight=weights)
+    assert_allclose(model.components_, SparseNMF(3).fit(X).components_, rtol=1e-9)
+
+
+@pytest.mark.edge
+def test_sparse_codes_and_weights_of_scores(seed):
+    X = mixed(seed=seed)
+    model = SparseNMF(3).fit(X)
+    codes = model.transform(X)
+    assert_allclose(
+        model.inverse_transform(sparse.csr_array(codes)), model.inverse_transform(codes)
+    )
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        model.score(X, sample_weight=-np.ones(len(X)))
 
 
 @pytest.mark.edge
