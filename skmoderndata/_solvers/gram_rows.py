@@ -42,7 +42,9 @@ def ask_row(j, columns, known, scale, G, place):  # type: ignore[no-untyped-def]
     t = place[k]
     if t == G.shape[0]:
         larger = np.empty((min(k, 2 * t), k))
-        larger[:t] = G
+        for s in range(t):
+            for i in range(k):
+                larger[s, i] = G[s, i]
         G = larger
     g = G[t]
     for i in range(k):

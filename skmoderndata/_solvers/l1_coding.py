@@ -38,6 +38,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 METHODS = ("feature_sign", "homotopy", "coordinate_descent")
 SLACK = 1e-10  # relative excess of a correlation over alpha that counts as none
+ZERO = np.int64(0)  # numba would compile functions once more for a literal 0
 CANCELS = 1e-6  # an objective below this share of |x|^2 is a difference of too large numbers
 FLOOR = 1e-8  # share of the largest penalty: below, a bound that is not met is out of reach
 SEARCH = 60  # steps of the search for a penalty
@@ -633,7 +634,7 @@ def _lasso(  # type: ignore[no-untyped-def]
         for p in range(n):
             size += x[p] * x[p]
         steps = 0
-        t = 0
+        t = ZERO
         if warm:
             for j in range(k):
                 if code[j] != 0.0 and (code[j] > 0.0 or not positive):
@@ -647,7 +648,7 @@ def _lasso(  # type: ignore[no-untyped-def]
         for _ in range(3):
             if stage == 0:
                 kept = t
-                t = 0
+                t = ZERO
                 for s in range(kept):  # the independent ones of the atoms so far
                     j, value = index[s], a[s]
                     if append_atom(G, place, L, index, t, j):
@@ -886,7 +887,7 @@ def _feature_sign(  # type: ignore[no-untyped-def]
             else:
                 # in the span: move along the direction that leaves the signal as it is
                 solve_chosen(L, index, t, G[place[new]], z)
-                length, gone = np.inf, -1
+                length, gone = np.inf, ZERO - 1
                 for s in range(t):
                     direction = -z[s] * sign
                     if a[s] * direction < 0.0 and -a[s] / direction < length:
@@ -966,7 +967,7 @@ def _feature_sign(  # type: ignore[no-untyped-def]
             if abs(moved) <= 1e-14 * (abs(a[s]) + abs(z[s])):
                 moved = 0.0
             a[s] = moved
-        s = 0
+        s = ZERO
         while s < t:
             if a[s] == 0.0 or (positive and a[s] < 0.0):
                 t = _drop(G, place, L, index, t, s)
@@ -1011,7 +1012,7 @@ def _homotopy(  # type: ignore[no-untyped-def]
         lam = max(lam, FLOOR * level)
     if level <= lam or size <= bound:
         return 0, 1, level, G
-    t = 0
+    t = ZERO
     n_banned = 0
     limit = 8 * k + 50
     last = -1
@@ -1075,7 +1076,7 @@ def _homotopy(  # type: ignore[no-untyped-def]
         new = lowest & low
         length = score[new] if new < k else np.inf
         # an active coefficient meets zero
-        leaving = -1
+        leaving = ZERO - 1
         for s in range(t):
             if z[s] * theta[s] < 0.0:
                 zero = -a[s] / z[s]
@@ -1161,7 +1162,7 @@ def _coordinate_descent(  # type: ignore[no-untyped-def]
     inner = 0
     former = np.empty(k)
     every = True
-    n_active = 0
+    n_active = ZERO
     active = np.empty(k, np.int64)
     while sweeps < max_iter:
         sweeps += 1
