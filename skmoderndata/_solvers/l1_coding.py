@@ -38,7 +38,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 METHODS = ("feature_sign", "homotopy", "coordinate_descent")
 SLACK = 1e-10  # relative excess of a correlation over alpha that counts as none
-ZERO = np.int64(0)  # numba would compile functions once more for a literal 0
+ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
 CANCELS = 1e-6  # an objective below this share of |x|^2 is a difference of too large numbers
 FLOOR = 1e-8  # share of the largest penalty: below, a bound that is not met is out of reach
 SEARCH = 60  # steps of the search for a penalty
