@@ -15,7 +15,15 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.basis_pursuit import basis_pursuit, pursuit_atoms
+from skmoderndata._solvers.basis_pursuit import (
+    basis_pursuit,
+    column_norms,
+    feasible_dual,
+    nearest,
+    pursuit_atoms,
+    pursuit_gap,
+    within_bound,
+)
 
 
 class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
@@ -48,7 +56,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         problem as it is stated, for comparison.
     tol : float, default=1e-8
         Largest relative duality gap, and largest violation of the constraint in proportion to the
-        norm of `y`.
+        norm of `y`. In single precision no less than ten units of its rounding.
 
     Attributes
     ----------
@@ -61,7 +69,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         coefficient is zero in every solution.
     dual_gap_ : float
         Relative duality gap, the largest over targets: the l1 norm is within this share of the
-        minimum.
+        minimum, before coefficients are rounded to the type of `X`.
     residual_norm_ : float or ndarray of shape (n_targets,)
         Norm of the residual.
     noise_bound_ : float or ndarray of shape (n_targets,)
@@ -173,17 +181,19 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         dtype = X.dtype
         A, Y = X.astype(np.float64, copy=False), y.reshape(len(y), -1).astype(np.float64)
         x_mean, y_mean = np.zeros(A.shape[1]), np.zeros(Y.shape[1])
+        rows = A, Y, np.ones(len(A))
         if sample_weight is not None or self.fit_intercept:
             weight = check_sample_weight(sample_weight, A, ensure_non_negative=True)
             kept = weight > 0
             A, Y, weight = A[kept], Y[kept], weight[kept]
+            rows = A, Y, np.sqrt(weight)
             if self.fit_intercept:
                 x_mean, y_mean = (np.average(Z, axis=0, weights=weight) for Z in (A, Y))
                 A, Y = A - x_mean, Y - y_mean
             root = np.sqrt(weight)[:, None]
             A, Y = A * root, Y * root
         bounds, targets = self._bounds(A, Y)
-        atoms = pursuit_atoms(A) if self.solver == "path" else None
+        atoms = pursuit_atoms(A, self.positive) if self.solver == "path" else None
         found = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t in range(targets.shape[1]):
@@ -198,9 +208,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                     progress=progress,
                 )
                 if result is None:
-                    self._refuse(bounds[t])
+                    self._refuse(bounds[t], A, Y[:, t])
                 found.append(result)
-        self._store(found, A, Y, bounds, x_mean, y_mean, dtype, y.ndim == 1)
+        self._store(found, rows, A, Y, bounds, x_mean, y_mean, dtype, y.ndim == 1)
         return self
 
     def predict(self, X):
@@ -224,55 +234,66 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         """Bound for each target, and the targets: projected where the least residual is asked."""
         if self.noise_bound:
             return np.full(Y.shape[1], float(self.noise_bound)), Y
-        if self.positive:
-            from scipy.optimize import nnls
-
-            fitted = np.column_stack([A @ nnls(A, y)[0] for y in Y.T])
-        else:
-            U, s, _ = linalg.svd(A, full_matrices=False, check_finite=False)
-            U = U[:, s > s.max(initial=0.0) * max(A.shape) * np.finfo(np.float64).eps]
-            fitted = U @ (U.T @ Y)
-        missed = np.sqrt(np.einsum("ij,ij->j", Y - fitted, Y - fitted))
-        scale = np.sqrt(np.einsum("ij,ij->j", Y, Y))
-        if self.noise_bound == 0 and (missed > 1e-9 * scale).any():
-            self._refuse(0.0, float(missed.max()))
+        fitted = nearest(A, Y, positive=self.positive)
+        missed = column_norms(Y - fitted)
+        if self.noise_bound == 0 and (missed > 1e-9 * column_norms(Y)).any():
+            self._refuse(0.0, A, Y[:, int(np.argmax(missed))])
         return np.zeros(Y.shape[1]), fitted
 
-    def _refuse(self, bound, missed=None):
-        nearest = "" if missed is None else f" (the nearest are off by {missed:.3g} in norm)"
+    def _refuse(self, bound, A, y):
+        missed = linalg.norm(y - nearest(A, y[:, None], positive=self.positive)[:, 0])
         sign = "non-negative " if self.positive else ""
         raise ValueError(
-            f"no {sign}coefficients reproduce y to within noise_bound={bound:g}{nearest}: raise "
-            "noise_bound, or set it to None for the smallest residual."
+            f"no {sign}coefficients reproduce y to within noise_bound={bound:g} (the nearest are "
+            f"off by {missed:.3g} in norm): raise noise_bound, or set it to None for the smallest "
+            "residual."
         )
 
-    def _store(self, found, A, Y, bounds, x_mean, y_mean, dtype, flat):
-        coef = np.array([result.coef for result in found])
-        rest = Y - A @ coef.T
-        residual = np.sqrt(np.einsum("ij,ij->j", rest, rest))
-        intercept = y_mean - coef @ x_mean
-        dual = np.array([result.dual for result in found])
-        self.dual_gap_ = max(result.gap for result in found)
+    def _store(self, found, rows, A, Y, bounds, x_mean, y_mean, dtype, flat):
+        enough = max(self.tol, 10 * float(np.finfo(dtype).eps))
+        parts, gaps, excess = [], [], []
+        for t, result in enumerate(found):
+
+            def rounded(w, t=t):
+                return w.astype(dtype), dtype.type(y_mean[t] - w @ x_mean)
+
+            def missed(w, t=t):
+                return _residual(rows, t, *rounded(w, t))
+
+            size = max(float(linalg.norm(Y[:, t])), np.finfo(np.float64).tiny)
+            coef, gap = result.coef, result.gap
+            w = within_bound(A, Y[:, t], coef, bound=bounds[t], norm=missed)
+            if w is not coef:
+                moved = pursuit_gap(
+                    A, Y[:, t], w, result.dual, bound=bounds[t], positive=self.positive
+                )
+                coef, gap = (w, moved) if moved <= max(enough, gap) else (coef, gap)
+            dual = feasible_dual(A, result.dual.astype(dtype), positive=self.positive)
+            parts.append((*rounded(coef, t), dual, missed(coef, t)))
+            gaps.append(gap)
+            excess.append((result.residual - bounds[t]) / size)
+        coef, intercept, dual, residual = (np.array(part) for part in zip(*parts, strict=True))
+        self.dual_gap_ = float(max(gaps))
         self.n_iter_ = max(1, *(result.n_iter for result in found))
-        scale = np.sqrt(np.einsum("ij,ij->j", Y, Y))
-        excess = max(
-            (result.residual - bound) / max(size, 1e-300)
-            for result, bound, size in zip(found, bounds, scale, strict=True)
-        )
-        self.coef_ = coef.astype(dtype)
-        self.dual_ = dual.astype(dtype)
-        self.intercept_ = intercept.astype(dtype)
+        self.coef_, self.intercept_, self.dual_ = coef, intercept, dual
         self.residual_norm_ = residual
         self.noise_bound_ = np.maximum(bounds, residual) if self.noise_bound is None else bounds
         if flat:
-            self.coef_, self.dual_ = self.coef_[0], self.dual_[0]
-            self.intercept_ = dtype.type(self.intercept_[0])
+            self.coef_, self.dual_ = coef[0], dual[0]
+            self.intercept_ = intercept[0]
             self.residual_norm_ = float(residual[0])
             self.noise_bound_ = float(self.noise_bound_[0])
-        if self.dual_gap_ > self.tol or excess > max(self.tol, 1e-7):
+        if self.dual_gap_ > enough or max(excess) > max(self.tol, 1e-7):
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}), "
-                f"constraint missed by {max(excess, 0.0):.1e} of the norm of y",
+                f"constraint missed by {max(0.0, *excess):.1e} of the norm of y",
                 remedy="raise tol, or scale the columns of X alike",
             )
+
+
+def _residual(rows, t, coef, intercept):
+    """Norm of the weighted residual of target t, in double precision."""
+    X, Y, root = rows
+    rest = Y[:, t] - X @ coef.astype(np.float64) - np.float64(intercept)
+    return float(linalg.norm(root * rest))

@@ -73,6 +73,90 @@ def test_dual_variable_proves_the_optimum(seed):
     assert pursuit_gap(X, y, least_squares, np.linalg.pinv(X.T) @ np.sign(least_squares)) > 0.01
 
 
+def awkward(kind, seed):
+    """Small problems with repeated and opposite columns, ties, low rank, columns of all sizes."""
+    rng = np.random.default_rng(seed)
+    n, k = rng.integers(2, 8), rng.integers(2, 14)
+    X = rng.integers(-1, 2, size=(n, k)).astype(float)
+    if kind == "rank":
+        X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, k))
+    if kind == "alike":
+        X = rng.normal(size=(n, k))
+        X[:, k // 2 :] = X[:, : k - k // 2] * rng.choice([-1, 1], k - k // 2)
+    if kind == "sizes":
+        X = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-2, 2, size=k)
+    w = np.where(rng.uniform(size=k) < 0.4, rng.normal(size=k), 0.0)
+    w[0] = 1.0
+    return X, np.abs(w)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("kind", ["integers", "rank", "alike", "sizes"])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("share", [0.0, 1e-6, 0.1])
+def test_degenerate_problems_are_solved_to_a_gap_of_1e_8(kind, positive, share, seed):
+    for problem in range(10 * seed, 10 * seed + 10):
+        X, w = awkward(kind, problem)
+        y = X @ w
+        bound = share * np.linalg.norm(y)
+        model = BasisPursuit(noise_bound=bound, positive=positive).fit(X, y)
+        assert model.dual_gap_ <= 1e-8
+        slopes = X.T @ model.dual_ if positive else np.abs(X.T @ model.dual_)
+        assert slopes.max() <= 1
+        missed = np.linalg.norm(y - X @ model.coef_)
+        # equations to rounding; a bound to the last digit of the norm itself
+        assert missed <= max(bound * (1 + 1e-15), 1e-8 * np.linalg.norm(y))
+
+
+@pytest.mark.certificate
+def test_opposite_columns_are_two_for_positive_coefficients():
+    X = np.array([[1.0, -1.0, 0.0], [0.5, -0.5, 1.0]])
+    model = BasisPursuit(positive=True).fit(X, [-2.0, 1.0])
+    assert_allclose(model.coef_, [0, 2, 2], atol=1e-12)
+    assert_allclose(BasisPursuit().fit(X, [-2.0, 1.0]).coef_, [-2, 0, 2], atol=1e-12)
+    result = basis_pursuit(X, np.array([-2.0, 1.0]), bound=0.1, positive=True)
+    assert result.route == "path"
+    assert result.gap < 1e-12
+
+
+@pytest.mark.certificate
+def test_columns_of_very_different_sizes():
+    """HiGHS, whose tolerances are absolute, is off by a share of 1.6e-4 here."""
+    rng = np.random.default_rng(159)
+    n, k = int(rng.integers(1, 8)), int(rng.integers(1, 14))
+    X = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-4, 4, size=k)
+    w = np.where(rng.uniform(size=k) < 0.3, rng.normal(size=k), 0)
+    for solver in ("path", "simplex"):
+        model = BasisPursuit(solver=solver).fit(X, X @ w)
+        assert model.dual_gap_ <= 1e-8
+        assert np.abs(X.T @ model.dual_).max() <= 1
+        assert np.linalg.norm(X @ (w - model.coef_)) <= 1e-12 * np.linalg.norm(X @ w)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"fit_intercept": True}, {"positive": True}],
+    ids=["plain", "mean", "positive"],
+)
+def test_bound_holds_for_the_coefficients_that_are_returned(dtype, settings, seed):
+    for problem in range(10 * seed, 10 * seed + 10):
+        rng = np.random.default_rng(problem)
+        X = rng.normal(size=(10, 30)).astype(dtype)
+        w = np.abs(rng.normal(size=30)) * (rng.uniform(size=30) < 0.1)
+        y = (X @ w + 0.01 * rng.normal(size=10)).astype(dtype)
+        model = BasisPursuit(noise_bound=0.04, **settings).fit(X, y)
+        rest = y - X.astype(float) @ model.coef_.astype(float) - float(model.intercept_)
+        assert np.linalg.norm(rest) <= 0.04 * (1 + 2e-16)
+        assert_allclose(model.residual_norm_, np.linalg.norm(rest), rtol=1e-14)
+        assert np.linalg.norm(rest) > 0.04 * (1 - 1e-3) or not model.coef_.any()
+        assert model.dual_gap_ <= max(1e-8, 10 * np.finfo(dtype).eps)
+        slopes = X.astype(float).T @ model.dual_.astype(float)
+        if not settings.get("fit_intercept"):
+            assert (slopes.max() if "positive" in settings else np.abs(slopes).max()) <= 1
+
+
 @pytest.mark.recovery
 def test_few_coefficients_are_recovered_exactly(seed):
     X, w = planted(seed, n=60, k=200, n_nonzero=6)
@@ -136,6 +220,28 @@ def test_units_order_and_signs(seed):
 
 
 @pytest.mark.invariance
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("positive", [False, True])
+def test_squares_may_overflow(scale, positive, seed):
+    X, w = planted(seed, n=12, k=20, n_nonzero=3, positive=positive)
+    y = X @ w
+    for bound in (None, 0.3):
+        model = BasisPursuit(noise_bound=bound, positive=positive).fit(X, y)
+        big = BasisPursuit(noise_bound=bound and bound * scale, positive=positive)
+        big.fit(X, y * scale)
+        assert_allclose(big.coef_ / scale, model.coef_, atol=1e-10)
+        if bound:
+            assert_allclose(big.residual_norm_ / scale, model.residual_norm_, rtol=1e-12)
+        both = big.fit(X * scale, y * scale)
+        assert_allclose(both.coef_, model.coef_, atol=1e-10)
+        assert_allclose(both.dual_ * scale, model.dual_, atol=1e-8)
+    # nothing reproduces them: the least residual is that of least squares
+    rest = BasisPursuit(positive=positive).fit(X[:, :4], y).residual_norm_
+    other = BasisPursuit(positive=positive).fit(X[:, :4], y * scale).residual_norm_
+    assert_allclose(other / scale, rest, rtol=1e-10)
+
+
+@pytest.mark.invariance
 def test_weights_count_rows(seed):
     X, w = planted(seed, n=12, k=20, n_nonzero=3)
     y = X @ w + np.random.default_rng(seed).normal(size=12)
@@ -194,8 +300,13 @@ def test_errors_name_the_remedy():
         BasisPursuit(noise_bound=0.0).fit(X, [1.0, 1.0, 5.0])
     with pytest.raises(ValueError, match="no non-negative coefficients"):
         BasisPursuit(noise_bound=0.0, positive=True).fit(X[:2], [1.0, -1.0])
-    with pytest.raises(ValueError, match=r"noise_bound=0.1: raise"):
+    with pytest.raises(ValueError, match=r"noise_bound=0.1 \(the nearest .* off by 1 in"):
         BasisPursuit(noise_bound=0.1, positive=True).fit(X[:2], [1.0, -1.0])
+    huge = np.abs(np.random.default_rng(0).normal(size=(4, 3))) * 1e20
+    for solver in ("path", "cvxpy"):
+        model = BasisPursuit(noise_bound=0.5e20, positive=True, solver=solver)
+        with pytest.raises(ValueError, match=r"noise_bound=5e\+19 \(the nearest .* 2e\+20"):
+            model.fit(huge, -1e20 * np.ones(4))
     with pytest.raises(ValueError, match="solver='simplex' solves a linear program"):
         BasisPursuit(solver="simplex", noise_bound=1.0).fit(X, [1.0, 1.0, 5.0])
     assert basis_pursuit(X[:2], np.array([-1.0, -1.0]), positive=True) is None
