@@ -16,6 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 NEGLIGIBLE = 1e-12  # strength of the last rank that still counts
 BLOCK_BYTES = 2**24
+CANCELS = 1e-6  # below this share of its terms a squared distance is taken from differences
 
 
 class Gas(NamedTuple):
@@ -33,6 +34,46 @@ class Gas(NamedTuple):
     ranges: Array
     n_iter: int
     converged: bool
+
+
+class Nearest(NamedTuple):
+    """Nearest and second nearest unit of each row, with the squared distances from both."""
+
+    first: Array
+    second: Array
+    distance: Array
+    to_second: Array
+
+
+class Standardised(NamedTuple):
+    """Rows in double precision, ``unit * rows + shift`` what they stand for."""
+
+    rows: Any
+    shift: Array
+    unit: float
+
+
+def standardised(X: Any) -> Standardised:
+    """Bring rows near to zero and to magnitude 1, without rounding where that is possible.
+
+    `unit` is a power of two, and `shift` its multiples next to the means: zero for data that lie
+    around zero, and for a CSR array.
+    """
+    few: bool = sparse.issparse(X)
+    shift = np.zeros(X.shape[1])
+    if few:
+        peak = float(np.max(np.abs(X.data), initial=0.0))
+    else:
+        shift = X.mean(axis=0, dtype=np.float64)
+        peak = max(float(np.max(X - shift)), -float(np.min(X - shift)))
+    unit = 2.0 ** np.frexp(peak)[1] if peak > 0 else 1.0
+    if few:
+        double: Any = X
+        return Standardised(double.astype(np.float64) / unit, shift, unit)
+    shift = unit * np.round(shift / unit)
+    rows = np.subtract(X, shift, dtype=np.float64, order="C")
+    rows /= unit
+    return Standardised(rows, shift, unit)
 
 
 def annealed(first: float, last: float, share: float) -> float:
@@ -64,13 +105,21 @@ def row_blocks(n: int, k: int) -> list[slice]:
 
 
 def squared_distances(X: Any, own: Array, centers: Array) -> Array:
-    """Squared distances of rows from units; `own` are the squared norms of the rows."""
-    C = centers.astype(X.dtype, copy=False)
-    out = np.asarray(X @ C.T, dtype=np.float64)
-    out *= -2.0
-    out += own[:, None]
-    out += np.einsum("ij,ij->i", centers, centers)
-    return np.maximum(out, 0.0, out=out)
+    """Squared distances of rows from units, in double precision; `own` are `squared_norms` of X.
+
+    ``|x|^2 - 2 x'c + |c|^2`` by a matrix product, and ``|x - c|^2`` where the terms cancel.
+    """
+    C = np.ascontiguousarray(centers, dtype=np.float64)
+    norms = np.einsum("ij,ij->i", C, C)
+    if sparse.issparse(X):
+        rows: Any = X.astype(np.float64, copy=False)
+        out = np.ascontiguousarray(rows @ C.T)
+        _sparse_distances(rows.data, rows.indices, rows.indptr, own, C, norms, out)
+        return out
+    dense = np.ascontiguousarray(X, dtype=np.float64)
+    out = dense @ C.T
+    _distances(dense, own, C, norms, out)
+    return out
 
 
 def rank_units(distances: Array, most: int) -> Array:
@@ -132,17 +181,18 @@ def _dense(product: Any) -> Array:
     return np.asarray(product, np.float64)
 
 
-def nearest_units(X: Any, own: Array, centers: Array) -> tuple[Array, Array, Array]:
-    """Nearest and second nearest unit of each row, and the squared distance from the first."""
-    k = len(centers)
-    first, second = np.zeros(len(own), np.int32), np.zeros(len(own), np.int32)
-    distance = np.empty(len(own))
+def nearest_units(X: Any, own: Array, centers: Array) -> Nearest:
+    """Nearest and second nearest unit of each row; the first twice if it is the only one."""
+    k, n = len(centers), len(own)
+    first, second = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    distance, to_second = np.empty(n), np.empty(n)
     for rows in row_blocks(len(own), k):
         distances = squared_distances(X[rows], own[rows], centers)
         ranked = rank_units(distances.copy(), min(2, k))
         first[rows], second[rows] = ranked[:, 0], ranked[:, -1]
-        distance[rows] = np.take_along_axis(distances, ranked[:, :1], axis=1)[:, 0]
-    return first, second, distance
+        two = np.take_along_axis(distances, ranked, axis=1)
+        distance[rows], to_second[rows] = two[:, 0], two[:, -1]
+    return Nearest(first, second, distance, to_second)
 
 
 def batch_neural_gas(
@@ -178,55 +228,52 @@ def batch_neural_gas(
         if progress is not None and progress.end():
             stopped = True
             break
-    first, second, distance = nearest_units(X, own, C)
+    near = nearest_units(X, own, C)
     converged = True
     if polish and not stopped:
-        C, first, second, distance, path, converged = _k_means(X, own, w, C, polish)
+        C, near, path, converged = _k_means(X, own, w, C, polish)
         objective += path
         while converged and len(C) > 1:  # each round lowers the inertia
-            moved = _moved_unit(X, own, w, C, first, second, distance)
+            moved = _moved_unit(X, w, C, near)
             if moved is None:
                 break
             tried = _k_means(X, own, w, moved, polish)
-            if float(w @ tried[3]) >= float(w @ distance) * (1 - 1e-9):
+            if float(w @ tried[1].distance) >= float(w @ near.distance) * (1 - 1e-9):
                 break
-            C, first, second, distance, path, converged = tried
+            C, near, path, converged = tried
             objective += path
     ranges += [0.0] * (len(objective) - len(ranges))
     return Gas(
-        C, first, second, float(w @ distance), np.array(objective), np.array(ranges),
-        len(objective), converged,
+        C, near.first, near.second, float(w @ near.distance), np.array(objective),
+        np.array(ranges), len(objective), converged,
     )  # fmt: skip
 
 
 def _k_means(
     X: Any, own: Array, w: Array, centers: Array, max_iter: int
-) -> tuple[Array, Array, Array, Array, list[float], bool]:
+) -> tuple[Array, Nearest, list[float], bool]:
     """Move units to the means of their samples until no sample changes its unit."""
     C = centers
-    first, second, distance = nearest_units(X, own, C)
+    near = nearest_units(X, own, C)
     path: list[float] = []
     for _ in range(max_iter):
-        C = cluster_means(X, w, first, C)
-        former = first
-        first, second, distance = nearest_units(X, own, C)
-        path.append(float(w @ distance))
-        if np.array_equal(first, former):
-            return C, first, second, distance, path, True
-    return C, first, second, distance, path, False
+        C = cluster_means(X, w, near.first, C)
+        former = near.first
+        near = nearest_units(X, own, C)
+        path.append(float(w @ near.distance))
+        if np.array_equal(near.first, former):
+            return C, near, path, True
+    return C, near, path, False
 
 
-def _moved_unit(
-    X: Any, own: Array, w: Array, C: Array, first: Array, second: Array, distance: Array
-) -> Array | None:
+def _moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     """Units with the one that is missed least beside the one of largest error [Fritzke 1997].
 
     A unit is missed by what the inertia rises when its samples go to their second nearest units.
     The two halves stand on the line of largest variance, at one standard deviation.
     """
-    k = len(C)
-    to_second = own - 2.0 * _rowwise(X, C, second) + np.einsum("ij,ij->i", C, C)[second]
-    missed = np.bincount(first, weights=w * (to_second - distance), minlength=k)
+    k, first, distance = len(C), near.first, near.distance
+    missed = np.bincount(first, weights=w * (near.to_second - distance), minlength=k)
     error = np.bincount(first, weights=w * distance, minlength=k)
     order = np.argsort(-error, kind="stable")
     target = int(order[0])
@@ -246,19 +293,6 @@ def _moved_unit(
     moved = C.copy()
     moved[target], moved[idle] = c + spread * v, c - spread * v
     return moved
-
-
-def _rowwise(X: Any, C: Array, labels: Array) -> Array:
-    """Products of each row with the unit of its label, in blocks."""
-    out = np.empty(len(labels))
-    few = sparse.issparse(X)
-    for rows in row_blocks(len(labels), max(len(C), C.shape[1])):
-        if few:
-            products = _dense(X[rows] @ C.T)
-            out[rows] = np.take_along_axis(products, labels[rows][:, None], axis=1)[:, 0]
-        else:
-            out[rows] = np.einsum("ij,ij->i", X[rows], C[labels[rows]])
-    return out
 
 
 def cluster_means(X: Any, w: Array, labels: Array, centers: Array) -> Array:
@@ -311,7 +345,7 @@ def sparse_coding_gas(
     """
     D = np.array(atoms, dtype=np.float64)
     D /= np.linalg.norm(D, axis=1, keepdims=True)
-    norms = np.linalg.norm(X, axis=1)
+    norms = np.sqrt(squared_norms(X))
     rows = np.flatnonzero(norms > 0)
     if rows.size == 0:
         return D
@@ -320,9 +354,44 @@ def sparse_coding_gas(
     first, last = widths or (max(len(D) / 2, 1.0), 0.01)
     most = min(n_nonzero, X.shape[1], len(D))
     # Oja's rule is not invariant to scale: signals of mean square 1
-    scale = 1.0 / float(np.sqrt(np.mean(norms[rows].astype(np.float64) ** 2)))
+    scale = 1.0 / float(np.sqrt(np.mean(norms[rows] ** 2)))
     _sparse_gas(X, order, D, most, scale, first, last, *rates)
     return D
+
+
+@jit
+def _distances(X, own, C, norms, P):  # type: ignore[no-untyped-def]
+    """Turn products P of rows with units into squared distances, in place."""
+    for i in range(P.shape[0]):
+        for j in range(P.shape[1]):
+            terms = own[i] + norms[j]
+            total = terms - 2.0 * P[i, j]
+            if total < CANCELS * terms:
+                total = 0.0
+                for q in range(X.shape[1]):
+                    total += (X[i, q] - C[j, q]) ** 2
+            P[i, j] = total
+
+
+@jit
+def _sparse_distances(  # type: ignore[no-untyped-def]
+    data, indices, indptr, own, C, norms, P
+):
+    """Turn products P of the rows of a CSR array with units into squared distances, in place."""
+    x = np.zeros(C.shape[1])
+    for i in range(P.shape[0]):
+        for s in range(indptr[i], indptr[i + 1]):
+            x[indices[s]] += data[s]
+        for j in range(P.shape[1]):
+            terms = own[i] + norms[j]
+            total = terms - 2.0 * P[i, j]
+            if total < CANCELS * terms:
+                total = 0.0
+                for q in range(C.shape[1]):
+                    total += (x[q] - C[j, q]) ** 2
+            P[i, j] = total
+        for s in range(indptr[i], indptr[i + 1]):
+            x[indices[s]] = 0.0
 
 
 @jit

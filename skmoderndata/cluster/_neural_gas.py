@@ -1,6 +1,8 @@
 """Neural gas: prototypes that follow the density of the samples."""
 
+from copy import copy
 from numbers import Integral, Real
+from threading import Event, Lock
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -23,11 +25,13 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.neural_gas import (
     Gas,
+    annealed,
     batch_neural_gas,
     nearest_units,
     online_neural_gas,
     squared_distances,
     squared_norms,
+    standardised,
 )
 from skmoderndata._validation import check_magnitude
 
@@ -77,7 +81,8 @@ class NeuralGas(
         last values afterwards. To follow a drift, `final_neighborhood` is to be near 1: units that
         win no sample do not move at 0.01.
     n_jobs : int, default=None
-        Number of threads for the starts, through joblib. The result does not depend on it.
+        Number of threads for the starts, through joblib. The result does not depend on it, unless
+        a callback stops the fit: that ends all starts at their next pass, and none begins.
     random_state : int, RandomState instance or None, default=None
         Draws the first units and the order of on-line steps.
 
@@ -118,7 +123,9 @@ class NeuralGas(
     -----
     A pass costs ``2 n k p`` for n samples, k units and p features, and sorting ``n k log k``; the
     sort shrinks to the few ranks that count as the range falls. Samples are taken in blocks of
-    bounded memory. Sparse input stays sparse.
+    bounded memory. Sparse input stays sparse. All is computed in double precision; dense samples
+    are centred for it, in a copy, and where the squares of a distance cancel it is taken from
+    differences, so that an offset changes no label.
 
     For a fixed range no pass raises the objective. A unit to which no sample gives weight stays
     where it is; with ranges above one this does not happen. Equal distances are ranked by index.
@@ -250,28 +257,32 @@ class NeuralGas(
         kept = np.flatnonzero(w > 0)
         rng = check_random_state(self.random_state)
         samples = X if len(kept) == len(w) else X[kept]
-        starts = [self._start(samples, rng) for _ in range(self.n_init)]
+        rows, shift, unit = standardised(samples)
+        starts = [(self._start(samples, rng) - shift) / unit for _ in range(self.n_init)]
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
 
-        def run(start, seed, progress=None):
+        def run(start, seed, passes):
+            if passes.stopped.is_set():
+                return None
             if self.algorithm == "batch":
-                return self._batch(samples, w[kept], start, progress)
-            return self._online(samples, w[kept], start, seed)
+                return self._batch(rows, w[kept], start, passes)
+            return self._online(rows, w[kept], start, seed, passes)
 
-        if effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1:
-            found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(run)(start, seed) for start, seed in zip(starts, seeds, strict=True)
-            )
-        else:
-            with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
-                found = [
-                    run(start, seed, progress) for start, seed in zip(starts, seeds, strict=True)
-                ]
-        best = min(found, key=lambda gas: gas.inertia)
-        self.cluster_centers_ = best.centers.astype(X.dtype, copy=False)
-        self.objective_, self.neighborhoods_ = best.objective, best.ranges
+        with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
+            lock, stopped = Lock(), Event()
+            passes = [_Passes(progress, lock, stopped) for _ in starts]
+            if effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1:
+                found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(run)(*given) for given in zip(starts, seeds, passes, strict=True)
+                )
+            else:
+                found = [run(*given) for given in zip(starts, seeds, passes, strict=True)]
+        done = [(gas, one) for gas, one in zip(found, passes, strict=True) if gas is not None]
+        best, one = min(done, key=lambda pair: pair[0].inertia)
+        self.cluster_centers_ = (best.centers * unit + shift).astype(X.dtype, copy=False)
+        self.objective_, self.neighborhoods_ = best.objective * unit**2, best.ranges
         self.n_iter_ = best.n_iter
-        self.n_steps_ = self.max_iter * len(kept) if self.algorithm == "online" else 0
+        self.n_steps_ = one.count * len(kept) if self.algorithm == "online" else 0
         self._describe(X, w)
         if not best.converged:
             warn_not_converged(
@@ -334,8 +345,7 @@ class NeuralGas(
             Index of the unit.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        return nearest_units(X, squared_norms(X), self._centers())[0]
+        return self._nearest(self._validate(X, reset=False)).first
 
     def transform(self, X):
         """Distances from the units.
@@ -352,7 +362,8 @@ class NeuralGas(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        squared = squared_distances(X, squared_norms(X), self._centers())
+        rows, units = self._centred(X)
+        squared = squared_distances(rows, squared_norms(rows), units)
         return np.sqrt(squared, out=squared).astype(X.dtype, copy=False)
 
     def score(self, X, y=None, sample_weight=None):
@@ -375,7 +386,7 @@ class NeuralGas(
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return -float(w @ nearest_units(X, squared_norms(X), self._centers())[2])
+        return -float(w @ self._nearest(X).distance)
 
     def _batch(self, X, w, start, progress):
         wide, narrow = self._widths()
@@ -390,23 +401,30 @@ class NeuralGas(
             progress=progress,
         )
 
-    def _online(self, X, w, start, seed):
+    def _online(self, X, w, start, seed, progress):
         rng = np.random.RandomState(seed)
-        order = np.concatenate([rng.permutation(len(w)) for _ in range(self.max_iter)])
-        centers = self._steps(X, order, w, start, 0, len(order))
-        own = squared_norms(X)
-        if self.polish:  # passes of k-means alone
+        n, centers, stop = len(w), start, False
+        for t in range(self.max_iter):
+            progress.begin()
+            order = rng.permutation(n)
+            centers = self._steps(X, order, w, centers, t * n, self.max_iter * n)
+            stop = progress.end()
+            if stop:
+                break
+        if self.polish and not stop:  # passes of k-means alone
             gas = batch_neural_gas(X, w, centers, width=1.0, last_width=1.0, max_iter=0)
             n_iter = self.max_iter + gas.n_iter
             return gas._replace(
                 n_iter=n_iter, objective=np.array([gas.inertia]), ranges=np.zeros(1)
             )
-        first, second, distance = nearest_units(X, own, centers)
-        inertia = float(w @ distance)
-        narrow = np.array([self.final_neighborhood])
+        near = nearest_units(X, squared_norms(X), centers)
+        inertia = float(w @ near.distance)
+        wide, narrow = self._widths()
+        last = annealed(wide, narrow, (t + 1) / self.max_iter)
         return Gas(
-            centers, first, second, inertia, np.array([inertia]), narrow, self.max_iter, True
-        )
+            centers, near.first, near.second, inertia, np.array([inertia]), np.array([last]),
+            t + 1, True,
+        )  # fmt: skip
 
     def _steps(self, X, order, w, start, seen, n_steps):
         return online_neural_gas(
@@ -426,16 +444,25 @@ class NeuralGas(
             wide = min(max(self.n_clusters / 2, self.final_neighborhood), 10.0)
         return float(wide), float(self.final_neighborhood)
 
-    def _centers(self):
-        return self.cluster_centers_.astype(np.float64, copy=False)
+    def _centred(self, X):
+        """Return samples and units in double precision, dense ones less the mean of the units."""
+        units = self.cluster_centers_.astype(np.float64)
+        if sparse.issparse(X):
+            return X, units
+        shift = units.mean(axis=0)
+        return np.subtract(X, shift, dtype=np.float64, order="C"), units - shift
+
+    def _nearest(self, X):
+        rows, units = self._centred(X)
+        return nearest_units(rows, squared_norms(rows), units)
 
     def _describe(self, X, w):
         """Labels, inertia and neighbours of the training samples."""
         k = len(self.cluster_centers_)
-        first, second, distance = nearest_units(X, squared_norms(X), self._centers())
-        self.labels_ = first
-        self.inertia_ = float(w @ distance)
-        pairs = sparse.coo_array((w, (first, second)), shape=(k, k)).tocsr()
+        near = self._nearest(X)
+        self.labels_ = near.first
+        self.inertia_ = float(w @ near.distance)
+        pairs = sparse.coo_array((w, (near.first, near.second)), shape=(k, k)).tocsr()
         pairs = pairs + pairs.T
         pairs.setdiag(0)
         pairs.eliminate_zeros()
@@ -445,6 +472,9 @@ class NeuralGas(
         X = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()  # that of the user stays as it is
+            X.sum_duplicates()
         return check_magnitude(self, X)
 
     def _start(self, X, rng):
@@ -458,8 +488,8 @@ class NeuralGas(
         if n < k:
             raise ValueError(f"n_samples={n} should be >= n_clusters={k}.")
         # neither the order of the samples nor how often one occurs matters
-        if sparse.issparse(X):  # equal rows have equal products
-            keys = np.round(X @ np.random.RandomState(0).normal(size=X.shape[1]), 12)
+        if sparse.issparse(X):  # equal rows have equal products, to the last bit
+            keys = X @ np.random.RandomState(0).normal(size=X.shape[1])
             distinct = X[np.unique(keys, return_index=True)[1]]
         else:
             distinct = np.unique(X, axis=0)
@@ -484,3 +514,27 @@ class NeuralGas(
         tags.input_tags.sparse = self.algorithm == "batch"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class _Passes:
+    """Tells callbacks of the passes of one start, of several that may run at the same time.
+
+    `stopped` is an event that all starts share.
+    """
+
+    def __init__(self, progress, lock, stopped):
+        self.progress, self.lock, self.stopped = copy(progress), lock, stopped
+        self.count = 0
+
+    def begin(self):
+        """Open the task of a pass."""
+        with self.lock:
+            self.progress.begin()
+
+    def end(self):
+        """Close it; True stops this start, and all others at their next pass."""
+        self.count += 1
+        with self.lock:
+            if self.progress.end():
+                self.stopped.set()
+        return self.stopped.is_set()

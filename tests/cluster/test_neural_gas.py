@@ -144,18 +144,19 @@ def test_the_unit_that_is_missed_least_goes_to_the_largest_error(seed):
     rng = np.random.default_rng(seed)
     X, C, w = rng.normal(size=(40, 3)), rng.normal(size=(6, 3)), rng.uniform(size=40)
     own = squared_norms(X)
-    first, second, distance = nearest_units(X, own, C)
+    near = nearest_units(X, own, C)
     D = np.sum((X[:, None] - C) ** 2, axis=2)
-    assert_array_equal(second, np.argsort(D, axis=1)[:, 1])
+    assert_array_equal(near.second, np.argsort(D, axis=1)[:, 1])
+    assert_allclose(near.to_second, np.sort(D, axis=1)[:, 1])
     without = [w @ np.delete(D, j, axis=1).min(axis=1) - w @ D.min(axis=1) for j in range(6)]
     error = np.bincount(D.argmin(axis=1), weights=w * D.min(axis=1), minlength=6)
     target = int(np.argmax(error))
     without[target] = np.inf
-    moved = _moved_unit(X, own, w, C, first, second, distance)
+    moved = _moved_unit(X, w, C, near)
     changed = np.flatnonzero((moved != C).any(axis=1))
     assert_array_equal(changed, np.sort([target, np.argmin(without)]))
     assert_allclose(moved[changed].mean(axis=0), C[target])
-    few = _moved_unit(sparse.csr_array(X), own, w, C, first, second, distance)
+    few = _moved_unit(sparse.csr_array(X), w, C, near)
     assert_allclose(few, moved)
 
 
@@ -292,3 +293,109 @@ def test_units_scale_with_the_samples(algorithm, seed):
         scaled = NeuralGas(5, **given).fit(scale * X)
         assert_allclose(scaled.cluster_centers_, scale * model.cluster_centers_, rtol=1e-9)
         assert_array_equal(scaled.labels_, model.labels_)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("algorithm", ["batch", "online"])
+@pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 3e4), (np.float64, 1e8)])
+def test_an_offset_changes_neither_labels_nor_distances(algorithm, dtype, offset, seed):
+    rng = np.random.default_rng(seed)
+    places = 6 * np.linalg.qr(rng.normal(size=(8, 8)))[0][:5]
+    y = np.repeat(np.arange(5), 100)
+    X = (places[y] + rng.normal(size=(500, 8)) * 0.5 + offset).astype(dtype)
+    model = NeuralGas(5, algorithm=algorithm, max_iter=30, random_state=seed).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    C = model.cluster_centers_.astype(np.float64)
+    true = np.linalg.norm(X.astype(np.float64)[:, None] - C, axis=2)
+    assert_array_equal(model.labels_, true.argmin(axis=1))
+    assert_array_equal(model.predict(X[:7]), model.labels_[:7])
+    assert_allclose(model.transform(X), true, rtol=1e-6)
+    assert_allclose(model.inertia_, np.sum(true.min(axis=1) ** 2), rtol=1e-8)
+    assert_allclose(model.score(X), -model.inertia_, rtol=1e-8)
+
+
+@pytest.mark.oracle
+def test_small_distances_far_from_zero_are_those_of_differences(seed):
+    """Where squares cancel: two groups far apart, and sparse rows, which are not centred."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 4)) + np.where(np.arange(20) < 10, 1e9, -1e9)[:, None]
+    C = np.concatenate([X[:3] + rng.normal(size=(3, 4)), X[18:]])
+    expected = np.sum((X[:, None] - C) ** 2, axis=2)
+    assert_allclose(squared_distances(X, squared_norms(X), C), expected, rtol=1e-9)
+    S = sparse.csr_array(np.where(rng.uniform(size=X.shape) < 0.5, X, 0))
+    near = S.toarray()[:5] + 0.25
+    expected = np.sum((S.toarray()[:, None] - near) ** 2, axis=2)
+    assert_allclose(squared_distances(S, squared_norms(S), near), expected, rtol=1e-9)
+
+
+@pytest.mark.invariance
+def test_large_single_precision_and_small_sparse_values_are_as_others(seed):
+    X = np.random.default_rng(seed).normal(size=(60, 4)).astype(np.float32)
+    given = {"n_clusters": 5, "max_iter": 20, "random_state": seed}
+    model = NeuralGas(**given).fit(X)
+    for scale in (2.0**100, 2.0**-100):
+        scaled = NeuralGas(**given).fit(np.float32(scale) * X)
+        assert_allclose(scaled.cluster_centers_, scale * model.cluster_centers_, rtol=1e-6)
+        assert_array_equal(scaled.labels_, model.labels_)
+        assert_allclose(scaled.inertia_, scale**2 * model.inertia_, rtol=1e-6)
+    S = sparse.csr_array(np.where(X > 0, X, 0).astype(np.float64))
+    few, small = NeuralGas(**given).fit(S), NeuralGas(**given).fit(2.0**-50 * S)
+    assert_array_equal(small.labels_, few.labels_)
+
+
+@pytest.mark.invariance
+def test_repeated_entries_of_a_sparse_array_are_summed(seed):
+    rng = np.random.default_rng(seed)
+    X = sparse.csr_array(np.where(rng.uniform(size=(60, 4)) < 0.6, rng.normal(size=(60, 4)), 0))
+    parts = np.stack([0.25 * X.data, 0.75 * X.data], axis=1).ravel()
+    repeated = sparse.csr_array((parts, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+    given = {"n_clusters": 5, "max_iter": 20, "random_state": seed}
+    model, other = NeuralGas(**given).fit(X), NeuralGas(**given).fit(repeated)
+    assert repeated.nnz == 2 * X.nnz  # as it was given
+    assert_allclose(other.inertia_, model.inertia_)
+    assert_allclose(other.transform(repeated), model.transform(X), atol=1e-12)
+    assert_allclose(model.score(repeated), -model.inertia_)
+
+
+class Watch:
+    """Callback that counts passes, and asks to stop at one of them."""
+
+    def __init__(self, at=None):
+        self.at, self.passes, self.lines = at, 0, 0
+
+    def setup(self, estimator, context):
+        """Nothing to prepare."""
+
+    def teardown(self, estimator, context):
+        """Nothing is held."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Count the tasks that are open."""
+        self.lines += 1
+
+    def on_fit_task_end(self, estimator, context):
+        """Count the passes."""
+        self.lines -= 1
+        self.passes += context.parent is not None
+        return self.passes == self.at
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("algorithm", ["batch", "online"])
+def test_callbacks_hear_of_all_passes_and_stop_all_starts(algorithm, n_jobs, seed):
+    X = blobs(seed)[0]
+    given = {"n_clusters": 4, "algorithm": algorithm, "n_init": 3, "max_iter": 7}
+    given |= {"n_jobs": n_jobs, "random_state": seed}
+    watch = Watch()
+    model = NeuralGas(**given).set_callbacks(watch).fit(X)
+    assert watch.passes == 3 * 7
+    assert watch.lines == 0
+    plain = NeuralGas(**given).fit(X)
+    assert_array_equal(plain.cluster_centers_, model.cluster_centers_)
+    stop = Watch(at=2)
+    stopped = NeuralGas(**given).set_callbacks(stop).fit(X)
+    assert stop.passes <= 1 + n_jobs  # each of those that run ends its pass
+    assert stopped.n_iter_ <= 2
+    assert stopped.n_steps_ == (stopped.n_iter_ * len(X) if algorithm == "online" else 0)
+    assert np.isfinite(stopped.cluster_centers_).all()
