@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.gram_rows import same_entries
 from skmoderndata._solvers.pursuit import (
     BARRED,
     EPS,
@@ -16,6 +17,7 @@ from skmoderndata._solvers.pursuit import (
     _low_bits,
     _residual_sq,
     append_row,
+    correlations,
     inner,
     nonnegative_on_support,
     solve_chosen,
@@ -38,7 +40,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
 IHT, HTP, COSAMP, SUBSPACE = range(4)
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
-SETTLED = 3  # gradient steps on one support, after which the limit of such steps is computed
+SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
+WANDERING = 40  # gradient steps, after which it is computed whatever the support
 
 
 def hard_thresholding(
@@ -60,8 +63,8 @@ def hard_thresholding(
 
     - "iht": ``a <- H_s(a + mu D(x - a D))`` with the normalised step of Blumensath and Davies
       (2010), which makes the residual fall. Steps that leave the support as it is go to least
-      squares on it: after a few of them the limit is computed, and steps go on from there until
-      the support does not change any more.
+      squares on it: after ten of them (or forty on changing supports) this limit is computed, and
+      steps go on from there until the support does not change any more.
     - "htp": the support after a step ``mu = 1`` with atoms of unit norm, then least squares on it,
       until the support repeats (Foucart 2011).
     - "cosamp": least squares on the support and the 2s best new atoms, pruned to s (Needell and
@@ -76,7 +79,6 @@ def hard_thresholding(
     `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero. Bounds hold for the code
     that is returned: with ``single=True`` for the one rounded to single precision.
     """
-    k = len(atoms.rows)
     if mask is not None:
         return by_pattern(
             X,
@@ -89,7 +91,31 @@ def hard_thresholding(
             ),
             renormalize=True,
             barred=BARRED,
+            each=lambda signals, known, rows: _code(
+                signals, known, atoms, method, n_nonzero, tol_sq[rows], groups, positive,
+                max_iter, rtol, single, n_jobs,
+            ),
         )  # fmt: skip
+    return _code(
+        X, None, atoms, method, n_nonzero, tol_sq, groups, positive, max_iter, rtol, single, n_jobs
+    )
+
+
+def _code(
+    X: Array,
+    mask: Array | None,
+    atoms: Atoms,
+    method: str,
+    n_nonzero: int,
+    tol_sq: Array,
+    groups: Array | None,
+    positive: bool,
+    max_iter: int,
+    rtol: float,
+    single: bool,
+    n_jobs: int | None,
+) -> SparseCodes:
+    k = len(atoms.rows)
     order = np.arange(k) if groups is None else np.argsort(groups, kind="stable")
     start = (
         np.arange(k + 1)
@@ -100,8 +126,13 @@ def hard_thresholding(
     inverse[order] = np.arange(k)
     rows = np.ascontiguousarray(atoms.rows[order])
     norms = np.ascontiguousarray(atoms.norms[order])
-    gram = np.ascontiguousarray(with_gram(atoms).gram[np.ix_(order, order)])  # type: ignore[index]
     columns = np.ascontiguousarray(rows.T)
+    if mask is None:
+        whole = with_gram(atoms).gram
+        assert whole is not None
+        gram, squares = np.ascontiguousarray(whole[np.ix_(order, order)]), columns
+    else:  # inner products of the masked atoms that are taken up, as they are
+        gram, squares = np.empty((1, 1)), columns**2
     s = min(n_nonzero, len(start) - 1)
     kind = METHODS.index(method)
 
@@ -110,9 +141,18 @@ def hard_thresholding(
         m = len(x)
         codes = np.zeros((m, k))
         residual_sq, stop, steps = np.zeros(m), np.zeros(m, np.int8), np.zeros(m, np.int32)
+        B = x @ columns
+        if mask is None:
+            known, unit = np.ones((1, x.shape[1])), np.ones((1, k))
+        else:
+            known = mask[part].astype(np.float64)
+            left = known @ squares
+            usable = left > BARRED
+            unit = np.where(usable, 1.0 / np.sqrt(np.where(usable, left, 1.0)), 0.0)
+            B *= unit
         _pursue(
-            x @ columns, gram, rows, norms, x, tol_sq[part], start, s, kind, positive, max_iter,
-            rtol, single, codes, residual_sq, stop, steps,
+            B, gram, columns, rows, norms, known, unit, mask is not None, x, tol_sq[part], start,
+            s, kind, positive, max_iter, rtol, single, codes, residual_sq, stop, steps,
         )  # fmt: skip
         return dense_block(codes[:, inverse], residual_sq, stop, np.full(m, np.nan), steps)
 
@@ -290,6 +330,51 @@ def _spread(G, b, index, a, t, code, c):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _take_up(index, t, rows, known, unit, M, G, seen, taken, n_seen):  # type: ignore[no-untyped-def]
+    """Masked atoms of unit norm in `M`, and their inner products in G, for ``index[:t]``.
+
+    ``seen[:n_seen]`` are the atoms for which there are such already, `taken` marks them; returns
+    how many there are now.
+    """
+    n = rows.shape[1]
+    for s in range(t):
+        j = index[s]
+        if taken[j]:
+            continue
+        taken[j] = True
+        seen[n_seen] = j
+        n_seen += 1
+        d = M[j]
+        for p in range(n):
+            d[p] = rows[j, p] * known[p] * unit[j]
+        for q in range(n_seen):
+            product = inner(d, M[seen[q]], n)
+            G[j, seen[q]] = product
+            G[seen[q], j] = product
+    return n_seen
+
+
+@jit
+def _spread_masked(columns, unit, M, x, index, a, t, code, c, r):  # type: ignore[no-untyped-def]
+    """Dense code and correlations of the residual with masked atoms; returns ``|r|^2``."""
+    k = c.shape[0]
+    n = x.shape[0]
+    for j in range(k):
+        code[j] = 0.0
+    for p in range(n):
+        r[p] = x[p]
+    for s in range(t):
+        code[index[s]] = a[s]
+        d = M[index[s]]
+        for p in range(n):
+            r[p] -= a[s] * d[p]
+    correlations(columns, r, c)
+    for j in range(k):
+        c[j] *= unit[j]
+    return inner(r, r, n)
+
+
+@jit
 def _quadratic(G, index, v, t):  # type: ignore[no-untyped-def]
     """Quadratic form ``v G v`` of a vector with `t` entries."""
     total = 0.0
@@ -312,10 +397,15 @@ def _same(u, v, count):  # type: ignore[no-untyped-def]
 
 @jit
 def _pursue(  # type: ignore[no-untyped-def]
-    B, G, rows, norms, X, tol_sq, start, n_keep, kind, positive, max_iter, rtol, single,
+    B, G, columns, rows, norms, known, unit, masked, X, tol_sq, start, n_keep, kind, positive,
+    max_iter, rtol, single,
     out_codes, out_residual, out_stop, out_steps,
 ):  # fmt: skip
-    """Run one of the four iterations on each signal."""
+    """Run one of the four iterations on each signal.
+
+    With a mask, `M` holds masked atoms of unit norm and `G` their inner products, as far as they
+    are taken up, and `lengths` the norms that the code is divided by.
+    """
     m, k = B.shape
     n = X.shape[1]
     n_groups = start.shape[0] - 1
@@ -337,11 +427,26 @@ def _pursue(  # type: ignore[no-untyped-def]
     best_a = np.empty(k)
     r = np.empty(n)
     inside = np.zeros(k, np.bool_)
-    wide = n - 1 if kind == COSAMP else n  # a square system fits everything
-    wide = max(1, wide)
+    M, lengths = rows, norms
+    taken = np.zeros(k, np.bool_)
+    seen = np.empty(k, np.int64)
+    n_seen = 0
+    if masked:
+        G, M, lengths = np.empty((k, k)), np.empty((k, n)), np.empty(k)
+    room = n
     for i in range(m):
         x = X[i]
         b = B[i]
+        if masked and (i == 0 or not same_entries(known[i], known[i - 1])):
+            for s in range(n_seen):
+                taken[seen[s]] = False
+            n_seen = 0
+            room = 0
+            for p in range(n):
+                room += 1 if known[i, p] > 0 else 0
+            for j in range(k):
+                lengths[j] = norms[j] / unit[i, j] if unit[i, j] > 0.0 else 1.0
+        wide = max(1, room - 1 if kind == COSAMP else room)  # a square system fits everything
         size = inner(x, x, n)
         bound = tol_sq[i]
         if size <= bound or size == 0.0:  # nothing has to be explained
@@ -360,6 +465,8 @@ def _pursue(  # type: ignore[no-untyped-def]
         stop = MAX_ITER
         steps = 0
         idle = 0
+        reach = 0.0  # longest step on the support
+        since = 0  # gradient steps after least squares
         repeated = 0  # gradient steps that left the support as it was
         fitted = True  # the gradient on the support is zero
         fit_rho = np.inf
@@ -378,37 +485,50 @@ def _pursue(  # type: ignore[no-untyped-def]
             n_old = t
             if first:
                 t = _keep(c, start, n_keep, positive, True, score, keys, pivots, index)
+                if masked:
+                    n_seen = _take_up(
+                        index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
+                    )  # fmt: skip
                 if positive:
                     t = _fit_positive(
-                        G, b, L, index, t, n, code, floor, a, work, other, inside
+                        G, b, L, index, t, room, code, floor, a, work, other, inside
                     )  # fmt: skip
                 else:
-                    t = _fit(G, b, L, index, t, n, a)
+                    t = _fit(G, b, L, index, t, room, a)
             elif kind == HTP:
                 # after least squares the gradient on the support is zero: mu = 1
                 for j in range(k):
                     trial[j] = code[j] + c[j]
                 t = _keep(trial, start, n_keep, positive, True, score, keys, pivots, index)
+                if masked:
+                    n_seen = _take_up(
+                        index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
+                    )  # fmt: skip
                 if positive:
                     t = _fit_positive(
-                        G, b, L, index, t, n, code, floor, a, work, other, inside
+                        G, b, L, index, t, room, code, floor, a, work, other, inside
                     )  # fmt: skip
                 else:
-                    t = _fit(G, b, L, index, t, n, a)
-            elif kind == IHT and repeated >= SETTLED:
+                    t = _fit(G, b, L, index, t, room, a)
+            elif kind == IHT and (repeated >= SETTLED or since >= WANDERING):
                 # where further steps on this support would lead
                 if positive:
                     t = _fit_positive(
-                        G, b, L, index, t, n, code, floor, a, work, other, inside
+                        G, b, L, index, t, room, code, floor, a, work, other, inside
                     )  # fmt: skip
                 else:
-                    t = _fit(G, b, L, index, t, n, a)
+                    t = _fit(G, b, L, index, t, room, a)
                 fitted = True
                 repeated = 0
+                since = 0
             elif kind == IHT:
                 # the step length of exact line search on the support
                 if fitted:
                     t = _keep(c, start, n_keep, positive, False, score, keys, pivots, index)
+                    if masked:
+                        n_seen = _take_up(
+                            index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
+                        )  # fmt: skip
                 t_before = t
                 above = 0.0
                 for s in range(t):
@@ -422,11 +542,19 @@ def _pursue(  # type: ignore[no-untyped-def]
                     t = n_old
                     break
                 mu = above / below
+                if fitted and n_old > 0:  # as far as steps on the support reached
+                    mu = max(mu, reach)
+                else:
+                    reach = max(mu, reach) if repeated > 0 else mu
                 shrinking = 0
                 while True:
                     for j in range(k):
                         trial[j] = code[j] + mu * c[j]
                     t = _keep(trial, start, n_keep, positive, False, score, keys, pivots, index)
+                    if masked:
+                        n_seen = _take_up(
+                            index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
+                        )  # fmt: skip
                     if t == n_old and _same(index, old, t):
                         repeated += 1
                         break
@@ -463,10 +591,15 @@ def _pursue(  # type: ignore[no-untyped-def]
                 for s in range(t):
                     a[s] = trial[index[s]]
                 fitted = False
+                since += 1
             else:
                 grow = 2 * n_keep if kind == COSAMP else n_keep
                 # new atoms: the best of the residual, besides the old ones
                 t = _keep(c, start, grow, positive, True, score, keys, pivots, index)
+                if masked:
+                    n_seen = _take_up(
+                        index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
+                    )  # fmt: skip
                 for s in range(n_old):
                     inside[old[s]] = True
                 u = n_old
@@ -482,7 +615,7 @@ def _pursue(  # type: ignore[no-untyped-def]
                     index[s] = other[s]
                 if positive:
                     t = _fit_positive(
-                        G, b, L, index, u, n, code, floor, a, work, other, inside
+                        G, b, L, index, u, room, code, floor, a, work, other, inside
                     )  # fmt: skip
                 else:
                     t = _fit(G, b, L, index, u, wide, a)
@@ -497,18 +630,21 @@ def _pursue(  # type: ignore[no-untyped-def]
                         a[s] = trial[index[s]]
                 elif positive:
                     t = _fit_positive(
-                        G, b, L, index, t, n, trial, floor, a, work, other, inside
+                        G, b, L, index, t, room, trial, floor, a, work, other, inside
                     )  # fmt: skip
                 else:
-                    t = _fit(G, b, L, index, t, n, a)
+                    t = _fit(G, b, L, index, t, room, a)
             former = rho
-            rho = size - _spread(G, b, index, a, t, code, c)
+            if masked:
+                rho = _spread_masked(columns, unit[i], M, x, index, a, t, code, c, r)
+            else:
+                rho = size - _spread(G, b, index, a, t, code, c)
             if rho <= 1e-6 * size or rho <= bound:
                 # differences of large numbers decide nothing
-                rho = _residual_sq(x, rows, index, a, t, norms, False, r)
+                rho = _residual_sq(x, M, index, a, t, lengths, False, r)
                 met = rho <= bound
                 if met and single:
-                    met = _residual_sq(x, rows, index, a, t, norms, True, r) <= bound
+                    met = _residual_sq(x, M, index, a, t, lengths, True, r) <= bound
             idle += 1
             if rho < best_rho or met:
                 idle = 0
@@ -540,18 +676,19 @@ def _pursue(  # type: ignore[no-untyped-def]
         t = best_t
         for s in range(t):
             index[s] = best_index[s]
-        rho = _residual_sq(x, rows, index, best_a, t, norms, single, r)
+        rho = _residual_sq(x, M, index, best_a, t, lengths, single, r)
         if kind == IHT or kind == COSAMP:
             if positive:
                 for s in range(t):
                     trial[index[s]] = best_a[s]
                 t = _fit_positive(
-                    G, b, L, index, t, n, trial, floor, a, work, other, inside
+                    G, b, L, index, t, room, trial, floor, a, work, other, inside
                 )  # fmt: skip
             else:
-                t = _fit(G, b, L, index, t, n, a)
-            refined = _residual_sq(x, rows, index, a, t, norms, single, r)
-            if refined < rho:
+                t = _fit(G, b, L, index, t, room, a)
+            refined = _residual_sq(x, M, index, a, t, lengths, single, r)
+            same_verdict = refined <= bound or rho > bound
+            if refined <= rho or (same_verdict and refined <= rho * (1 + 1e-9) + tiny):
                 rho = refined
             else:
                 t = best_t
@@ -562,7 +699,7 @@ def _pursue(  # type: ignore[no-untyped-def]
             for s in range(t):
                 a[s] = best_a[s]
         for s in range(t):
-            out_codes[i, index[s]] = a[s] / norms[index[s]]
+            out_codes[i, index[s]] = a[s] / lengths[index[s]]
         out_residual[i] = rho
         out_stop[i] = TOL if rho <= bound else stop
         out_steps[i] = max(1, steps)

@@ -273,7 +273,7 @@ def group_matching_pursuit(
         lambda signals, masked, rows: _code_groups(
             signals, masked, order, start, tol_sq=tol_sq[rows], **given
         ),
-        renormalize=True,
+        renormalize=False,
         barred=BARRED,
         gram=False,
         each=None
@@ -614,7 +614,7 @@ def _omp(  # type: ignore[no-untyped-def]
                     stop = TOL
                     break
         _back_substitute(L, h, t, out_value[i])
-        if stop != TOL and (bound >= 0.0 or rho < 1e-6 * size):
+        if stop != TOL and (bound >= 0.0 or single or rho < 1e-6 * size):
             rho = _residual_sq(x, rows, index, out_value[i], t, norms, single, r)
             if best_rho < rho:  # rounding made it worse after
                 t, rho = best_t, best_rho
@@ -746,7 +746,7 @@ def _omp_explicit(  # type: ignore[no-untyped-def]
                     stop = TOL
                     break
         _back_substitute(L, h, t, out_value[i])
-        if stop != TOL and (bound >= 0.0 or rho < 1e-6 * size):
+        if stop != TOL and (bound >= 0.0 or single or rho < 1e-6 * size):
             rho = _masked_residual_sq(x, known[i], columns, index, out_value[i], t, norms, single)
             if best_rho < rho:  # rounding made it worse after
                 t, rho = best_t, best_rho
