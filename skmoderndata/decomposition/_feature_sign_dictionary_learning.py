@@ -288,13 +288,9 @@ class FeatureSignDictionaryLearning(
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data, known = self._known(X)
         rng = check_random_state(self.random_state)
-        start = self.components_.astype(np.float64) if warm else self._start(data[w > 0], rng)
-        if start.shape[1] != X.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
-                f"and X has {X.shape[1]}."
-            )
+        start = self._last(X.shape[1]) if warm else self._start(data[w > 0], rng)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            watch = _StopWatch(progress)
             result = learn_l1_dictionary(
                 data,
                 start,
@@ -307,7 +303,7 @@ class FeatureSignDictionaryLearning(
                 positive_code=self.positive_code,
                 max_iter=self.max_iter,
                 tol=self.tol,
-                progress=progress,
+                progress=watch,
             )
         k = len(result.atoms)
         tied = self.positive_code or self.positive_dict
@@ -324,7 +320,7 @@ class FeatureSignDictionaryLearning(
         elif hasattr(self, "codes_"):
             del self.codes_
         self._statistics = None
-        if self.tol > 0 and not result.converged:
+        if self.tol > 0 and not result.converged and not watch.stopped:
             warn_not_converged(
                 self,
                 reached=f"after {result.n_iter} passes the objective still falls by more than "
@@ -499,7 +495,22 @@ class FeatureSignDictionaryLearning(
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
         )
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()  # that of the user stays as it is
+            X.sum_duplicates()
         return check_magnitude(self, X)
+
+    def _last(self, n):
+        """Atoms of the last fit, to start from."""
+        k = 2 * n if isinstance(self.init, str) else len(self.init)
+        wanted = (self.n_components or k, n)
+        if self.components_.shape != wanted:
+            raise ValueError(
+                "the components of the last fit (warm_start=True) must be an array of shape "
+                f"(n_components, n_features) = {wanted}, and are one of shape "
+                f"{self.components_.shape}: set n_components as it was, or warm_start=False."
+            )
+        return self.components_.astype(np.float64)
 
     def _start(self, data, rng):
         n = data.shape[1]
@@ -532,3 +543,17 @@ class FeatureSignDictionaryLearning(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class _StopWatch:
+    """Passes progress on, and remembers that a callback asked to stop."""
+
+    def __init__(self, progress):
+        self.progress, self.stopped = progress, False
+
+    def begin(self):
+        self.progress.begin()
+
+    def end(self):
+        self.stopped = bool(self.progress.end())
+        return self.stopped

@@ -420,8 +420,11 @@ def test_borders(seed):
         FeatureSignDictionaryLearning(2).partial_fit(hidden)
     with pytest.raises(ValueError, match="5 coefficients a row"):
         zeros.inverse_transform(np.ones((1, 5)))
-    with pytest.raises(ValueError, match="atoms of 4 features"):
-        zeros.set_params(warm_start=True).fit(np.ones((5, 3)))
+    for changed, data in (({}, np.ones((5, 3))), ({"n_components": 2}, X)):
+        warm = FeatureSignDictionaryLearning(3, warm_start=True, random_state=seed).fit(X)
+        with pytest.raises(ValueError, match=r"last fit \(warm_start=True\) must be .* shape"):
+            warm.set_params(**changed).fit(data)
+        assert warm.components_.shape == (3, 4)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
         FeatureSignDictionaryLearning(3, alpha=0.1, max_iter=2, random_state=seed).fit(
             rng.normal(size=(50, 4))
@@ -451,3 +454,42 @@ def test_atoms_that_become_short_are_lengthened_and_their_codes_shortened(seed):
     stated = oracle.objective(X, model.components_, model.codes_.toarray(), 0.02)
     assert_allclose(model.objective_[-1], stated, rtol=1e-9)
     assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
+
+
+@pytest.mark.invariance
+def test_repeated_entries_of_a_sparse_array_are_summed(seed):
+    X, _, _ = planted(seed, 80)
+    S = sparse.csr_array(np.where(np.abs(X) > 0.3, X, 0))
+    parts = np.stack([0.25 * S.data, 0.75 * S.data], axis=1).ravel()
+    repeated = sparse.csr_array((parts, np.repeat(S.indices, 2), 2 * S.indptr), shape=S.shape)
+    given = {"n_components": 5, "alpha": 0.2, "max_iter": 4, "tol": 0, "random_state": seed}
+    model = FeatureSignDictionaryLearning(**given).fit(S)
+    other = FeatureSignDictionaryLearning(**given).fit(repeated)
+    assert repeated.nnz == 2 * S.nnz  # as it was given
+    assert_allclose(other.objective_, model.objective_, rtol=1e-9)
+    assert_allclose(other.score(repeated), model.score(S), rtol=1e-9)
+
+
+class StopAtOnce:
+    """Callback that stops the fit after its first pass."""
+
+    def setup(self, estimator, context):
+        """Nothing to prepare."""
+
+    def teardown(self, estimator, context):
+        """Nothing is held."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Nothing to do."""
+
+    def on_fit_task_end(self, estimator, context):
+        """Stop."""
+        return True
+
+
+@pytest.mark.edge
+@pytest.mark.filterwarnings("error")
+def test_a_callback_that_stops_the_fit_is_no_reason_to_warn(seed):
+    X, _, _ = planted(seed, 60)
+    model = FeatureSignDictionaryLearning(5, alpha=0.1, random_state=seed)
+    assert model.set_callbacks(StopAtOnce()).fit(X).n_iter_ == 1
