@@ -68,8 +68,7 @@ def standardised(X: Any) -> Standardised:
         peak = max(float(np.max(X - shift)), -float(np.min(X - shift)))
     unit = 2.0 ** np.frexp(peak)[1] if peak > 0 else 1.0
     if few:
-        double: Any = X
-        return Standardised(double.astype(np.float64) / unit, shift, unit)
+        return Standardised(sparse.csr_array(X, dtype=np.float64) / unit, shift, unit)
     shift = unit * np.round(shift / unit)
     rows = np.subtract(X, shift, dtype=np.float64, order="C")
     rows /= unit
@@ -112,7 +111,7 @@ def squared_distances(X: Any, own: Array, centers: Array) -> Array:
     C = np.ascontiguousarray(centers, dtype=np.float64)
     norms = np.einsum("ij,ij->i", C, C)
     if sparse.issparse(X):
-        rows: Any = X.astype(np.float64, copy=False)
+        rows: Any = sparse.csr_array(X, dtype=np.float64)
         out = np.ascontiguousarray(rows @ C.T)
         _sparse_distances(rows.data, rows.indices, rows.indptr, own, C, norms, out)
         return out
