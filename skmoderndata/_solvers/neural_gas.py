@@ -111,7 +111,8 @@ def squared_distances(X: Any, own: Array, centers: Array) -> Array:
     C = np.ascontiguousarray(centers, dtype=np.float64)
     norms = np.einsum("ij,ij->i", C, C)
     if sparse.issparse(X):
-        rows: Any = sparse.csr_array(X, dtype=np.float64)
+        given: Any = X
+        rows = given.astype(np.float64, copy=False)
         out = np.ascontiguousarray(rows @ C.T)
         _sparse_distances(rows.data, rows.indices, rows.indptr, own, C, norms, out)
         return out

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -22,7 +22,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.iterate import Iterations
 from skmoderndata._solvers.l1_coding import lasso_codes
 from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.signal_blocks import one_blas_thread, prepare_atoms, to_dense
+from skmoderndata._solvers.signal_blocks import MAX_ITER, one_blas_thread, prepare_atoms, to_dense
 from skmoderndata._solvers.sparsenet import dictionary_step, energies, smooth_codes
 from skmoderndata._validation import check_magnitude
 
@@ -67,7 +67,9 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Number of passes over the signals.
     tol_code : float, default=1e-3
         Codes end when the largest entry of the gradient is so small, in proportion to the largest
-        product of the signal with an atom. For "abs" it is the duality gap, in proportion.
+        product of the signal with an atom. For "abs" it is the duality gap, in proportion. Codes
+        above it after their last step, of 300 for a smooth prior, are told of by a warning, unless
+        it is 0.
     init : {"random"} or array-like of shape (n_components, n_features), default="random"
         Atoms to start from: random directions, or given ones.
     n_jobs : int, default=None
@@ -219,11 +221,12 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, -1.0, progress)
             for _ in it:
-                state, mean, gradient = self._pass(X, rng.permutation(len(X)), state)
+                state, mean, gradient, missed = self._pass(X, rng.permutation(len(X)), state)
                 energy.append(mean)
         self._keep(state, X.dtype)
         self.energy_, self.gradient_norm_ = np.array(energy), gradient
         self.n_iter_ = it.n_iter
+        self._warn(missed, len(X), gradient)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -248,10 +251,11 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             state = self._start(X.shape[1], check_random_state(self.random_state))
         else:
             state = (self.components_.astype(np.float64), self.variances_, self.gains_)
-        state, mean, gradient = self._pass(X, np.arange(len(X)), state)
+        state, mean, gradient, missed = self._pass(X, np.arange(len(X)), state)
         self._keep(state, X.dtype)
         self.energy_, self.gradient_norm_ = np.array([mean]), gradient
         self.n_iter_ = 1 if first else self.n_iter_ + 1
+        self._warn(missed, len(X), gradient)
         return self
 
     def transform(self, X):
@@ -269,7 +273,7 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._code(X, self.components_.astype(np.float64))[0].astype(X.dtype, copy=False)
+        return self._final(X, self.components_.astype(np.float64)).astype(X.dtype, copy=False)
 
     def inverse_transform(self, X):
         """Signals with given codes.
@@ -311,18 +315,18 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_is_fitted(self)
         X = self._validate(X, reset=False).astype(np.float64)
         D = self.components_.astype(np.float64)
-        A = self._code(X, D)[0]
+        A = self._final(X, D)
         return -float(energies(X, D, A, alpha=self.alpha, prior=self.prior).mean())
 
     def _pass(self, X, order, state):
-        """Take steps over all batches: the new state, the mean energy, the largest gradient."""
+        """Take steps over all batches: the new state, the mean energy, what `_code` tells."""
         D, variance, gain = state
-        total, largest = 0.0, 0.0
+        total, largest, missed = 0.0, 0.0, 0
         for first in range(0, len(order), self.batch_size):
             batch = X[order[first : first + self.batch_size]].astype(np.float64)
-            A, gradient = self._code(batch, D)
+            A, gradient, more = self._code(batch, D)
             total += float(energies(batch, D, A, alpha=self.alpha, prior=self.prior).sum())
-            largest = max(largest, gradient)
+            largest, missed = max(largest, gradient), missed + more
             D, variance, gain = dictionary_step(
                 batch,
                 D,
@@ -332,10 +336,26 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 rate=self.learning_rate,
                 goal=self.variance_goal if self.norm == "gain" else None,
             )
-        return (D, variance, gain), total / len(order), largest
+        return (D, variance, gain), total / len(order), largest, missed
+
+    def _final(self, X, D):
+        """Codes, with a warning where some are above the tolerance."""
+        A, gradient, missed = self._code(X, D)
+        self._warn(missed, len(X), gradient)
+        return A
+
+    def _warn(self, missed, n, gradient):
+        if missed and self.tol_code > 0:
+            what = "duality gap" if self.prior == "abs" else "gradient"
+            warn_not_converged(
+                self,
+                reached=f"the codes of {missed} of {n} signals have a {what} of up to "
+                f"{gradient:.1e} (tol_code={self.tol_code:g})",
+                remedy="raise tol_code or alpha",
+            )
 
     def _code(self, X, D):
-        """Codes, and the largest gradient (or duality gap) in proportion."""
+        """Codes, the largest gradient (or duality gap) in proportion, how many are above it."""
         if self.prior == "abs":
             codes = lasso_codes(
                 X,
@@ -344,7 +364,8 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 tol=self.tol_code,
                 n_jobs=self.n_jobs,
             )
-            return to_dense(codes, len(D)), float(codes.gap.max())
+            missed = int(np.count_nonzero(codes.stop == MAX_ITER))
+            return to_dense(codes, len(D)), float(codes.gap.max()), missed
         parts = [X[first : first + BLOCK].astype(np.float64) for first in range(0, len(X), BLOCK)]
         given = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
         if effective_n_jobs(self.n_jobs) > 1 and len(parts) > 1:
@@ -354,8 +375,9 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 )
         else:
             found = [smooth_codes(part, D, **given) for part in parts]
-        largest = max(float(result.gradient.max()) for result in found)
-        return np.concatenate([result.codes for result in found]), largest
+        gradient = np.concatenate([result.gradient for result in found])
+        missed = int(np.count_nonzero(gradient > self.tol_code))
+        return np.concatenate([result.codes for result in found]), float(gradient.max()), missed
 
     def _keep(self, state, dtype):
         D, self.variances_, self.gains_ = state

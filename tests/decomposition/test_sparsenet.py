@@ -1,9 +1,12 @@
 """Evidence that Sparsenet solves the problem it states."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from skmoderndata._solvers.sparsenet import (
@@ -183,3 +186,22 @@ def test_borders(seed):
             Sparsenet(3).fit(scale * X)
         with pytest.raises(ValueError, match="divide X by it"):
             one.transform(scale * X[:, :1])
+
+
+@pytest.mark.edge
+def test_codes_above_their_tolerance_are_told_of(seed):
+    X, _ = planted(seed, 100)
+    given = {"n_components": 16, "alpha": 1e-4, "tol_code": 1e-13, "max_iter": 1}
+    given |= {"prior": "gauss", "random_state": seed}
+    model = Sparsenet(**given)
+    told = r"the codes of \d+ of 100 signals have a gradient of up to .*; raise tol_code or alpha"
+    with pytest.warns(ConvergenceWarning, match=told):
+        model.fit(X)
+    assert model.gradient_norm_ > 1e-13
+    for method in (model.transform, model.score, model.partial_fit):
+        with pytest.warns(ConvergenceWarning, match="raise tol_code or alpha"):
+            method(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Sparsenet(**given | {"tol_code": 0.0}).fit(X).transform(X)
+        Sparsenet(**given | {"alpha": 0.2, "tol_code": 1e-6}).fit(X).transform(X)
