@@ -22,6 +22,8 @@ FIRST_PENALTY = 1e-4  # of the largest; lowered while the end of the path is not
 LOWEST_PENALTY = 1e-12
 PATH_TOL = 1e-7  # gap of the lasso: only its active set and signs are used
 EPS = float(np.finfo(np.float64).eps)
+QUICK_COLUMNS = 256  # with fewer, the path is the fastest way
+QUICK_PAIRS = 500  # of products with A and its transpose, after which the path is the better way
 DEPENDENT = 1e-11  # share of a unit column outside of the span of others that counts as none
 
 
@@ -29,7 +31,8 @@ class BasisPursuitResult(NamedTuple):
     """Coefficients (k,), dual variable (n,), and what is proved of them.
 
     `gap` is relative to the l1 norm; `route` says how the coefficients were found: "path",
-    "simplex", "cvxpy" or "zero". `n_iter` counts steps of the path.
+    "quick", "simplex", "cvxpy" or "zero". `n_iter` counts steps of the path, or pairs of products
+    with A and its transpose.
     """
 
     coef: Array
@@ -50,6 +53,7 @@ def basis_pursuit(
     max_iter: int = 20,
     solver: str = "path",
     atoms: Atoms | None = None,
+    quick: bool = False,
     progress: Progress | None = None,
 ) -> BasisPursuitResult | None:
     """Solve ``min |a|_1  s.t.  |y - A a|_2 <= bound``; ``a >= 0`` with `positive`.
@@ -69,6 +73,9 @@ def basis_pursuit(
         linear program of the case without noise, refined; "cvxpy" states the problem.
     atoms : Atoms or None
         ``pursuit_atoms(A, positive)``, where several `y` share it.
+    quick : bool
+        Whether Newton's method on a support found by message passing is tried before the path,
+        which pays for a single `y`: it needs no inner products of columns.
 
     Returns
     -------
@@ -81,7 +88,11 @@ def basis_pursuit(
         return BasisPursuitResult(np.zeros(k), np.zeros(len(y)), size, 0.0, 0, "zero")
     unit = _unit(A)
     A = A / unit if unit != 1.0 else A
-    found = _solve(A, y / size, bound / size, positive, tol, max_iter, solver, atoms, progress)
+    found = None
+    if quick and solver == "path":
+        found = _quickly(A, y / size, bound / size, positive, tol, progress)
+    if found is None:
+        found = _solve(A, y / size, bound / size, positive, tol, max_iter, solver, atoms, progress)
     if found is None:
         return None
     return found._replace(
@@ -239,6 +250,79 @@ def _solve(
     if best is not None and _badness(best, bound) < _badness(other, bound):
         return best
     return other
+
+
+def _quickly(
+    A: Array, y: Array, bound: float, positive: bool, tol: float, progress: Progress | None
+) -> BasisPursuitResult | None:
+    """Try Newton's method on a support found by message passing; None without success."""
+    # here, as that module uses this one
+    from skmoderndata._solvers.l1_recovery import facts_of, least_l1
+    from skmoderndata._solvers.measurements import from_matrix
+
+    n, k = A.shape
+    norms = _norms(A)
+    if k < QUICK_COLUMNS or n >= k or norms.max() > 100 * norms.min():
+        return None
+    seen = np.sort(np.abs(np.random.RandomState(1).normal(size=n) @ (A / norms)))
+    if (np.diff(seen) <= 1e-11 * seen[-1]).any():  # there may be repeated columns
+        return None
+    if progress is not None:
+        progress.begin()
+    operator = from_matrix(A)
+    quick = least_l1(
+        y, operator, bound=bound, positive=positive, tol=tol, max_iter=QUICK_PAIRS,
+        facts=facts_of(operator), last_resort=False,
+    )  # fmt: skip
+    if progress is not None:
+        progress.end()
+    if not quick.done:
+        return None
+    signs = np.sign(quick.coef)
+    active = np.flatnonzero(signs)
+    # the same to the last digit
+    found = _end_of_piece(A, y, norms, active, signs, bound, positive)[0]
+    if bound == 0 and found is not None and found.gap > tol:
+        dual = _dual_of_signs(A, active, signs[active], positive)
+        found = _judged(A, y, found.coef, dual, bound, positive, "quick")
+    if bound > 0 and (found is None or found.gap > tol):
+        r = y - A @ quick.coef
+        dual = r / _top(A, r, positive)
+        found = _judged(A, y, quick.coef, dual, bound, positive, "quick")
+    if found is None or not _accepted(found, bound, tol):
+        return None
+    return found._replace(n_iter=quick.n_iter, route="quick")
+
+
+def _dual_of_signs(A: Array, support: Array, signs: Array, positive: bool) -> Array:
+    """Least ``|v|`` with ``A_j'v = sign_j`` on the support and ``|A_j'v| <= 1`` elsewhere.
+
+    Columns beyond one enter the active ones, those whose multiplier has the wrong sign leave.
+    """
+    n, k = A.shape
+    wanted = np.zeros(k)
+    wanted[support] = signs
+    inside = wanted != 0
+    dual: Array = np.zeros(n)
+    for _ in range(30):
+        active = np.flatnonzero(wanted)
+        B = A[:, active]
+        try:
+            factor = linalg.cho_factor(B.T @ B, check_finite=False)
+        except linalg.LinAlgError:
+            break
+        h = np.zeros(k)
+        h[active] = linalg.cho_solve(factor, wanted[active], check_finite=False)
+        dual = B @ h[active]
+        slopes = A.T @ dual
+        beyond = (slopes if positive else np.abs(slopes)) > 1 + 1e-12
+        beyond &= wanted == 0
+        wrong = (h * wanted > 0) & ~inside
+        if not beyond.any() and not wrong.any():
+            break
+        wanted[wrong] = 0.0
+        wanted[beyond] = np.sign(slopes[beyond])
+    return dual
 
 
 def _unit(A: Array) -> float:

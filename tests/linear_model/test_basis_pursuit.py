@@ -49,6 +49,30 @@ def test_every_solver_gives_the_same_coefficients(solver, seed):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.02])
+@pytest.mark.parametrize("n_nonzero", [8, 45, 100])
+def test_short_cut_of_large_problems_is_the_path(n_nonzero, share, positive, seed):
+    """Newton's method on a support that was guessed: the same answer, proved as well."""
+    X, w = planted(seed, n=128, k=300, n_nonzero=n_nonzero, positive=positive)
+    y = X @ w
+    bound = share * np.linalg.norm(y)
+    settings = {"bound": bound, "positive": positive}
+    path = basis_pursuit(X, y, **settings)
+    short = basis_pursuit(X, y, quick=True, **settings)
+    assert path.route == "path"
+    assert short.route == ("quick" if n_nonzero < 45 else short.route)
+    assert_allclose(short.coef, path.coef, atol=1e-9)
+    assert short.gap < 1e-11
+    slopes = X.T @ short.dual if positive else np.abs(X.T @ short.dual)
+    assert slopes.max() <= 1
+    model = BasisPursuit(noise_bound=bound, positive=positive).fit(X, y)
+    assert_allclose(model.coef_, path.coef, atol=1e-9)
+    many = BasisPursuit(noise_bound=bound, positive=positive).fit(X, np.column_stack([y] * 3))
+    assert_allclose(many.coef_[2], path.coef, atol=1e-9)  # where the path is shared
+
+
+@pytest.mark.oracle
 def test_more_samples_than_features_is_least_squares(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(40, 5)), rng.normal(size=40)
