@@ -15,7 +15,7 @@ from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
 from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.group_coding import group_lasso_codes, principal_axes
-from skmoderndata._solvers.l1_coding import lasso_codes
+from skmoderndata._solvers.l1_coding import bounded_lasso_codes, lasso_codes
 from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
 from skmoderndata._solvers.signal_blocks import MAX_ITER, Atoms, prepare_atoms, to_csr
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
@@ -34,8 +34,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         \quad\text{or}\quad
         \min_a \tfrac12 \|x - a D\|^2 + \lambda \sum_c \sqrt{n_c}\, \|a_c\|,
 
-    or by orthogonal matching pursuit, and belongs to the class c that alone leaves the smallest
-    residual :math:`\|x - a_c D_c\|` [1]_. With a kernel all of this happens in its feature space.
+    or by the least :math:`\|a\|_1` within a bound for the residual, or by orthogonal matching
+    pursuit, and belongs to the class c that alone leaves the smallest residual
+    :math:`\|x - a_c D_c\|` [1]_. With a kernel all of this happens in its feature space.
 
     Parameters
     ----------
@@ -44,7 +45,12 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         matching pursuit.
     alpha : float, default=0.1
         Weight of the penalty in proportion to the smallest one for which the code of the sample is
-        zero, between 0 and 1. Not for "omp".
+        zero, between 0 and 1. Not for "omp", nor with `tol_relative`.
+    tol_relative : float, default=None
+        Bound on the squared norm of the residual of a sample, in proportion to that of the sample,
+        between 0 and 1: what is noise. With it "lasso" finds the code of least l1 norm within the
+        bound, and "omp" ends when it is met. A sample that no code represents so well has its
+        closest code. Not for "group_lasso".
     n_nonzero_coefs : int, default=10
         Most training samples in a code, for "omp".
     kernel : str, kernel object or callable, default="linear"
@@ -107,8 +113,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
     has the coordinates ``k V L^(-1/2)`` within their span. What of it lies outside of the span is
     left out: it would add the same to the squared residuals of all classes. Negative eigenvalues
-    are taken for zero. Every code of "lasso" and "group_lasso" has a duality gap of at most
-    `tol_gap`, or a warning says so.
+    are taken for zero; negative values of samples with themselves are an error. Every code of
+    "lasso" and "group_lasso" has a duality gap of at most `tol_gap`, or a warning says so; within
+    a bound it is in proportion to the l1 norm.
 
     Of training samples that are equal, or opposite, only the first is used. A sample whose code
     uses no training sample, such as zero, goes to the class of the training sample with the
@@ -142,6 +149,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             {"algorithm": "group_lasso", "alpha": 0.3, "kernel": "rbf"},
             {"algorithm": "omp", "kernel": "rbf"},
             {"kernel": "precomputed", "rule": "energy"},
+            {"tol_relative": 0.1},
         ),
         comparison=Comparison(
             baseline="sklearn.neighbors.KNeighborsClassifier",
@@ -153,6 +161,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     _parameter_constraints = {
         "algorithm": [StrOptions({"lasso", "group_lasso", "omp"})],
         "alpha": [Fraction],
+        "tol_relative": [Fraction, None],
         "n_nonzero_coefs": [AT_LEAST_ONE],
         **KERNEL_CONSTRAINTS,
         "rule": [StrOptions({"residual", "energy"})],
@@ -167,6 +176,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         algorithm="lasso",
         *,
         alpha=0.1,
+        tol_relative=None,
         n_nonzero_coefs=10,
         kernel="linear",
         gamma="scale",
@@ -181,6 +191,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     ):
         self.algorithm = algorithm
         self.alpha = alpha
+        self.tol_relative = tol_relative
         self.n_nonzero_coefs = n_nonzero_coefs
         self.kernel = kernel
         self.gamma = gamma
@@ -220,6 +231,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 f"{type(self).__name__} needs samples of at least two classes, and y has "
                 f"{len(self.classes_)} class."
             )
+        if self.tol_relative is not None and self.algorithm == "group_lasso":
+            raise ValueError(
+                "algorithm='group_lasso' takes no tol_relative: leave it out and choose alpha, or "
+                "use algorithm='lasso' or 'omp'."
+            )
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         direct = linear and not sparse.issparse(X)
         if self.occlusion and not direct:
@@ -247,11 +263,21 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 "the kernel."
             )
         K = (K + K.T) / 2
-        norms = np.sqrt(np.maximum(np.diag(K), 0.0))
+        own, peak = np.diag(K), np.abs(K).max()
+        if own.min() < -1e-10 * peak or (own.max() <= 0 and peak > 0):
+            raise ValueError(
+                f"kernel={self.kernel!r} gives samples a value with themselves of "
+                f"{own.min():.1e}, which is the square of a norm: take a kernel whose matrix has "
+                "no negative eigenvalues, or add a constant to its diagonal."
+            )
+        norms = np.sqrt(np.maximum(own, 0.0))
         self._scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         K *= np.outer(self._scale, self._scale)
         values, vectors = eigh(K)
         kept = values > len(K) * np.finfo(float).eps * max(values[-1], 1e-300)
+        if not kept.any():  # all samples are zero
+            self._to_span = np.zeros((len(K), 1))
+            return np.zeros((len(K), 1))
         roots = np.sqrt(values[kept])
         self._to_span = vectors[:, kept] / roots
         return vectors[:, kept] * roots
@@ -387,19 +413,22 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     def _solve(self, rows):
         """Codes of samples of unit norm."""
         atoms = self._atoms
+        bound = np.full(len(rows), -1.0 if self.tol_relative is None else self.tol_relative)
         if self.algorithm == "omp":
             found = orthogonal_matching_pursuit(
                 rows,
                 atoms,
                 n_nonzero=self.n_nonzero_coefs,
-                tol_sq=np.full(len(rows), -1.0),
+                tol_sq=bound,
                 n_jobs=self.n_jobs,
             )
             return to_csr(found, len(atoms.rows))
         correlations = np.abs(rows @ atoms.rows.T)
         given = {"tol": self.tol_gap, "max_iter": self.max_steps, "n_jobs": self.n_jobs}
         tiny = np.finfo(float).tiny
-        if self.algorithm == "lasso":
+        if self.tol_relative is not None:
+            found = bounded_lasso_codes(rows, atoms, tol_sq=bound, **given)
+        elif self.algorithm == "lasso":
             largest = correlations.max(axis=1, initial=0.0)
             found = lasso_codes(rows, atoms, alpha=np.maximum(self.alpha * largest, tiny), **given)
         else:
@@ -420,7 +449,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 self,
                 reached=f"the codes of {np.count_nonzero(unfinished)} of {len(rows)} samples have "
                 f"a duality gap of up to {np.nanmax(found.gap):.1e} (tol_gap={self.tol_gap:g})",
-                remedy="raise max_steps, tol_gap or alpha",
+                remedy="raise max_steps, tol_gap or "
+                + ("alpha" if self.tol_relative is None else "tol_relative"),
             )
         return to_csr(found, len(atoms.rows))
 

@@ -50,6 +50,66 @@ def test_decisions_are_residuals_of_the_stated_problem(algorithm, seed):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("occlusion", [False, True])
+def test_codes_within_a_bound_are_those_of_a_conic_solver(occlusion, seed):
+    X, y, new, _ = subspaces(seed, n_classes=3, n=18, p=10, dimension=2)
+    model = SparseRepresentationClassifier(
+        tol_relative=0.1, occlusion=occlusion, tol_gap=1e-10
+    ).fit(X, y)
+    codes, decision = model.encode(new[:4]).toarray(), model.decision_function(new[:4])
+    D = np.concatenate([unit(X), np.eye(10)]) if occlusion else unit(X)
+    for x, code, row in zip(unit(new[:4]), codes, decision, strict=True):
+        a = cp.Variable(len(D))
+        within = [cp.norm2(x - a @ D) <= np.sqrt(0.1)]
+        cp.Problem(cp.Minimize(cp.norm1(a)), within).solve(solver="CLARABEL")
+        assert_allclose(np.abs(code).sum(), np.abs(a.value).sum(), rtol=1e-6)
+        assert np.sum((x - code @ D) ** 2) <= 0.1 * (1 + 1e-12)
+        covered = x - code[18:] @ np.eye(10) if occlusion else x
+        wanted = [-np.linalg.norm(covered - code[:18][y == c] @ D[:18][y == c]) for c in range(3)]
+        assert_allclose(row, wanted, atol=1e-9)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("algorithm", ["lasso", "omp"])
+def test_bounds_that_are_met_at_once_or_never(algorithm, seed):
+    X, y, new, truth = subspaces(seed, n=24, p=30, noise=0.2)
+    given = {"algorithm": algorithm, "n_nonzero_coefs": 24}
+    loose = SparseRepresentationClassifier(**given, tol_relative=0.999).fit(X, y)
+    assert (np.diff(loose.encode(new).indptr) <= 1).all()
+    tight = SparseRepresentationClassifier(**given, tol_relative=1e-6).fit(X, y)
+    codes, D = tight.encode(new).toarray(), unit(X)
+    closest = np.linalg.lstsq(D.T, unit(new).T, rcond=None)[0].T
+    rest = np.linalg.norm(unit(new) - codes @ D, axis=1)
+    assert_allclose(rest, np.linalg.norm(unit(new) - closest @ D, axis=1), rtol=1e-6)
+    right = SparseRepresentationClassifier(**given, tol_relative=0.1).fit(X, y)
+    assert right.score(new, truth) > 0.6
+    by_kernel = SparseRepresentationClassifier(
+        **given, tol_relative=0.1, kernel="poly", degree=1, coef0=0, gamma=1.0
+    )
+    assert by_kernel.fit(X, y).score(new, truth) > 0.6
+    with pytest.raises(ValueError, match="'group_lasso' takes no tol_relative"):
+        SparseRepresentationClassifier("group_lasso", tol_relative=0.1).fit(X, y)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("algorithm", ["lasso", "group_lasso", "omp"])
+def test_kernels_without_norms(algorithm):
+    y, ones = [0, 1, 0, 1], np.ones((2, 4))
+    model = SparseRepresentationClassifier(algorithm, kernel="precomputed")
+    exchange = np.kron(np.eye(2), [[0.0, 1], [1, 0]])
+    for K in (-np.eye(4), np.diag([1.0, 1, -1, -1]), exchange):
+        with pytest.raises(ValueError, match="kernel='precomputed' gives samples a value with"):
+            model.fit(K, y)
+    zero = model.fit(np.zeros((4, 4)), y)  # as zero samples
+    assert_array_equal(zero.predict(ones), [0, 0])
+    assert_array_equal(zero.concentration(ones), 0)
+    assert zero.encode(ones).nnz == 0
+    assert np.isfinite(zero.decision_function(ones)).all()
+    rounded = np.ones((4, 4)) - np.diag([0, 0, 0, 1 + 1e-13])
+    assert_array_equal(model.fit(rounded, y).predict(np.eye(4)[:1]), [0])
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize("algorithm", ["lasso", "omp"])
 def test_a_kernel_is_the_product_of_its_features(algorithm, seed):
     """(x z)^2 is the inner product of all products of two features."""
