@@ -34,6 +34,11 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
         check_operator(basis, "basis")
         made = wrap_operator(basis)
     else:
+        if np.iscomplexobj(basis):
+            raise ValueError(
+                "basis has complex values: stack the real and the imaginary parts of its atoms, "
+                "or use basis='fourier'."
+            )
         atoms = np.asarray(basis, dtype=np.float64)
         if atoms.ndim != 2 or not np.isfinite(atoms).all():
             raise ValueError("basis must be a finite array of atoms in rows.")

@@ -8,10 +8,13 @@
 2. From a support and signs, Newton's method on the optimality conditions: conjugate gradients on
    the support, columns enter and leave, until the duality gap closes. It starts from the first
    stage each time that has got nearer.
-3. Without such luck a primal-dual iteration, which always converges, hands its supports to the
-   second stage from time to time.
+3. Without such luck, and with few measurements, the problem is solved with a part of the columns;
+   those that the dual variable tells are missing come in, until none is.
+4. With many a primal-dual iteration, which always converges, with steps for columns of unlike
+   norms. It hands its supports to the second stage from time to time.
 
-What is returned has a gap computed from the definition, whatever found it.
+Equations that cannot be met are replaced by the nearest that can. What is returned has a gap
+computed from the definition, whatever found it.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,25 +30,35 @@ from skmoderndata._solvers.phase_transition import l1_threshold
 Array = np.ndarray[Any, np.dtype[Any]]
 
 EPS = float(np.finfo(np.float64).eps)
+PROBES = 16  # random vectors that an operator is looked at through
+BY_COLUMNS = 600  # measurements up to which columns are formed where they are needed
 FACTORED = 2e9  # operations up to which columns of a support are factored
 
 
 class L1Recovery(NamedTuple):
-    """Coefficients, relative duality gap, violation of the bound, pairs of products, success."""
+    """Coefficients, relative duality gap, violation of the bound, pairs of products, success.
+
+    `reachable` is False where it is proved that no coefficients keep the bound.
+    """
 
     coef: Array
     gap: float
     missed: float
     n_iter: int
     done: bool
+    reachable: bool = True
 
 
 class Facts(NamedTuple):
-    """What is known of an operator: mean squared norm of columns, norm, orthogonality of rows."""
+    """What is known of an operator: mean squared norm of columns, norm, orthogonality of rows.
+
+    `sizes` are norms of the columns, estimated, where they are unlike; else None.
+    """
 
     mean_sq: float
     norm: float
     orthogonal: bool
+    sizes: Array | None = None
 
 
 class Problem(NamedTuple):
@@ -58,6 +71,7 @@ class Problem(NamedTuple):
     slopes: Array
     norm: float
     orthogonal: bool
+    sizes: Array | None = None
 
     def forward(self, a: Array) -> Array:
         return np.asarray(self.A.forward(a[None])[0])
@@ -65,8 +79,9 @@ class Problem(NamedTuple):
     def adjoint(self, r: Array) -> Array:
         return np.asarray(self.A.adjoint(r[None])[0])
 
-    def soft(self, a: Array, by: float) -> Array:
-        return np.maximum(a - by, 0.0) if self.positive else a - np.clip(a, -by, by)
+    def soft(self, a: Array, by: Any) -> Array:
+        shrunk = np.maximum(a - by, 0.0) if self.positive else a - np.clip(a, -by, by)
+        return np.asarray(shrunk)
 
     def top(self, slopes: Array) -> float:
         """Largest slope that the dual constraint speaks of."""
@@ -77,34 +92,44 @@ class Problem(NamedTuple):
 
 
 def facts_of(A: Operator) -> Facts:
-    """Look at an operator through random vectors."""
+    """Look at an operator through random vectors, orthogonal ones of equal lengths."""
     m, n = A.shape
-    g = np.random.RandomState(0).normal(size=(1, m))
+    g = np.random.RandomState(0).normal(size=(m, min(m, PROBES)))
+    g = np.ascontiguousarray(np.sqrt(m) * linalg.qr(g, mode="economic")[0].T)
     t = A.adjoint(g)
-    w = A.forward(t)[0]
-    total = float(np.square(t).sum())
-    if total == 0:
+    squares = np.square(t).mean(axis=0)  # the expected ones are the squared norms of columns
+    mean_sq = float(squares.mean())
+    if mean_sq == 0:
         return Facts(1.0, 1.0, False)
-    c = float(w @ g[0]) / float(np.square(g).sum())
+    unlike = float(squares.var()) > (2.0 / len(g) + 0.25) * mean_sq**2
+    sizes = np.sqrt(np.maximum(squares, 1e-8 * mean_sq)) if unlike else None
+    w = A.forward(t[:1])[0]
+    c = float(w @ g[0]) / m
     if float(np.linalg.norm(w - c * g[0])) <= 1e-11 * float(np.linalg.norm(w)):
-        return Facts(c * m / n, float(np.sqrt(c)), True)
-    return Facts(total / n, operator_norm(A), False)
+        return Facts(c * m / n, float(np.sqrt(c)), True, sizes)
+    return Facts(mean_sq, operator_norm(A), False, sizes)
 
 
-def operator_norm(A: Operator) -> float:
-    """Upper bound of the spectral norm, tight to some percent."""
-    v = np.random.RandomState(0).normal(size=(1, A.shape[1]))
+def operator_norm(A: Operator, share: float = 0.01) -> float:
+    """Upper bound of the spectral norm, nearly always, tight to about half of `share`; Lanczos."""
+    v = np.random.RandomState(0).normal(size=A.shape[1])
+    v /= np.linalg.norm(v)
+    former, beta = np.zeros_like(v), 0.0
+    diagonal: list[float] = []
+    beside: list[float] = []
     value = 0.0
-    for _ in range(50):
-        size = float(np.linalg.norm(v))
-        if size == 0:
-            return 1.0
-        w = A.adjoint(A.forward(v / size))
-        former, value = value, float(np.linalg.norm(w))
-        v = w
-        if abs(value - former) <= 1e-6 * value:
-            return 1.0001 * float(np.sqrt(value))
-    return 1.02 * float(np.sqrt(value))
+    for _ in range(60):
+        w = A.adjoint(A.forward(v[None]))[0] - beta * former
+        diagonal.append(float(w @ v))
+        w = w - diagonal[-1] * v
+        beta = float(np.linalg.norm(w))
+        theta, s = linalg.eigh_tridiagonal(diagonal, beside)
+        value, missing = float(theta[-1]), beta * abs(float(s[-1, -1]))
+        if missing <= share * value or beta == 0:
+            break
+        former, v = v, w / beta
+        beside.append(beta)
+    return float(np.sqrt(value + missing)) if value > 0 else 1.0
 
 
 def least_l1(
@@ -146,22 +171,34 @@ def least_l1(
         used += len(Y)
         return np.asarray(unit * A.adjoint(Y))
 
+    def spent() -> bool:
+        return used >= 2 * max_iter
+
     matrix = None if A.matrix is None else A.matrix * unit
     scaled = Operator(A.shape, forward, adjoint, matrix)
-    p = Problem(
-        scaled, y, bound, positive, adjoint(y[None])[0], facts.norm * unit, facts.orthogonal
-    )
-    best = Found(np.zeros(A.shape[1]), np.zeros(len(y)), np.inf, np.inf)
-    if p.top(p.slopes) == 0:
-        return L1Recovery(best.coef, np.inf, 1.0 - bound, 1, False)
+    sizes = None if facts.sizes is None else unit * facts.sizes
+    slopes = adjoint(y[None])[0]
+    p = Problem(scaled, y, bound, positive, slopes, facts.norm * unit, facts.orthogonal, sizes)
+    best = judge(p, np.zeros(A.shape[1]), y, y)
+    if p.top(slopes) <= 1e-13 * p.norm:  # nothing is nearer than zero
+        return L1Recovery(best.coef, 0.0, 0.0, 1, bound == 0, bound == 0)
     for a, lam in _message_passing(p):
-        found = _sharpen(p, a, lam, tol)
-        best = min(best, found, key=_badness)
-        if _badness(best) <= tol or used >= 2 * max_iter:
+        best = min(best, _sharpen(p, a, lam, tol), key=_badness)
+        if _badness(best) <= tol or spent():
             break
-    if _badness(best) > tol and last_resort:
-        best = min(best, _primal_dual(p, tol, lambda: used >= 2 * max_iter), key=_badness)
-    return L1Recovery(unit * best.coef, best.gap, best.missed, used // 2, _badness(best) <= tol)
+    reachable = True
+    if _badness(best) > tol and last_resort and not spent():
+        near = _nearest(p)
+        if near is not None and bound == 0:
+            p = p._replace(y=near)
+        reachable = near is None or bound == 0 or float(np.linalg.norm(y - near)) <= bound
+        if reachable and A.shape[0] <= BY_COLUMNS:
+            found, p, reachable = _by_columns(p, best, tol, spent)
+            best = min(best, found, key=_badness)
+        if reachable and _badness(best) > tol:
+            best = min(best, _primal_dual(p, tol, spent), key=_badness)
+    done = reachable and _badness(best) <= tol
+    return L1Recovery(unit * best.coef, best.gap, best.missed, used // 2, done, reachable)
 
 
 class Found(NamedTuple):
@@ -189,7 +226,7 @@ def judge(p: Problem, coef: Array, dual: Array, rest: Array | None = None) -> Fo
     value = float(p.y @ v) - p.bound * float(np.linalg.norm(v))
     rest = p.y - p.forward(coef) if rest is None else rest
     missed = max(0.0, float(np.linalg.norm(rest)) - p.bound)
-    return Found(coef, v, abs(primal - value) / primal if primal > 0 else np.inf, missed)
+    return Found(coef, v, abs(primal - value) / primal if primal > 0 else 1.0, missed)
 
 
 # --- the first stage ---
@@ -239,7 +276,7 @@ def _message_passing(p: Problem, limit: int = 120) -> Iterator[tuple[Array, floa
         if p.bound > 0:
             near = r / p.bound
             if near < 1.0 or factor > 1.0:
-                factor = min(max(factor * near**-0.7, 0.5), 20.0)
+                factor = min(max(factor * near**-0.7, 1.0), 20.0)
             calm = calm + 1 if abs(near - 1) < 0.1 else 0
             if (calm >= 3 and (calm - 3) % 8 == 0) or (step + 1) % 30 == 0:
                 yield a, lam * (1 - min(count / m, 0.9))
@@ -482,37 +519,128 @@ def _normal_equations(
     return v
 
 
-# --- the third stage ---
+# --- the last stages ---
+
+
+def _nearest(p: Problem) -> Array | None:
+    """Nearest measurements that coefficients of any sign give; None where these are, about.
+
+    Conjugate gradients on the normal equations. None also where they do not settle.
+    """
+    r, fitted = p.y, np.zeros_like(p.y)
+    g = p.slopes
+    d, gg = g.copy(), float(g @ g)
+    for _ in range(min(2 * min(p.A.shape) + 50, 1000)):
+        t = p.forward(d)
+        curve = float(t @ t)
+        if curve <= 0:
+            break
+        fitted = fitted + (gg / curve) * t
+        r = p.y - fitted
+        g = p.adjoint(r)
+        size = float(np.linalg.norm(r))
+        former, gg = gg, float(g @ g)
+        if size <= 1e-11:
+            return None
+        if np.sqrt(gg) <= 1e-11 * p.norm * size:
+            return fitted
+        d = g + (gg / former) * d
+    return fitted if np.sqrt(gg) <= 1e-8 * p.norm * float(np.linalg.norm(r)) else None
+
+
+def _by_columns(
+    p: Problem, start: Found, tol: float, spent: Callable[[], bool]
+) -> tuple[Found, Problem, bool]:
+    """Solve the problem with some columns; those that violate the dual constraint come in.
+
+    Where equations have no non-negative solution the problem becomes the nearest that has. Also
+    tells whether the bound can be kept.
+    """
+    from skmoderndata._solvers.basis_pursuit import basis_pursuit, nearest  # it calls `least_l1`
+
+    m, n = p.A.shape
+    ranked = np.argsort(-p.slopes if p.positive else -np.abs(p.slopes), kind="stable")
+    chosen = np.union1d(ranked[: 2 * m], np.flatnonzero(start.coef)[: 2 * m])
+    columns, best, near_before = columns_of(p.A, chosen), _nothing(p), None
+    for _ in range(40):
+        result = basis_pursuit(
+            columns, p.y, bound=p.bound, positive=p.positive, tol=0.1 * tol
+        )  # fmt: skip
+        if result is not None and result.residual > p.bound + tol:
+            result = None
+        if result is None:
+            near = nearest(columns, p.y[:, None], positive=p.positive)[:, 0]
+            rest = p.y - near
+            slopes, limit = p.adjoint(rest), 1e-9 * float(np.linalg.norm(rest))
+        else:
+            coef = np.zeros(n)
+            coef[chosen] = result.coef
+            best = min(best, judge(p, coef, result.dual), key=_badness)
+            if _badness(best) <= tol or spent():
+                break
+            slopes, limit = p.adjoint(result.dual), 1 + 0.1 * tol
+        beyond = p.beyond(slopes, limit)
+        beyond[chosen] = False
+        new = np.flatnonzero(beyond)
+        if new.size == 0:
+            if result is not None:
+                break
+            if p.bound > 0:
+                return best, p, False
+            if p.y is near_before:
+                break
+            near_before = near
+            p = p._replace(y=near)
+            if not np.any(near):
+                return Found(np.zeros(n), near, 0.0, 0.0), p, True
+            continue
+        new = new[np.argsort(-np.abs(slopes[new]), kind="stable")[:m]]
+        columns = np.hstack([columns, columns_of(p.A, new)])
+        chosen = np.append(chosen, new)
+        if len(chosen) > 20 * m:
+            break
+    return best, p, True
 
 
 def _primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Found:
     """Primal-dual iteration [Chambolle and Pock 2011], over-relaxed, step lengths balanced.
 
+    Where columns are of unlike norms each has its own step, as if they had been brought to one.
     Its supports go to Newton's method now and then, and where columns are few to factors.
     """
     m, n = p.A.shape
     a, q = np.zeros(n), np.zeros(m)
+    unit: Any = 1.0
+    norm = p.norm
+    if p.sizes is not None:
+        unit = 1.0 / p.sizes
+        norm = operator_norm(
+            Operator(
+                p.A.shape, lambda X: p.A.forward(X * unit), lambda Y: p.A.adjoint(Y) * unit
+            )
+        )  # fmt: skip
     # the lengths of the solution and of its dual are about as one to the root of the non-zeros
-    ratio = 0.3 * float(np.linalg.norm(p.slopes)) / p.norm / np.sqrt(m)
+    ratio = 0.3 * float(np.linalg.norm(p.slopes * unit)) / norm / np.sqrt(m)
     adapt, best = 0.5, _nothing(p)
     former = np.zeros(0, np.int64)
     step, following = 0, 200
     while not spent():
         step += 1
-        tau, sigma = ratio / p.norm, 0.99 / (ratio * p.norm)
-        new_a = p.soft(a - tau * p.adjoint(q), tau)
+        tau, sigma = ratio / norm, 0.99 / (ratio * norm)
+        each = tau * unit * unit
+        new_a = p.soft(a - each * p.adjoint(q), each)
         w = q + sigma * (p.forward(2 * new_a - a) - p.y)
         new_q = w
         if p.bound > 0:
             size = float(np.linalg.norm(w))
             new_q = w * max(0.0, 1 - sigma * p.bound / size) if size > 0 else w
-        moved = float(np.linalg.norm(new_a - a)) / tau
+        moved = float(np.linalg.norm((new_a - a) / unit)) / tau
         turned = float(np.linalg.norm(new_q - q)) / sigma
         a, q = a + 1.8 * (new_a - a), q + 1.8 * (new_q - q)
         if step % 10 == 0 and adapt > 0.01:
-            if moved > 20 * p.norm * turned:
+            if moved > 20 * norm * turned:
                 ratio, adapt = ratio / (1 - adapt), 0.95 * adapt
-            elif p.norm * turned > 20 * moved:
+            elif norm * turned > 20 * moved:
                 ratio, adapt = ratio * (1 - adapt), 0.95 * adapt
         if step % 50 and not spent():
             continue

@@ -15,6 +15,7 @@ from scipy import linalg, optimize
 from skmoderndata._solvers.basis_pursuit import basis_pursuit, pursuit_atoms
 from skmoderndata._solvers.hard_thresholding import METHODS as PRUNING
 from skmoderndata._solvers.hard_thresholding import hard_thresholding
+from skmoderndata._solvers.iterate import Progress
 from skmoderndata._solvers.l1_recovery import facts_of, least_l1
 from skmoderndata._solvers.measurements import Operator, columns_of, from_matrix, to_matrix
 from skmoderndata._solvers.nnls import nnls
@@ -31,6 +32,8 @@ EPS = float(np.finfo(np.float64).eps)
 DENSE_COLUMNS = 2048  # with more, and few signals, inner products of all columns do not pay
 PATH_COLUMNS = 256  # with fewer, the path is the fastest way to the least l1 norm
 QUICK = 500  # pairs of products after which the path is the better way
+SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
+WANDERING = 40  # gradient steps, after which it is computed whatever the support
 NORM_COLUMNS = 20_000  # with more, norms of columns are not computed
 
 
@@ -59,6 +62,7 @@ def recover(
     max_iter: int = 10_000,
     memory: float = 2.0**30,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Recovery:
     """Codes of which A gives the measurements `Y` (N, m), up to `noise_bound` in norm.
 
@@ -75,6 +79,9 @@ def recover(
         Products with A and its transpose, in pairs, for basis pursuit without a matrix.
     memory : float
         Bytes for the matrix and its inner products.
+    progress : Progress or None
+        Hears of every signal; of all as one where the compiled coders take them together. Signals
+        after a stop have codes of zeros, and are not done.
     """
     m, k = A.shape
     room = 8.0 * k * (m + 2.0 * k) <= memory
@@ -83,8 +90,12 @@ def recover(
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
     n_nonzero = min(n_nonzero, m, k)
     if room and (k <= DENSE_COLUMNS or len(Y) >= 16):
-        return _with_matrix(Y, to_matrix(A), method, n_nonzero, noise_bound, positive, tol, n_jobs)
-    return _without_matrix(Y, A, method, n_nonzero, noise_bound, positive, tol, max_iter, n_jobs)
+        return _with_matrix(
+            Y, to_matrix(A), method, n_nonzero, noise_bound, positive, tol, n_jobs, progress
+        )
+    return _without_matrix(
+        Y, A, method, n_nonzero, noise_bound, positive, tol, max_iter, n_jobs, progress
+    )
 
 
 def _with_matrix(
@@ -96,9 +107,12 @@ def _with_matrix(
     positive: bool,
     tol: float,
     n_jobs: int | None,
+    progress: Progress | None,
 ) -> Recovery:
     N, k = len(Y), A.shape[1]
     if method != "basis_pursuit":
+        if progress is not None:
+            progress.begin()
         bounds = np.full(N, -1.0 if noise_bound is None else float(noise_bound) ** 2)
         # opposite columns are one and the same unless signs matter
         used = _first_of_repeated(A) if positive else A
@@ -111,6 +125,8 @@ def _with_matrix(
                 Y, atoms, method=method, n_nonzero=n_nonzero, tol_sq=bounds, positive=positive,
                 max_iter=300, n_jobs=n_jobs,
             )  # fmt: skip
+        if progress is not None:
+            progress.end()
         codes, residual = to_dense(found, k), np.sqrt(found.residual_sq)
         sizes = np.linalg.norm(Y, axis=1)
         nothing = np.zeros(N, np.bool_) if noise_bound is None else sizes <= noise_bound
@@ -143,19 +159,23 @@ def _with_matrix(
                 coef = size * quick.coef
                 return coef, float(np.linalg.norm(Y[i] - A @ coef)), quick.gap, quick.n_iter, True
         result = basis_pursuit(A, y, bound=bound, positive=positive, tol=tol, atoms=path_atoms())
-        if result is None and positive and bound == 0:  # the nearest that can be met
+        missed = result is None or result.residual > bound + tol * size
+        if missed and positive and bound == 0:  # the nearest that can be met
             y = A @ optimize.nnls(A, y)[0]
             result = basis_pursuit(A, y, positive=True, tol=tol, atoms=path_atoms())
         if result is None:
-            raise ValueError(
-                f"no {'non-negative ' * positive}coefficients reproduce the measurements to "
-                f"within noise_bound={bound:g}: raise noise_bound"
-                + ("." if positive else ", or set it to None for the smallest residual.")
-            )
+            raise _out_of_reach(positive)
         residual = float(np.linalg.norm(Y[i] - A @ result.coef))
         return result.coef, residual, result.gap, result.n_iter, result.gap <= tol
 
-    return _gather(_each(solve, N, n_jobs), N, k)
+    return _gather(_each(solve, N, n_jobs, progress), Y, k, method)
+
+
+def _out_of_reach(positive: bool) -> ValueError:
+    return ValueError(
+        f"no {'non-negative ' * positive}coefficients reproduce the measurements to within "
+        "noise_bound: raise it, or set it to None for the smallest residual."
+    )
 
 
 def _repeats(A: Array) -> bool:
@@ -194,6 +214,7 @@ def _without_matrix(
     tol: float,
     max_iter: int,
     n_jobs: int | None,
+    progress: Progress | None,
 ) -> Recovery:
     bound = 0.0 if noise_bound is None else float(noise_bound)
     scale = _column_scale(A) if method != "basis_pursuit" else np.ones(A.shape[1])
@@ -213,7 +234,7 @@ def _without_matrix(
             return np.zeros(A.shape[1]), size, proved, 0, True
         y, least = y / size, max(bound / size, 1e-14)
         if method == "basis_pursuit":
-            a, gap, _, steps, done = least_l1(
+            found = least_l1(
                 y,
                 A,
                 bound=bound / size,
@@ -222,29 +243,52 @@ def _without_matrix(
                 max_iter=max_iter,
                 facts=facts,
             )
+            if not found.reachable:
+                raise _out_of_reach(positive)
+            a, gap, steps, done = found.coef, found.gap, found.n_iter, found.done
         elif method == "omp":
             pursue = _nonnegative_omp if positive else _omp
             a, steps, done = pursue(y, A, scale, cross, n_nonzero, least)
             gap = np.nan
         else:
-            a, steps, done = _prune(y, times, cross, method, n_nonzero, least, positive)
+            if method == "iht":
+                a, steps, done = _iterate(y, times, cross, n_nonzero, least, positive)
+            else:
+                a, steps, done = _prune(y, times, cross, method, n_nonzero, least, positive)
             gap = np.nan
         residual = size * float(np.linalg.norm(y - times(a)))
         return size * a * scale, residual, gap, steps, done
 
-    return _gather(_each(solve, len(Y), n_jobs), len(Y), A.shape[1])
+    return _gather(_each(solve, len(Y), n_jobs, progress), Y, A.shape[1], method)
 
 
-def _each(solve: Callable[[int], Any], count: int, n_jobs: int | None) -> list[Any]:
+def _each(
+    solve: Callable[[int], Any], count: int, n_jobs: int | None, progress: Progress | None
+) -> list[Any]:
+    """Results for signals, in order; fewer where the progress asks to stop."""
     from joblib import Parallel, delayed
 
-    return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(solve)(i) for i in range(count)))
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    results = parallel(delayed(solve)(i) for i in range(count))
+    if progress is None:
+        return list(results)
+    found = []
+    for _ in range(count):
+        progress.begin()
+        found.append(next(results))
+        if progress.end():
+            results.close()
+            break
+    return found
 
 
-def _gather(found: list[Any], N: int, k: int) -> Recovery:
-    if not found:
+def _gather(found: list[Any], Y: Array, k: int, method: str) -> Recovery:
+    if len(Y) == 0:
         empty = np.zeros(0)
-        return Recovery(np.zeros((N, k)), empty, empty, np.zeros(0, int), np.zeros(0, bool))
+        return Recovery(np.zeros((0, k)), empty, empty, np.zeros(0, int), np.zeros(0, bool))
+    unproved = 1.0 if method == "basis_pursuit" else np.nan
+    for y in Y[len(found) :]:  # not begun
+        found.append((np.zeros(k), float(np.linalg.norm(y)), unproved, 0, not y.any()))
     codes, residual, gap, steps, done = zip(*found, strict=True)
     return Recovery(
         np.array(codes), np.array(residual), np.array(gap), np.array(steps), np.array(done)
@@ -367,7 +411,7 @@ def _prune(
     positive: bool,
     max_iter: int = 300,
 ) -> tuple[Array, int, bool]:
-    """NIHT, HTP, CoSaMP and subspace pursuit; the best code met, with least squares on it."""
+    """HTP, CoSaMP and subspace pursuit; the best code met, with least squares on it."""
 
     def fit(support: Array, start: Array) -> Array:
         solve = _nonnegative if positive else _restricted
@@ -379,7 +423,6 @@ def _prune(
     a = np.zeros(len(cross(y)))
     r = y
     best_a, best = a, float(np.linalg.norm(y))
-    support = np.zeros(0, np.int64)
     done, steps, idle = False, 0, 0
     while steps < max_iter and not done:
         if best <= bound:
@@ -390,28 +433,6 @@ def _prune(
         if method == "htp":  # least squares left no gradient on the support
             new_support = largest(a + c, s)
             new = fit(new_support, a)
-        elif method == "iht":
-            if support.size == 0:
-                support = largest(c, s)
-            g = np.zeros_like(c)
-            g[support] = c[support]
-            below = float(np.square(times(g)).sum())
-            above = float(g @ g)
-            if above <= EPS**2 or below == 0:
-                done = True
-                break
-            mu = above / below
-            for _ in range(60):
-                new_support = largest(a + mu * c, s)
-                new = np.zeros_like(a)
-                new[new_support] = (a + mu * c)[new_support]
-                if np.array_equal(new_support, support):
-                    break
-                change = new - a
-                curve = float(np.square(times(change)).sum())
-                if curve <= 0 or mu <= 0.99 * float(change @ change) / curve:
-                    break
-                mu /= 2 * 0.99
         else:
             wide = np.union1d(np.flatnonzero(a), largest(c, 2 * s if method == "cosamp" else s))
             if wide.size >= len(y):
@@ -426,21 +447,97 @@ def _prune(
                 new = fit(new_support, fitted)
         former = float(np.linalg.norm(r))
         same = np.array_equal(np.flatnonzero(new), np.flatnonzero(a))
-        a, support = new, new_support
+        a = new
         r = y - times(a)
         size = float(np.linalg.norm(r))
         idle += 1
         if size < best * (1 - 1e-10):
             best_a, best, idle = a, size, 0
-        if method == "iht":
-            if abs(former - size) <= 1e-8 * max(size, 1e-14):
-                done = True
-                break
-        elif same or idle >= 30 or (method != "htp" and size >= former):
+        if same or idle >= 30 or (method != "htp" and size >= former):
             done = True
             break
     a = fit(np.flatnonzero(best_a), best_a)
     return a, max(1, steps), done
+
+
+def _iterate(
+    y: Array,
+    times: Callable[[Array], Array],
+    cross: Callable[[Array], Array],
+    s: int,
+    bound: float,
+    positive: bool,
+    max_iter: int = 300,
+) -> tuple[Array, int, bool]:
+    """NIHT, to the limit of steps on one support after some of them; as the compiled one does."""
+
+    def fit(support: Array, start: Array) -> Array:
+        solve = _nonnegative if positive else _restricted
+        return solve(y, times, cross, support, start)
+
+    def largest(values: Array) -> Array:
+        return _largest(np.maximum(values, 0.0) if positive else values, s)
+
+    r, rest, tiny, rtol = y, float(y @ y), 100 * EPS, 1e-8
+    a = np.zeros(len(cross(y)))
+    best_a, best, last_fit = a, rest, np.inf
+    support = np.zeros(0, np.int64)
+    reach, repeated, since, fitted = 0.0, 0, 0, True
+    done, steps = False, 0
+    while steps < max_iter and not done:
+        if best <= max(bound**2, tiny * EPS):
+            done = True
+            break
+        steps += 1
+        if repeated >= SETTLED or since >= WANDERING:
+            a = fit(support, a)
+            support = np.flatnonzero(a)
+            fitted, repeated, since = True, 0, 0
+        else:
+            c = cross(r)
+            base = largest(c) if fitted else support
+            g = np.zeros_like(c)
+            g[base] = c[base]
+            above, below = float(g @ g), float(np.square(times(g)).sum())
+            if above <= tiny * EPS or below <= 0:
+                done = True
+                break
+            mu = above / below
+            if fitted and support.size:  # as far as steps on the support reached
+                mu = max(mu, reach)
+            else:
+                reach = max(mu, reach) if repeated else mu
+            same = False
+            for _ in range(60):
+                trial = a + mu * c
+                chosen = largest(trial)
+                new = np.zeros_like(a)
+                new[chosen] = trial[chosen]
+                same = np.array_equal(chosen, support)
+                if same or (support.size == 0 and np.array_equal(chosen, base)):
+                    break
+                change = new - a
+                curve = float(np.square(times(change)).sum())
+                if curve <= 0 or mu <= 0.99 * float(change @ change) / curve:
+                    break
+                mu /= 2 * 0.99
+            repeated = repeated + 1 if same else 0
+            if fitted and same:  # no support within reach is better
+                done = True
+                break
+            a, support, fitted = new, chosen, False
+            since += 1
+        former = rest
+        r = y - times(a)
+        rest = float(r @ r)
+        if rest < best:
+            best_a, best = a, rest
+        if fitted:
+            done = last_fit - rest <= rtol * max(rest, tiny)
+            last_fit = rest
+        elif former - rest <= rtol * max(rest, tiny):
+            repeated = SETTLED  # to the limit at once
+    return fit(np.flatnonzero(best_a), best_a), max(1, steps), done
 
 
 def _largest(c: Array, s: int) -> Array:

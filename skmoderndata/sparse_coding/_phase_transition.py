@@ -10,6 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skmoderndata._solvers.phase_transition import half_success, l1_threshold
 
 COEFFICIENTS = ("gaussian", "signs", "positive")
+THEORIES = (True, False, "positive")
 
 
 class PhaseTransition(NamedTuple):
@@ -185,6 +186,8 @@ class PhaseTransitionDisplay:
         Share of signals recovered.
     border : array-like of shape (n_delta,), default=None
         Where it is one half.
+    theory : bool or "positive", default=True
+        Which curve of the theory `plot` draws, unless it is told.
     estimator_name : str, default=None
         Name in the title.
 
@@ -216,11 +219,14 @@ class PhaseTransitionDisplay:
     array([[1, 0]])
     """
 
-    def __init__(self, *, delta, rho, success, border=None, estimator_name=None):
+    def __init__(
+        self, *, delta, rho, success, border=None, theory=True, estimator_name=None
+    ):  # fmt: skip
         self.delta = np.asarray(delta)
         self.rho = np.asarray(rho)
         self.success = np.asarray(success)
         self.border = None if border is None else np.asarray(border)
+        self.theory = theory
         self.estimator_name = estimator_name
 
     @classmethod
@@ -236,7 +242,7 @@ class PhaseTransitionDisplay:
         tol=1e-3,
         n_jobs=None,
         random_state=None,
-        theory=True,
+        theory=None,
         ax=None,
         name=None,
         **kwargs,
@@ -263,8 +269,9 @@ class PhaseTransitionDisplay:
             Number of processes.
         random_state : int, RandomState instance or None, default=None
             Seed.
-        theory : bool or "positive", default=True
-            Whether the curve of the theory is drawn, or the one for non-negative unknowns.
+        theory : bool or "positive", default=None
+            Whether the curve of the theory is drawn, or the one for non-negative unknowns. None
+            takes the latter where the estimator has `positive=True`.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         name : str, default=None
@@ -277,6 +284,10 @@ class PhaseTransitionDisplay:
         display : PhaseTransitionDisplay
             With `ax_` and `figure_`.
         """
+        params = estimator.get_params(deep=False)
+        if theory is None:
+            theory = "positive" if params.get("positive") is True else True
+        _check_theory(theory)
         found = phase_transition(
             estimator,
             n_features=n_features,
@@ -289,11 +300,11 @@ class PhaseTransitionDisplay:
             random_state=random_state,
         )
         if name is None:
-            method = estimator.get_params(deep=False).get("method")
+            method = params.get("method")
             name = type(estimator).__name__ + ("" if method is None else f", {method}")
-        return cls(**found._asdict(), estimator_name=name).plot(ax, theory=theory, **kwargs)
+        return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, name=None, theory=True, **kwargs):
+    def plot(self, ax=None, *, name=None, theory=None, **kwargs):
         """Draw the shares.
 
         Parameters
@@ -302,8 +313,9 @@ class PhaseTransitionDisplay:
             Where to draw; None makes a new figure.
         name : str, default=None
             Name in the title; None takes `estimator_name`.
-        theory : bool or "positive", default=True
-            Whether the curve of the theory is drawn, or the one for non-negative unknowns.
+        theory : bool or "positive", default=None
+            Whether the curve of the theory is drawn, or the one for non-negative unknowns; None
+            takes that of the display.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
 
@@ -319,34 +331,37 @@ class PhaseTransitionDisplay:
                 "PhaseTransitionDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
             ) from error
 
+        theory = self.theory if theory is None else theory
+        _check_theory(theory)
+        delta, rho, success, border = self._ascending()
         if ax is None:
             _, ax = plt.subplots()
         style = {"cmap": "gray", "vmin": 0, "vmax": 1, "shading": "nearest"} | kwargs
-        self.mesh_ = ax.pcolormesh(
-            _spread(self.delta), _spread(self.rho), self._cells().T, **style
-        )
+        repeat = [2 if len(grid) == 1 else 1 for grid in (delta, rho)]
+        cells = np.repeat(np.repeat(success, repeat[0], axis=0), repeat[1], axis=1)
+        self.mesh_ = ax.pcolormesh(_spread(delta), _spread(rho), cells.T, **style)
         self.border_line_ = self.theory_line_ = None
-        if self.border is not None:
+        if border is not None:
             (self.border_line_,) = ax.plot(
-                self.delta, self.border, "o-", color="C1", markersize=4, label="half recovered"
+                delta, border, "o-", color="C1", markersize=4, label="half recovered"
             )
         if theory:
-            low, high = _limits(self.delta)
+            low, high = _limits(delta)
             grid = np.linspace(max(low, 1e-3), min(high, 1.0), 100)
             (self.theory_line_,) = ax.plot(
                 grid,
                 l1_phase_transition(grid, positive=theory == "positive"),
                 color="C3",
                 ls="--",
-                label="theory, least l1 norm",
+                label="theory, least l1 norm" + (", non-negative" if theory == "positive" else ""),
             )
-        if self.border is not None or theory:
+        if border is not None or theory:
             ax.legend(loc="upper left", fontsize=8)
         ax.set(
             xlabel="measurements for each unknown",
             ylabel="non-zeros for each measurement",
-            xlim=_limits(self.delta),
-            ylim=_limits(self.rho),
+            xlim=_limits(delta),
+            ylim=_limits(rho),
         )
         name = self.estimator_name if name is None else name
         if name is not None:
@@ -354,9 +369,26 @@ class PhaseTransitionDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _cells(self):
-        repeat = [2 if len(grid) == 1 else 1 for grid in (self.delta, self.rho)]
-        return np.repeat(np.repeat(self.success, repeat[0], axis=0), repeat[1], axis=1)
+    def _ascending(self):
+        """Check the shares, and return them with `delta` and `rho` in ascending order."""
+        for name, grid in (("delta", self.delta), ("rho", self.rho)):
+            if grid.ndim != 1 or len(np.unique(grid)) != grid.size or not grid.size:
+                raise ValueError(f"{name} must hold different numbers, at least one.")
+            if not ((grid > 0) & (grid <= 1)).all():
+                raise ValueError(f"{name} must hold numbers above 0 and at most 1.")
+        if self.success.shape != (len(self.delta), len(self.rho)):
+            raise ValueError(
+                f"success has the shape {self.success.shape}, and delta and rho make it "
+                f"{(len(self.delta), len(self.rho))}."
+            )
+        i, j = np.argsort(self.delta), np.argsort(self.rho)
+        border = None if self.border is None else self.border[i]
+        return self.delta[i], self.rho[j], self.success[np.ix_(i, j)], border
+
+
+def _check_theory(theory):
+    if not (isinstance(theory, bool | str) and theory in THEORIES):
+        raise ValueError(f"theory={theory!r} must be True, False or 'positive'.")
 
 
 def _spread(grid):

@@ -9,15 +9,22 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, StrOptions, fit_context
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    StrOptions,
+    fit_context,
+)
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.bases import check_operator, resolve_basis, wrap_operator
 from skmoderndata._solvers.measurements import BASES, compose, from_matrix
 from skmoderndata._solvers.recovery import METHODS, recover
 
 
-class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
+class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     r"""Signals from few linear measurements, given that few atoms of a basis make them up.
 
     From the measurements :math:`y = \Phi x` of a signal :math:`x = a \Psi`, with the atoms in the
@@ -219,18 +226,20 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
         Y = y.reshape(len(y), -1).T.astype(np.float64)
         largest = float(np.abs(Y).max(initial=0.0))
         size = float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0
-        found = recover(
-            Y / size,
-            compose(measure, basis),
-            method=self.method,
-            n_nonzero=self.n_nonzero,
-            noise_bound=None if self.noise_bound is None else self.noise_bound / size,
-            positive=self.positive,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            memory=get_config()["working_memory"] * 2**20,
-            n_jobs=self.n_jobs,
-        )
+        with FitProgress(self, X, y, max_passes=None, task_name="signal") as progress:
+            found = recover(
+                Y / size,
+                compose(measure, basis),
+                method=self.method,
+                n_nonzero=self.n_nonzero,
+                noise_bound=None if self.noise_bound is None else self.noise_bound / size,
+                positive=self.positive,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                memory=get_config()["working_memory"] * 2**20,
+                n_jobs=self.n_jobs,
+                progress=progress,
+            )
         codes = found.codes * size / unit
         signals = codes if basis is None else basis.forward(codes)
         flat = y.ndim == 1
@@ -243,7 +252,8 @@ class SparseRecovery(MultiOutputMixin, RegressorMixin, Base):
             convex = self.method == "basis_pursuit"
             warn_not_converged(
                 self,
-                reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g})"
+                reached=f"relative duality gap {self.dual_gap_:.1e}, residual "
+                f"{np.max(self.residual_norm_):.1e} (tol={self.tol:g})"
                 if convex
                 else f"the supports of {np.count_nonzero(~found.done)} of {len(Y)} signals have "
                 "not settled",

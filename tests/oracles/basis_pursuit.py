@@ -6,11 +6,11 @@ from scipy.stats import norm
 
 
 def least_l1(A, y, bound=0.0, positive=False):
-    """Smallest l1 norm under the constraint, by Clarabel."""
+    """Smallest l1 norm under the constraint: a linear program for HiGHS, a cone for Clarabel."""
     a = cp.Variable(A.shape[1], nonneg=positive)
     constraint = cp.norm(y - A @ a) <= bound if bound else A @ a == y
     problem = cp.Problem(cp.Minimize(cp.norm1(a)), [constraint])
-    return problem.solve(solver=cp.CLARABEL)
+    return problem.solve(solver=cp.CLARABEL if bound else cp.HIGHS)
 
 
 def transition(share, positive=False):

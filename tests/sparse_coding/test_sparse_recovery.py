@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.optimize import nnls
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import OrthogonalMatchingPursuit
 from sklearn.model_selection import GridSearchCV, KFold
 
+from skmoderndata._solvers import l1_recovery
 from skmoderndata._solvers.l1_recovery import facts_of, least_l1, minimax_threshold
 from skmoderndata._solvers.measurements import from_matrix, to_matrix, transform_measurements
 from skmoderndata._solvers.phase_transition import half_success
@@ -141,9 +145,9 @@ def gap_by_definition(A, y, a, bound, positive=False):
 @pytest.mark.certificate
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("kind", ["hadamard", "gaussian"])
-@pytest.mark.parametrize("s", [20, 32])
+@pytest.mark.parametrize("s", [20, 45])
 def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed):
-    """Both stages alone; at 32 of 256 non-zeros columns beyond the support enter the dual."""
+    """Both stages alone; at 45 of 256 non-zeros columns beyond the support enter the dual."""
     rng = np.random.RandomState(seed)
     if kind == "hadamard":
         A = transform_measurements("scrambled_hadamard", 256, (1024,), rng=rng)
@@ -173,11 +177,14 @@ def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed
 
 
 @pytest.mark.certificate
+@pytest.mark.parametrize("by_columns", [True, False])
 @pytest.mark.parametrize("positive", [False, True])
-def test_the_last_resort_reaches_the_optimum_alone(positive, seed):
-    """Solutions with as many non-zeros as measurements, and columns of unlike norms."""
+def test_the_last_resorts_reach_the_optimum_alone(positive, by_columns, seed, monkeypatch):
+    """As many non-zeros as measurements; norms of columns differ by up to a hundred."""
+    if not by_columns:
+        monkeypatch.setattr(l1_recovery, "BY_COLUMNS", 0)
     rng = np.random.default_rng(seed)
-    A = rng.normal(size=(40, 90)) * 10 ** rng.uniform(-0.3, 0.3, 90)
+    A = rng.normal(size=(40, 90)) * 10 ** rng.uniform(-1, 1, 90)
     y = A @ np.abs(rng.normal(size=90)) if positive else rng.normal(size=40)
     y /= np.linalg.norm(y)
     operator = from_matrix(A)._replace(matrix=None)
@@ -188,6 +195,43 @@ def test_the_last_resort_reaches_the_optimum_alone(positive, seed):
         assert found.missed <= 1e-7
         least = least_l1_stated(A, y, bound, positive)
         assert_allclose(np.abs(found.coef).sum(), least, rtol=1e-6)  # of the conic solver
+
+
+@pytest.mark.recovery
+def test_columns_of_very_unlike_norms_without_a_matrix(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(100, 300)) * 10 ** rng.uniform(-1, 1, 300)
+    Y = A[:, rng.choice(300, 5, replace=False)] @ rng.normal(size=(5, 2))
+    model = SparseRecovery(method="basis_pursuit").fit(A, Y)
+    with config_context(working_memory=0):
+        free = SparseRecovery(method="basis_pursuit").fit(aslinearoperator(A), Y)
+    assert max(model.dual_gap_, free.dual_gap_) <= 1e-8
+    assert_allclose(free.coef_, model.coef_, atol=1e-6 * np.abs(model.coef_).max())  # the gap
+
+
+@pytest.mark.certificate
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("positive", [False, True])
+def test_the_smallest_residual_where_equations_cannot_be_met(positive, seed):
+    rng = np.random.default_rng(seed)
+    tall = rng.normal(size=(6, 4))
+    dependent = rng.normal(size=(24, 20)) @ rng.normal(size=(20, 60))
+    aligned = np.vstack([np.eye(3), np.eye(3)])
+    for A in (tall, dependent, aligned, np.zeros((4, 7)), -np.abs(rng.normal(size=(5, 3)))):
+        m = len(A)
+        for y in (rng.normal(size=m), A @ np.abs(rng.normal(size=A.shape[1])), np.ones(m)):
+            with config_context(working_memory=0):
+                model = SparseRecovery(method="basis_pursuit", positive=positive).fit(A, y)
+            solve = nnls if positive else np.linalg.lstsq
+            fitted = A @ solve(A, y)[0]
+            size = np.linalg.norm(y)
+            assert_allclose(A @ model.coef_, fitted, atol=1e-7 * size)
+            assert_allclose(model.residual_norm_, np.linalg.norm(y - fitted), atol=1e-7 * size)
+            assert 0 <= model.dual_gap_ <= 1e-8
+            formed = SparseRecovery(method="basis_pursuit", positive=positive).fit(A, y)
+            assert_allclose(
+                np.abs(model.coef_).sum(), np.abs(formed.coef_).sum(), rtol=1e-6, atol=1e-9
+            )  # the gap
 
 
 @pytest.mark.certificate
@@ -314,14 +358,19 @@ def test_curve_of_the_theory(seed):
     assert_allclose(l1_phase_transition([1.0]), 1)
     printed = [0.189, 0.243, 0.291, 0.337, 0.386, 0.438, 0.499, 0.573, 0.678]
     assert_allclose(l1_phase_transition(np.arange(1, 10) / 10), printed, atol=6e-4)  # 3 digits
+    printed = [0.241, 0.326, 0.404, 0.480, 0.558, 0.639, 0.723, 0.810, 0.903]
+    found = l1_phase_transition(np.arange(1, 10) / 10, positive=True)
+    assert_allclose(found, printed, atol=6e-4)  # 3 digits
 
 
 @pytest.mark.paper
-def test_basis_pursuit_turns_near_the_theory():
-    curve = l1_phase_transition([0.5])[0]
+@pytest.mark.parametrize("positive", [False, True])
+def test_basis_pursuit_turns_near_the_theory(positive):
+    curve = l1_phase_transition([0.5], positive=positive)[0]
     found = phase_transition(
-        SparseRecovery(method="basis_pursuit"), n_features=120, delta=[0.5],
+        SparseRecovery(method="basis_pursuit", positive=positive), n_features=120, delta=[0.5],
         rho=curve * np.array([0.6, 0.8, 1.0, 1.2, 1.5]), n_trials=12, random_state=0,
+        coefficients="positive" if positive else "gaussian",
     )  # fmt: skip
     assert found.success[0, 0] >= 0.9
     assert found.success[0, -1] <= 0.1
@@ -432,6 +481,48 @@ def test_border_of_a_logistic_curve(seed):
     assert np.isnan(half_success(rho, np.full(15, 3.0), np.full(15, 3.0)))
 
 
+class Passes:
+    """Callback that counts tasks, and asks to stop at one."""
+
+    def __init__(self, stop_at=None):
+        self.stop_at, self.ended = stop_at, 0
+
+    def setup(self, estimator, context):
+        self.ended = 0
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended += 1
+        return self.ended == self.stop_at
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("memory", [0, 1024])
+def test_callbacks_hear_of_signals_and_can_stop(memory, n_jobs):
+    Phi, codes = planted(0, n_signals=4)
+    Y = Phi @ codes.T
+    with config_context(working_memory=memory):
+        for method in METHODS:
+            model = SparseRecovery(method=method, n_nonzero=8, n_jobs=n_jobs)
+            plain = model.fit(Phi, Y).coef_
+            counter = Passes()
+            heard = clone(model).set_callbacks(counter).fit(Phi, Y)
+            one_by_one = memory == 0 or method == "basis_pursuit"
+            assert counter.ended == (5 if one_by_one else 2)  # the fit is a task, too
+            assert_array_equal(heard.coef_, plain)
+        model = SparseRecovery(method="basis_pursuit", n_jobs=n_jobs).set_callbacks(Passes(2))
+        with pytest.warns(ConvergenceWarning, match="relative duality gap 1.0e"):
+            model.fit(Phi, Y)
+    assert_allclose(model.coef_[:2], codes[:2], atol=1e-7)
+    assert_array_equal(model.coef_[2:], 0)
+    assert_allclose(model.residual_norm_[2:], np.linalg.norm(Y[:, 2:], axis=0))
+
+
 def test_search_over_held_out_measurements():
     Phi, codes = planted(0, m=60, s=6, n_signals=1)
     y = Phi @ codes[0] + 0.5 * np.random.default_rng(1).normal(size=60)
@@ -455,6 +546,19 @@ def test_display():
     x, y = display.theory_line_.get_data()
     assert_allclose(y, l1_phase_transition(x))
     assert display.border_line_ is not None
+    back = PhaseTransitionDisplay(
+        delta=display.delta[::-1], rho=display.rho[::-1], success=display.success[::-1, ::-1],
+        border=display.border[::-1],
+    ).plot()  # fmt: skip
+    assert_array_equal(back.mesh_.get_array(), display.mesh_.get_array())
+    assert_array_equal(back.border_line_.get_data(), display.border_line_.get_data())
+    assert back.ax_.get_xlim() == display.ax_.get_xlim()
+    signless = PhaseTransitionDisplay.from_estimator(
+        SparseRecovery(method="htp", positive=True), n_features=20, delta=[0.5], rho=[0.1, 0.9],
+        n_trials=1, coefficients="positive", random_state=0,
+    )  # fmt: skip
+    x, y = signless.theory_line_.get_data()
+    assert_allclose(y, l1_phase_transition(x, positive=True))
     plain = PhaseTransitionDisplay(delta=[0.5], rho=[0.2], success=[[1.0]]).plot(theory=False)
     assert plain.border_line_ is None
     assert plain.theory_line_ is None
@@ -496,6 +600,8 @@ def test_errors_name_the_remedy():
         SparseRecovery(np.full((2, 120), np.nan)).fit(Phi, y)
     with pytest.raises(ValueError, match="X gives 60 measurements, and y has 59"):
         SparseRecovery().fit(aslinearoperator(Phi), y[:-1])
+    with pytest.raises(ValueError, match="basis has complex values: stack"):
+        SparseRecovery(1j * dct_dictionary(120)).fit(Phi, y)
     for name, fit in (
         ("X", lambda operator: SparseRecovery().fit(operator, y)),
         ("basis", lambda operator: SparseRecovery(operator).fit(np.ones((3, 60)), np.ones(3))),
@@ -513,12 +619,19 @@ def test_errors_name_the_remedy():
         SparseRecovery().fit(Phi[0], y)
     with pytest.raises(ValueError, match="'n_nonzero' parameter of SparseRecovery must be an int"):
         SparseRecovery(n_nonzero=0).fit(Phi, y)
-    with pytest.raises(
-        ValueError, match=r"no non-negative coefficients reproduce .* noise_bound="
-    ):
-        SparseRecovery(method="basis_pursuit", positive=True, noise_bound=1e-3).fit(
-            np.abs(Phi), -np.ones(60)
-        )
+    for memory in (0, 1024):
+        with config_context(working_memory=memory):
+            with pytest.raises(
+                ValueError,
+                match=r"no non-negative coefficients reproduce .* noise_bound: raise it",
+            ):
+                SparseRecovery(method="basis_pursuit", positive=True, noise_bound=1e-3).fit(
+                    np.abs(Phi), np.where(np.arange(60) < 40, -1.0, 1.0)
+                )
+            with pytest.raises(
+                ValueError, match=r"no coefficients reproduce .* noise_bound: raise it"
+            ):
+                SparseRecovery(method="basis_pursuit", noise_bound=0.1).fit(Phi[:, :4], y)
     model = SparseRecovery().fit(aslinearoperator(Phi), y)
     single = SparseRecovery().fit(aslinearoperator(Phi.astype(np.float32)), y.astype(np.float32))
     assert single.coef_.dtype == np.float32
@@ -531,6 +644,20 @@ def test_errors_name_the_remedy():
         phase_transition(SparseRecovery(), delta=[0.0])
     with pytest.raises(ValueError, match="coefficients='cauchy' must be one of"):
         phase_transition(SparseRecovery(), coefficients="cauchy")
+    for theory in ("foo", 1.5, None):
+        display = PhaseTransitionDisplay(delta=[0.5], rho=[0.2], success=[[1]], theory=theory)
+        with pytest.raises(ValueError, match=r"theory=.* must be True, False or 'positive'"):
+            display.plot()
+    with pytest.raises(ValueError, match="theory='foo' must be"):  # at once
+        PhaseTransitionDisplay.from_estimator(SparseRecovery(), n_trials=10**9, theory="foo")
+    for grids, message in (
+        ({"delta": [0.5, 0.5]}, "delta must hold different numbers"),
+        ({"rho": [0.0, 0.5]}, "rho must hold numbers above 0"),
+        ({"rho": [0.2, 0.4, 0.6]}, r"success has the shape \(2, 2\), and .* \(2, 3\)"),
+    ):
+        full = {"delta": [0.3, 0.6], "rho": [0.2, 0.5], "success": np.eye(2)} | grids
+        with pytest.raises(ValueError, match=message):
+            PhaseTransitionDisplay(**full).plot()
     with pytest.raises(ValueError, match="n_trials=0"):
         phase_transition(SparseRecovery(), n_trials=0)
     with pytest.raises(ValueError, match="delta must hold"):
