@@ -23,7 +23,7 @@ def no_rows(n_atoms: int, capacity: int = 64) -> tuple[Array, Array]:
 
 def all_rows(gram: Array) -> tuple[Array, Array]:
     """Return a Gram matrix in the form that `ask_row` takes, with nothing left to compute."""
-    return gram, np.arange(len(gram) + 1)
+    return np.require(gram, requirements=["C", "W"]), np.arange(len(gram) + 1)
 
 
 @jit

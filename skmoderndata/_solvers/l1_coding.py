@@ -372,6 +372,8 @@ def _lasso_rows(
     if mask is None and gram_pays(k, len(X), memory):
         atoms = with_gram(atoms)
     whole = mask is None and atoms.gram is not None
+    whole = mask is None and atoms.gram is not None
+    rows = all_rows(atoms.gram) if whole else None  # type: ignore[arg-type]
     transposed = np.ascontiguousarray(atoms.rows.T)
     squares = transposed**2
     kind = METHODS.index(method)
@@ -385,7 +387,7 @@ def _lasso_rows(
         if start is not None:
             codes *= atoms.norms
         known = np.ones((1, n)) if mask is None else mask[part].astype(np.float64)
-        G, place = all_rows(atoms.gram) if whole else no_rows(k)  # type: ignore[arg-type]
+        G, place = no_rows(k) if rows is None else rows
         gap, residual_sq = np.zeros(m), np.zeros(m)
         stop, steps = np.zeros(m, np.int8), np.zeros(m, np.int32)
         B = x @ transposed
