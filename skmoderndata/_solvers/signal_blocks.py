@@ -203,7 +203,7 @@ def by_pattern(
             masked = atoms
         else:
             # the known columns alone: nothing is computed with the missing ones
-            kept = atoms.rows[:, known]
+            kept = atoms.rows[:, known] if known.any() else np.zeros((len(atoms.rows), 1))
             left = np.einsum("ij,ij->i", kept, kept)
             usable = left > barred * full
             kept = np.where(usable[:, None], kept, 0.0)
@@ -212,7 +212,8 @@ def by_pattern(
                 scale = np.sqrt(np.where(usable, left, 1.0))
                 kept, norms = kept / scale[:, None], norms * scale
             masked = Atoms(kept, norms, kept @ kept.T if gram else None)
-        parts.append(solve(np.ascontiguousarray(X[rows][:, known]), masked, rows))
+        signals = X[rows][:, known] if known.any() else np.zeros((len(rows), 1), X.dtype)
+        parts.append(solve(np.ascontiguousarray(signals), masked, rows))
         done.append(rows)
     rest = order[~np.repeat(shared, np.diff(edges))]
     if rest.size and each is not None:

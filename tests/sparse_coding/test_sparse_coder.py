@@ -401,6 +401,9 @@ def test_degenerate_input_has_an_answer(algorithm):
     assert np.isfinite(codes).all()
     assert (codes[[0, 2]] == 0).all()
     assert (codes[:, [0, 4, 5]] == 0).all()  # zero, and repeated
+    if algorithm not in ("ormp", "mp", "homotopy", "feature_sign", "coordinate_descent"):
+        grouped = SparseCoder(D[:4], algorithm=algorithm, groups=[0, 0, 1, 1], alpha=0.01)
+        assert (grouped.fit_transform(X)[[0, 2]] == 0).all()
     assert (SparseCoder(np.zeros((3, 4)), algorithm=algorithm).fit_transform(X) == 0).all()
     one = SparseCoder(np.ones((1, 1)), algorithm=algorithm, alpha=1e-3).fit_transform([[2.0]])
     assert_allclose(one, [[2.0]], atol=2e-3)
