@@ -39,7 +39,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("feature_sign", "homotopy", "coordinate_descent")
 SLACK = 1e-10  # relative excess of a correlation over alpha that counts as none
 ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
-CANCELS = 1e-6  # an objective below this share of |x|^2 is a difference of too large numbers
+CANCELS = 1e-6  # below this share of (|x| + sum |a_j d_j|)^2, sums from G have lost their digits
 FLOOR = 1e-8  # share of the largest penalty: below, a bound that is not met is out of reach
 SEARCH = 60  # steps of the search for a penalty
 ROWS_KEPT = 2**25  # bytes of rows of the Gram matrix that are kept for the next signal
@@ -774,13 +774,14 @@ def _certify(  # type: ignore[no-untyped-def]
     All from ``c = b - G a``, or where that leaves too few digits, from the residual itself.
     """
     _correlations(G, place, b, index, a, t, c)
-    xr, rr, penalty = size, size, 0.0
+    xr, rr, penalty, reach = size, size, 0.0, np.sqrt(size)
     for s in range(t):
         j = index[s]
         xr -= a[s] * b[j]
         rr -= a[s] * (b[j] + c[j])
         penalty += abs(a[s])
-    if 0.5 * rr + lam * penalty < CANCELS * size:
+        reach += abs(a[s]) * np.sqrt(G[place[j], j])
+    if 0.5 * rr + lam * penalty < CANCELS * reach * reach:
         n, k = columns.shape
         xr, rr = 0.0, _residual_sq(x, columns, known, index, a, t, r)
         for j in range(k):
