@@ -220,36 +220,43 @@ def _solve(
     """Solve the problem for `y` of norm one and entries of A of the order of one."""
     norms = _norms(A)
     best: BasisPursuitResult | None = None
+    if bound > 0 and solver == "cvxpy":
+        best = _cvxpy(A, y, norms, bound, positive, tol)
+        if best is not None:
+            return _better(best, _settle(A, y, norms, best, bound, positive), bound)
+        solver = "path"
     if solver == "path":
         atoms = pursuit_atoms(A, positive) if atoms is None else atoms
         best = _follow(A, y, norms, atoms, bound, positive, tol, max_iter, progress)
         if best is not None and _accepted(best, bound, tol):
             return best
-        if bound > 0:
-            near = nearest(A, y[:, None], positive=positive)[:, 0]
-            if float(linalg.norm(y - near)) > bound * (1 + 1e-9):
-                return None
-            starts = [best, _simplex(A, near, norms, 0.0, positive, tol)]
-            for start in starts:
-                if start is not None:
-                    found = _settle(A, y, norms, start, bound, positive)
-                    best = (
-                        found
-                        if best is None
-                        else min(best, found, key=lambda f: _badness(f, bound))
-                    )
-                    if _accepted(best, bound, tol):
-                        return best
-        solver = "simplex" if bound == 0 else "cvxpy"
-    solve = _simplex if solver == "simplex" else _cvxpy
-    other = solve(A, y, norms, bound, positive, tol)
-    if other is None:
-        return best
-    if bound > 0 and not _accepted(other, bound, tol):
-        other = _settle(A, y, norms, other, bound, positive)
-    if best is not None and _badness(best, bound) < _badness(other, bound):
-        return best
-    return other
+    if bound == 0:
+        by = _cvxpy if solver == "cvxpy" else _simplex
+        return _better(best, by(A, y, norms, 0.0, positive, tol), bound)
+    near = nearest(A, y[:, None], positive=positive)[:, 0]
+    if float(linalg.norm(y - near)) > bound * (1 + 1e-9):
+        return None
+    # the right piece is next to where the path broke off, or to its very end
+    broken = best
+    starts: tuple[Callable[[], BasisPursuitResult | None], ...] = (
+        lambda: broken,
+        lambda: _simplex(A, near, norms, 0.0, positive, tol),
+        lambda: _cvxpy(A, y, norms, bound, positive, tol),
+    )
+    for start in starts:
+        best = _better(best, _settle(A, y, norms, start(), bound, positive), bound)
+        if best is not None and _accepted(best, bound, tol):
+            break
+    return best
+
+
+def _better(
+    one: BasisPursuitResult | None, other: BasisPursuitResult | None, bound: float
+) -> BasisPursuitResult | None:
+    """Return the one that is nearer to a proved solution."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other, key=lambda f: f.gap + max(0.0, f.residual - bound))
 
 
 def _quickly(
@@ -344,10 +351,6 @@ def _top(A: Array, v: Array, positive: bool) -> float:
     """Largest of the numbers that the dual constraint bounds by one."""
     slopes = A.T @ v
     return float(slopes.max(initial=0.0) if positive else np.abs(slopes).max(initial=0.0))
-
-
-def _badness(found: BasisPursuitResult, bound: float) -> float:
-    return found.gap + max(0.0, found.residual - bound)
 
 
 def _accepted(found: BasisPursuitResult, bound: float, tol: float) -> bool:
@@ -467,22 +470,30 @@ def _end_of_piece(
 
 
 def _settle(
-    A: Array, y: Array, norms: Array, start: BasisPursuitResult, bound: float, positive: bool
-) -> BasisPursuitResult:
+    A: Array,
+    y: Array,
+    norms: Array,
+    start: BasisPursuitResult | None,
+    bound: float,
+    positive: bool,
+) -> BasisPursuitResult | None:
     """Find the piece of the path that a solution which is nearly right belongs to.
 
     Columns of the wrong sign leave the active ones, those whose slope is too large enter.
     """
+    if start is None:
+        return None
     gap = pursuit_gap(A, y, start.coef, start.dual, bound=bound, positive=positive)
-    best = start._replace(gap=gap, residual=float(linalg.norm(y - A @ start.coef)))
+    best: BasisPursuitResult | None = start._replace(
+        gap=gap, residual=float(linalg.norm(y - A @ start.coef))
+    )
     size = np.abs(start.coef) * norms
     signs = np.where(size > 1e-6 * size.max(initial=0.0), np.sign(start.coef), 0.0)
     for _ in range(2 * len(y) + 20):
         found = _end_of_piece(A, y, norms, np.flatnonzero(signs), signs, bound, positive)[0]
         if found is None:
             break
-        if _badness(found, bound) < _badness(best, bound):
-            best = found
+        best = _better(best, found, bound)
         wrong = found.coef * signs < 0
         if wrong.any():
             signs[np.where(wrong, np.abs(found.coef) * norms, 0.0).argmax()] = 0.0
@@ -529,12 +540,12 @@ def _simplex(
         coef = np.zeros(A.shape[1])
         coef[used] = (x if positive else x[: used.size] - x[used.size :]) / norms[used]
         found = _judged(A, y, coef, unit * v, bound, positive, "simplex")
-        if best is None or _badness(found, bound) < _badness(best, bound):
-            best = found
-        if _accepted(best, bound, 1e-3 * tol):
+        best = _better(best, found, bound)
+        if _accepted(found, bound, 1e-3 * tol):
             break
-        enlarged = 1.0 / max(float(np.abs(y - B @ x).max()), 1e-3 / enlarged**2, 1e-15)
-        raised = 1.0 / max(-float((cost - B.T @ v).min()), 1e-3 / raised**2, 1e-15)
+        # by a million at most in one round
+        enlarged = 1.0 / max(float(np.abs(y - B @ x).max()), 1e-6 / enlarged, 1e-15)
+        raised = 1.0 / max(-float((cost - B.T @ v).min()), 1e-6 / raised, 1e-15)
     return best
 
 

@@ -318,6 +318,26 @@ def test_degenerate_input():
 
 
 @pytest.mark.edge
+@pytest.mark.parametrize("solver", ["path", "cvxpy"])
+def test_a_cone_solver_that_fails_is_done_without(solver, monkeypatch):
+    """Ties and integers end the path; the conic solver raises."""
+    cvxpy = pytest.importorskip("cvxpy")
+
+    def fail(*args, **options):
+        raise cvxpy.error.SolverError("out of luck")
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", fail)
+    for problem in range(20):
+        X, w = awkward("sizes", problem)
+        y = X @ w
+        bound = 1e-6 * np.linalg.norm(y)
+        model = BasisPursuit(noise_bound=bound, positive=True, solver=solver).fit(X, y)
+        assert model.dual_gap_ <= 1e-8
+    with pytest.raises(ValueError, match="no non-negative coefficients"):
+        BasisPursuit(noise_bound=0.1, positive=True, solver=solver).fit(np.eye(2), [1.0, -1.0])
+
+
+@pytest.mark.edge
 def test_errors_name_the_remedy():
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     with pytest.raises(ValueError, match=r"noise_bound=0 \(the nearest are off by .* raise"):
