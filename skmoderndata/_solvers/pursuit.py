@@ -489,6 +489,16 @@ def _residual_sq(x, rows, index, a, count, norms, single, r):  # type: ignore[no
 
 
 @jit
+def _at_most(rho, a, count, single):  # type: ignore[no-untyped-def]
+    """Bound on a squared residual `rho` after coefficients of unit atoms have been rounded."""
+    moved = 0.0
+    for t in range(count):
+        moved += abs(a[t])
+    moved *= 2.0**-24 if single else 2.0**-52
+    return (np.sqrt(rho) + moved) ** 2
+
+
+@jit
 def _omp(  # type: ignore[no-untyped-def]
     B, G, rows, X, tol_sq, n_nonzero, optimised, norms, single, eps,
     out_index, out_value, out_count, out_residual, out_stop, out_steps,
@@ -496,6 +506,8 @@ def _omp(  # type: ignore[no-untyped-def]
     """Pursuit through the Gram matrix, one signal after the other."""
     n_signals, k = B.shape
     n = X.shape[1]
+    # how far the recursion for the residual can be trusted, B having a relative error of eps
+    small, near = (1e-3, 1e-3) if eps > 2 * EPS else (1e-6, 1e-9)
     cap = out_index.shape[1]
     low = _low_bits(k)
     U = np.empty((cap, k))
@@ -607,14 +619,20 @@ def _omp(  # type: ignore[no-untyped-def]
             if rho <= bound:
                 # the recursion is exact to rounding of |x|^2 only, and codes may be rounded
                 _back_substitute(L, h, t, a)
-                rho = _residual_sq(x, rows, index, a, t, norms, single, r)
+                if rho < small * size or _at_most(rho, a, t, single) > (1 - near) * bound:
+                    rho = _residual_sq(x, rows, index, a, t, norms, single, r)
                 if rho < best_rho:
                     best_t, best_rho = t, rho
                 if rho <= bound:
                     stop = TOL
                     break
-        _back_substitute(L, h, t, out_value[i])
-        if stop != TOL and (bound >= 0.0 or single or rho < 1e-6 * size):
+        if stop != TOL:
+            _back_substitute(L, h, t, a)
+        for s in range(t):
+            out_value[i, s] = a[s]
+        if stop != TOL and (
+            bound >= 0.0 or rho < small * size or _at_most(rho, a, t, single) > (1 + 1e-5) * rho
+        ):
             rho = _residual_sq(x, rows, index, out_value[i], t, norms, single, r)
             if best_rho < rho:  # rounding made it worse after
                 t, rho = best_t, best_rho
@@ -739,14 +757,20 @@ def _omp_explicit(  # type: ignore[no-untyped-def]
             if rho <= bound:
                 # the recursion is exact to rounding of |x|^2 only, and codes may be rounded
                 _back_substitute(L, h, t, a)
-                rho = _masked_residual_sq(x, known[i], columns, index, a, t, norms, single)
+                if rho < 1e-6 * size or _at_most(rho, a, t, single) > (1 - 1e-9) * bound:
+                    rho = _masked_residual_sq(x, known[i], columns, index, a, t, norms, single)
                 if rho < best_rho:
                     best_t, best_rho = t, rho
                 if rho <= bound:
                     stop = TOL
                     break
-        _back_substitute(L, h, t, out_value[i])
-        if stop != TOL and (bound >= 0.0 or single or rho < 1e-6 * size):
+        if stop != TOL:
+            _back_substitute(L, h, t, a)
+        for s in range(t):
+            out_value[i, s] = a[s]
+        if stop != TOL and (
+            bound >= 0.0 or rho < 1e-6 * size or _at_most(rho, a, t, single) > (1 + 1e-5) * rho
+        ):
             rho = _masked_residual_sq(x, known[i], columns, index, out_value[i], t, norms, single)
             if best_rho < rho:  # rounding made it worse after
                 t, rho = best_t, best_rho

@@ -87,6 +87,58 @@ def group_omp(x, D, groups, n_groups):
     return code
 
 
+def keep_largest(a, n_nonzero):
+    """Entries of largest magnitude, the first of ties; zeros elsewhere."""
+    out = np.zeros_like(a)
+    kept = np.argsort(-np.abs(a), kind="stable")[:n_nonzero]
+    out[kept] = a[kept]
+    return out
+
+
+def normalised_iht(x, D, n_nonzero, max_iter=2000, rtol=1e-10):
+    """Blumensath and Davies 2010, algorithm of section II; least squares on the last support."""
+    a = np.zeros(len(D))
+    support = np.flatnonzero(keep_largest(D @ x, n_nonzero))
+    former = x @ x
+    for _ in range(max_iter):
+        g = D @ (x - a @ D)
+        curved = np.sum((g[support] @ D[support]) ** 2)
+        if curved == 0:
+            break
+        mu = g[support] @ g[support] / curved
+        while True:
+            new = keep_largest(a + mu * g, n_nonzero)
+            if set(np.flatnonzero(new)) == set(support):
+                break
+            if mu <= 0.99 * np.sum((new - a) ** 2) / np.sum(((new - a) @ D) ** 2):
+                break
+            mu /= 2 * 0.99
+        a, support = new, np.flatnonzero(new)
+        rest = np.sum((x - a @ D) ** 2)
+        if abs(former - rest) <= rtol * rest:
+            break
+        former = rest
+    return np.sum(least_squares(x, D, support)[0] ** 2)
+
+
+def hard_thresholding_pursuit(x, D, n_nonzero, max_iter=100):
+    """Foucart 2011 with step 1, atoms of unit norm: the best code that is met."""
+    a, support = np.zeros(len(D)), None
+    best, least = a, x @ x
+    for _ in range(max_iter):
+        z = a + D @ (x - a @ D)
+        new = np.flatnonzero(keep_largest(z, n_nonzero))
+        if support is not None and set(new) == set(support):
+            break
+        support = new
+        r, values = least_squares(x, D, support)
+        a = np.zeros(len(D))
+        a[support] = values
+        if r @ r < least:
+            best, least = a, r @ r
+    return best
+
+
 def lasso_objective(x, a, D, alpha):
     """``1/2 |x - a D|^2 + alpha |a|_1``."""
     return 0.5 * np.sum((x - a @ D) ** 2) + alpha * np.abs(a).sum()

@@ -3,15 +3,21 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
+from sklearn.exceptions import ConvergenceWarning
 
+from skmoderndata._solvers.dictionaries import overcomplete_cosines
 from skmoderndata._solvers.hard_thresholding import METHODS, hard_thresholding
 from skmoderndata._solvers.pursuit import (
+    append_row,
+    drop_row,
     group_matching_pursuit,
     matching_pursuit,
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )
-from skmoderndata._solvers.signal_blocks import prepare_atoms, to_csr, to_dense
+from skmoderndata._solvers.signal_blocks import MAX_ITER, TOL, prepare_atoms, to_csr, to_dense
+from skmoderndata.sparse_coding import SparseCoder
 from tests.oracles import sparse_coder as oracle
 
 
@@ -212,6 +218,235 @@ def test_block_sparse_codes_are_found(method, seed):
         max_iter=300,
     )  # fmt: skip
     assert np.mean(np.abs(to_dense(codes, 90) - A).max(axis=1) < 1e-7) >= 0.8
+
+
+def coders(groups, positive=False):
+    """Every coder that takes a number of atoms and a bound, as ``run(X, atoms, **bounds)``."""
+    runs = {
+        "mp": lambda *a, **kw: matching_pursuit(*a, positive=positive, max_iter=3000, **kw),
+        "positive omp": nonnegative_matching_pursuit,
+        **{
+            method: lambda *a, method=method, **kw: hard_thresholding(
+                *a, method=method, positive=positive, **kw
+            )
+            for method in METHODS
+        },
+    }
+    if not positive:
+        runs |= {
+            "omp": orthogonal_matching_pursuit,
+            "ormp": lambda *a, **kw: orthogonal_matching_pursuit(*a, optimised=True, **kw),
+            "groups": lambda X, atoms, **kw: group_matching_pursuit(X, atoms, groups, **kw),
+        }
+    return runs
+
+
+@pytest.mark.certificate
+def test_bounds_hold_for_the_rounded_codes(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(30, 12)) * rng.uniform(0.3, 3, size=(30, 1))
+    D = D.astype(np.float32)
+    met = 0
+    for scale, tol, relative in ((1e6, 0.3, 0.0), (1.0, 0.0, 1e-12), (1.0, 0.0, 1e-3)):
+        X = (scale * rng.normal(size=(40, 12))).astype(np.float32)
+        size = np.sum(X.astype(float) ** 2, axis=1)
+        bound = np.maximum(tol, relative * size)
+        for mask in (None, rng.uniform(size=X.shape) < 0.8):
+            known = np.ones(X.shape, bool) if mask is None else mask
+            for run in coders(np.arange(30) // 2).values():
+                codes = run(
+                    X, prepare_atoms(D), n_nonzero=12, tol_sq=bound, mask=mask, single=True
+                )
+                A = to_dense(codes, 30, np.float32).astype(float)
+                r = np.where(known, X.astype(float) - A @ D.astype(float), 0)
+                rest = np.sum(r**2, axis=1)
+                said = codes.stop == TOL
+                met += said.sum()
+                # the residual of float32 codes, to the accuracy of the sums above
+                slack = 1e-13 * np.sqrt(size * rest)
+                assert (rest[said] <= (bound + slack)[said]).all()
+                assert (rest[~said] > (bound - slack)[~said]).all()
+                # in single precision a recursion is reported where no decision depends on it
+                assert_allclose(codes.residual_sq, rest, rtol=1e-3, atol=1e-14 * size.max())
+    assert met > 1000
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("n", [2, 6])
+def test_bounds_of_codes_with_dependent_atoms(n, seed):
+    # eleven atoms in a plane or in their cone: the support is often dependent
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(11, 2)) @ rng.normal(size=(2, n))
+    X = np.abs(rng.normal(size=(30, 11))) * (rng.uniform(size=(30, 11)) < 0.3) @ D
+    size = np.sum(X**2, axis=1)
+    for positive in (False, True):
+        for name, run in coders(np.arange(11) // 2, positive).items():
+            codes = run(X, prepare_atoms(D), n_nonzero=4, tol_sq=1e-6 * size)
+            A = to_dense(codes, 11)
+            met = residuals(X, A, D) <= 1e-6 * size * (1 + 1e-9)
+            assert met[codes.stop == TOL].all()
+            assert not positive or (A >= 0).all()
+            # two atoms are enough, one on each side; steps without fitting again take others
+            assert (codes.stop == TOL).all() or name == "mp"
+
+
+@pytest.mark.edge
+def test_no_bound_is_never_met_and_a_bound_beyond_the_signal_needs_no_atom(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(10, 6))
+    X = 1e9 * rng.normal(size=(50, 6))
+    size = np.sum(X**2, axis=1)
+    for run in coders(np.arange(10) // 2).values():
+        codes = run(X, prepare_atoms(D), n_nonzero=6, tol_sq=none(X))
+        assert (codes.stop != TOL).all()
+        codes = run(X, prepare_atoms(D), n_nonzero=6, tol_sq=size * (1 + 1e-12))
+        assert codes.values.size == 0
+        assert (codes.stop == TOL).all()
+        assert_allclose(codes.residual_sq, size)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("rank", [3, 8])
+def test_with_all_atoms_positive_codes_are_nonnegative_least_squares(rank, seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(20, rank)) @ rng.normal(size=(rank, 8))
+    X = rng.normal(size=(30, 8))
+    expected = np.array([nnls(D.T, x)[1] ** 2 for x in X])
+    for method in METHODS:
+        codes = hard_thresholding(
+            X, prepare_atoms(D), method=method, n_nonzero=20, tol_sq=none(X), positive=True
+        )
+        settled = codes.stop != MAX_ITER
+        assert settled.mean() > (0.8 if method == "iht" else 0.99)
+        assert_allclose(codes.residual_sq[settled], expected[settled], rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.oracle
+def test_a_factor_without_an_atom_is_that_of_the_others(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(9, 12))
+    G = D @ D.T
+    index, L = np.arange(9), np.zeros((9, 9))
+    for t in range(9):
+        assert append_row(G, L, index, t, t)
+    assert_allclose(np.tril(L), np.linalg.cholesky(G), rtol=1e-12, atol=1e-12)
+    left = list(range(9))
+    for place in (4, 0, 6, 2):
+        drop_row(L, len(left), place)
+        del left[place]
+        t = len(left)
+        expected = np.linalg.cholesky(G[np.ix_(left, left)])
+        assert_allclose(np.tril(L[:t, :t]), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.oracle
+def test_hard_thresholding_pursuit_is_the_published_one(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(60, 30))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    A = np.zeros((40, 60))
+    for row in A:
+        row[rng.choice(60, 6, replace=False)] = rng.choice([-1, 1], 6)
+    X = A @ D + 0.01 * rng.normal(size=(40, 30))
+    codes = hard_thresholding(X, prepare_atoms(D), method="htp", n_nonzero=6, tol_sq=none(X))
+    expected = np.array([oracle.hard_thresholding_pursuit(x, D, 6) for x in X])
+    # cycles of supports are left earlier
+    same = np.abs(to_dense(codes, 60) - expected).max(axis=1) < 1e-8
+    assert same.mean() > 0.9
+    assert (codes.residual_sq[~same] <= 2 * residuals(X, expected, D)[~same]).all()
+
+
+@pytest.mark.oracle
+def test_iterative_hard_thresholding_settles_as_well_as_the_published_steps(seed):
+    rng = np.random.default_rng(seed)
+    cosines = np.kron(overcomplete_cosines(6, 12), overcomplete_cosines(6, 12))
+    square = rng.normal(size=(12, 12))
+    planted = np.zeros((40, 144))
+    for row in planted:
+        row[rng.choice(144, 4, replace=False)] = rng.normal(size=4)
+    images = planted @ cosines + 0.05 * rng.normal(size=(40, 36))
+    for X, D, s in ((images, cosines, 4), (rng.normal(size=(40, 12)), square, 12)):
+        Dn = D / np.linalg.norm(D, axis=1, keepdims=True)
+        codes = hard_thresholding(X, prepare_atoms(D), method="iht", n_nonzero=s, tol_sq=none(X))
+        # gradient steps alone take hundreds, and for square systems thousands
+        assert np.mean(codes.stop == MAX_ITER) <= 0.025
+        if s == 12:
+            assert codes.residual_sq.max() < 1e-12
+        else:
+            expected = np.array([oracle.normalised_iht(x, Dn, s) for x in X])
+            # two thousand steps see a few supports more
+            assert codes.residual_sq.sum() <= 1.25 * expected.sum()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("width", [2, 5])
+def test_masked_coders_as_with_the_known_entries_alone(width, seed):
+    rng = np.random.default_rng(seed)
+    X, D = problem(seed, n_signals=24, n=14, k=30, scaled=False)
+    groups = rng.permutation(30) // width
+    # six known entries: fewer than the atoms of two groups of five
+    mask = np.argsort(rng.uniform(size=X.shape), axis=1) < rng.integers(6, 12, size=(24, 1))
+    mask[12:] = mask[0]  # a pattern that signals share
+    tol = 1e-3 * np.sum(np.where(mask, X, 0) ** 2, axis=1)
+    atoms = prepare_atoms(D)
+    runs = coders(groups) | {
+        "groups of " + method: lambda *a, method=method, **kw: hard_thresholding(
+            *a, method=method, groups=groups, **kw
+        )
+        for method in METHODS
+    }
+    for name, run in runs.items():
+        most = 2 if "groups" in name else 4
+        found = run(np.where(mask, X, np.inf), atoms, n_nonzero=most, tol_sq=tol, mask=mask)
+        A = to_dense(found, 30)
+        rest = np.sum(np.where(mask, X - A @ D, 0) ** 2, axis=1)
+        assert_allclose(found.residual_sq, rest, atol=1e-9)
+        for i in range(24):
+            m = mask[i]
+            alone = prepare_atoms(np.ascontiguousarray(D[:, m]))
+            barred = np.sum(D[:, m] ** 2, axis=1) < 2e-3 * np.sum(D**2, axis=1)
+            if barred.any():
+                continue
+            one = run(
+                np.ascontiguousarray(X[i : i + 1, m]), alone, n_nonzero=most, tol_sq=tol[i : i + 1]
+            )
+            assert_allclose(one.residual_sq[0], found.residual_sq[i], rtol=1e-6, atol=1e-9)
+            if rest[i] > 1e-9:  # what is fitted exactly can be fitted by other atoms as well
+                expected = to_dense(one, 30)[0]
+                assert_allclose(A[i], expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.oracle
+def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
+    rng = np.random.default_rng(seed)
+    X, D = problem(seed, n_signals=20, n=14, k=24, scaled=False)
+    groups = np.repeat(np.arange(6), 4)
+    D[::4] = D[1::4] - 2 * D[2::4]
+    mask = rng.uniform(size=X.shape) < 0.8
+    for given in (None, mask):
+        codes = group_matching_pursuit(
+            X, prepare_atoms(D, normalize=False), groups, n_nonzero=2, tol_sq=none(X), mask=given
+        )
+        A = to_dense(codes, 24)
+        for x, a, m in zip(X, A, mask if given is not None else np.ones_like(mask), strict=True):
+            chosen = np.unique(groups[a != 0])
+            assert len(chosen) == 2
+            # the part of each group, and the least norm code for it
+            for g in chosen:
+                part = D[groups == g][:, m]
+                least = np.linalg.lstsq(part.T, a[groups == g] @ part, rcond=1e-8)[0]
+                assert_allclose(a[groups == g], least, rtol=1e-6, atol=1e-8)
+            members = np.isin(groups, chosen)
+            best = oracle.least_squares(x[m], D[:, m], np.flatnonzero(members))[0]
+            assert_allclose(np.sum((x - a @ D)[m] ** 2), np.sum(best**2), rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.edge
+def test_a_bound_that_is_missed_at_the_last_step_is_warned_of():
+    rng = np.random.default_rng(0)
+    X, D = rng.normal(size=(20, 8)), rng.normal(size=(16, 8))
+    with pytest.warns(ConvergenceWarning, match="20 of 20 signals do not meet .* raise max_iter"):
+        SparseCoder(D, algorithm="mp", tol=1e-6, max_iter=3).fit(X)
 
 
 @pytest.mark.edge
