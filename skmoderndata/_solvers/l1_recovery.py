@@ -30,6 +30,7 @@ from skmoderndata._solvers.phase_transition import l1_threshold
 Array = np.ndarray[Any, np.dtype[Any]]
 
 EPS = float(np.finfo(np.float64).eps)
+LONG = 20_000  # values, beyond which vectors are looked at one by one
 PROBES = 16  # random vectors that an operator is looked at through
 BY_COLUMNS = 600  # measurements up to which columns are formed where they are needed
 FACTORED = 2e9  # operations up to which columns of a support are factored
@@ -92,22 +93,43 @@ class Problem(NamedTuple):
 
 
 def facts_of(A: Operator) -> Facts:
-    """Look at an operator through random vectors, orthogonal ones of equal lengths."""
+    """Look at an operator through random vectors of equal lengths, orthogonal where not long."""
     m, n = A.shape
-    g = np.random.RandomState(0).normal(size=(m, min(m, PROBES)))
-    g = np.ascontiguousarray(np.sqrt(m) * linalg.qr(g, mode="economic")[0].T)
-    t = A.adjoint(g)
-    squares = np.square(t).mean(axis=0)  # the expected ones are the squared norms of columns
+    squares, count, c, orthogonal = np.zeros(n), 0, 0.0, False
+    for g in _probes(m, together=n <= LONG):
+        t = A.adjoint(g)
+        squares += np.square(t).sum(axis=0)  # the expected ones are the squared norms of columns
+        if count == 0:
+            w = A.forward(t[:1])[0]
+            c = float(w @ g[0]) / m
+            apart = float(np.linalg.norm(w - c * g[0]))
+            orthogonal = apart <= 1e-11 * float(np.linalg.norm(w))
+        count += len(g)
+    squares /= count
     mean_sq = float(squares.mean())
     if mean_sq == 0:
         return Facts(1.0, 1.0, False)
-    unlike = float(squares.var()) > (2.0 / len(g) + 0.25) * mean_sq**2
+    spread = 1.0 if orthogonal else 0.25  # steps of columns give up that rows are orthogonal
+    unlike = float(squares.var()) > (2.0 / count + spread) * mean_sq**2
     sizes = np.sqrt(np.maximum(squares, 1e-8 * mean_sq)) if unlike else None
-    w = A.forward(t[:1])[0]
-    c = float(w @ g[0]) / m
-    if float(np.linalg.norm(w - c * g[0])) <= 1e-11 * float(np.linalg.norm(w)):
+    if orthogonal:
         return Facts(c * m / n, float(np.sqrt(c)), True, sizes)
     return Facts(mean_sq, operator_norm(A), False, sizes)
+
+
+def _probes(m: int, together: bool) -> Iterator[Array]:
+    rng = np.random.RandomState(0)
+    if m > LONG:
+        for _ in range(PROBES):
+            g = rng.normal(size=(1, m))
+            yield g * (np.sqrt(m) / np.linalg.norm(g))
+        return
+    G = rng.normal(size=(m, min(m, PROBES)))
+    G = np.ascontiguousarray(np.sqrt(m) * linalg.qr(G, mode="economic")[0].T)
+    if together:
+        yield G
+    else:
+        yield from G[:, None]
 
 
 def operator_norm(A: Operator, share: float = 0.01) -> float:
@@ -597,7 +619,7 @@ def _by_columns(
         new = new[np.argsort(-np.abs(slopes[new]), kind="stable")[:m]]
         columns = np.hstack([columns, columns_of(p.A, new)])
         chosen = np.append(chosen, new)
-        if len(chosen) > 20 * m:
+        if len(chosen) > 8 * m:
             break
     return best, p, True
 

@@ -85,19 +85,19 @@ def spectral_projection(data):
 
 MATRIX = "matrix 512 x 1024, 50 non-zeros"
 MATRIX_NOISY = "matrix 512 x 1024, 50 non-zeros, noise 5 %"
-EASY = "cosines 16384 x 65536, 1000 non-zeros"
-HARD = "cosines 16384 x 65536, 3000 non-zeros"
-EASY_NOISY = "cosines 16384 x 65536, 1000 non-zeros, noise 5 %"
-HARD_NOISY = "cosines 16384 x 65536, 3000 non-zeros, noise 5 %"
+EASY = "cosines 4096 x 16384, 250 non-zeros"
+HARD = "cosines 4096 x 16384, 750 non-zeros"
+EASY_NOISY = "cosines 4096 x 16384, 250 non-zeros, noise 5 %"
+HARD_NOISY = "cosines 4096 x 16384, 750 non-zeros, noise 5 %"
 QUICK = "cosines 64 x 256, 8 non-zeros"
 PURSUITS = (MATRIX, MATRIX_NOISY, QUICK)
 SIZES = {
     MATRIX: ("matrix", 512, 1024, 50, 0.0),
     MATRIX_NOISY: ("matrix", 512, 1024, 50, 0.05),
-    EASY: ("cosines", 16384, 65536, 1000, 0.0),
-    HARD: ("cosines", 16384, 65536, 3000, 0.0),
-    EASY_NOISY: ("cosines", 16384, 65536, 1000, 0.05),
-    HARD_NOISY: ("cosines", 16384, 65536, 3000, 0.05),
+    EASY: ("cosines", 4096, 16384, 250, 0.0),
+    HARD: ("cosines", 4096, 16384, 750, 0.0),
+    EASY_NOISY: ("cosines", 4096, 16384, 250, 0.05),
+    HARD_NOISY: ("cosines", 4096, 16384, 750, 0.05),
 }
 
 
