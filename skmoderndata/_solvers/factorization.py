@@ -13,12 +13,15 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.iterate import Iterations, Progress
 from skmoderndata._solvers.nnls import descend_rows, nnls, weigh_rows
 from skmoderndata._solvers.projections import project_sparseness
+from skmoderndata._solvers.sparseness_cone import cone_codes, descend_cone
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
 SWEEPS = 10  # of coordinate descent on one factor, at most
+NEWTON = 2  # steps in a pass on codes of rows of given sparseness
+AFRESH = 20  # passes after which such codes are looked for from several starts again
 CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
 FAR = 1e4  # lengths of components at which they are brought back to 1
 APART = 20  # passes without penalty before the first with it
@@ -143,7 +146,7 @@ class Data:
     @property
     def cancelled(self) -> float:
         """Size below which the difference of sums of squares is little but their rounding."""
-        return self.sum_sq * float(np.finfo(self.X.dtype).eps) ** CANCELLED
+        return float(self.sum_sq * np.finfo(self.X.dtype).eps ** CANCELLED)
 
     def terms(self, other: Array, codes: bool) -> Iterator[tuple[slice, Array, Array]]:
         """Yield rows, Gram matrices and linear terms of the problem of one factor given the other.
@@ -211,6 +214,8 @@ def update(
 ) -> Update:
     """Lower the objective over the factor Z, in place; `sweeps` 0 looks only, -1 is exact.
 
+    More than `SWEEPS` ask for several starts, for codes of rows of given sparseness.
+
     `scales` are the lengths by which the columns of Z have to be multiplied for the residual.
     """
     total = np.zeros(3)
@@ -257,9 +262,14 @@ def project(side: Side, Z: Array) -> Array:
 
 
 def _steepness(side: Side, G: Array) -> Any:
-    """Largest eigenvalue of the Gram matrix; one for each row where rows are independent."""
-    top = np.linalg.eigvalsh(G)[..., -1]
-    if G.ndim == 3:
+    """Bound on the curvature: the largest eigenvalue, or norms where rows have Gram matrices.
+
+    It is one for each row where rows are independent.
+    """
+    if G.ndim == 2:
+        top = np.linalg.eigvalsh(G)[-1]
+    else:
+        top = np.sqrt(np.einsum("ijk,ijk->i", G, G))
         top = top[:, None] if side.kind == "rows" else top.max()
     return np.maximum(top, 1e-300)
 
@@ -282,20 +292,25 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     if side.kind == "nonnegative":
         descend_rows(G if each else G[None], z, Y, sweeps, 0.03)
         return Y
-    if side.kind == "rows" or each:
-        steep = _steepness(side, G)
-        for _ in range(sweeps):
-            z[:] = project(side, z - Y / steep)
-            Y = _gradient(G, F, z)
-        return Y
+    if side.kind == "rows":
+        if sweeps > SWEEPS or not 0 < side.level < 1:
+            z[:] = cone_codes(G, F, side.level, start=z)
+        else:
+            descend_cone(G, F, z, side.level, steps=1, newton=NEWTON)
+        return _gradient(G, F, z)
     norm = 1.0 if side.kind == "columns_unit" else None
-    for _ in range(sweeps):  # a column at a time, each to its minimum
+    # a column at a time, each to its minimum; with Gram matrices of rows to that of a bound
+    curves = np.einsum("...jj->...j", G)
+    if each:
+        curves = curves.max(axis=0)
+    for _ in range(sweeps):
         for j in range(z.shape[1]):
-            if G[j, j] <= 0:
+            if curves[j] <= 0:
                 continue
-            wanted = z[:, j] - Y[:, j] / G[j, j]
+            wanted = z[:, j] - Y[:, j] / curves[j]
             new = project_sparseness(wanted[None], side.level, norm=norm)[0]
-            Y += np.outer(new - z[:, j], G[j])
+            change = (new - z[:, j])[:, None]
+            Y += change * G[..., j, :]
             z[:, j] = new
     return Y
 
@@ -387,16 +402,19 @@ def factorize(
     for _ in it:
         extra = 0.0 if fresh else step
         W_new = Wy.copy()
+        afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
         looked = update(
             data,
             codes_side,
             Vy,
             W_new,
             codes=True,
-            sweeps=sweeps_codes,
+            sweeps=SWEEPS + 1 if afresh else sweeps_codes,
             scales=scales_of(Vy, fixed),
         )
-        Wy = project(codes_side, W_new + extra * (W_new - last_W)) if extra else W_new
+        # codes of given sparseness are solved for again anyway
+        ahead = extra and codes_side.kind != "rows"
+        Wy = project(codes_side, W_new + extra * (W_new - last_W)) if ahead else W_new
         V_new = Vy.copy()
         moved = update(
             data,
@@ -464,31 +482,18 @@ def factorize(
     )
 
 
-def codes_for(data: Data, V: Array, side: Side, *, max_steps: int = 2000) -> Array:
-    """Codes for given components: exact, or stationary where rows have a given sparseness.
+def codes_for(data: Data, V: Array, side: Side) -> Array:
+    """Codes for given components: exact, or the best of some where rows have a given sparseness.
 
     The code of a row depends on that row alone.
     """
     W = np.zeros((data.shape[0], V.shape[1]))
-    plain = side if side.kind in ("nonnegative", "free") else Side()
-    update(data, plain, V, W, codes=True, sweeps=-1, scales=np.ones(V.shape[1]))
     if side.kind != "rows":
+        plain = side if side.kind in ("nonnegative", "free") else Side()
+        update(data, plain, V, W, codes=True, sweeps=-1, scales=np.ones(V.shape[1]))
         return project(side, W) if side is not plain else W
-    W = project(side, W)
     for rows, G, F in data.terms(V, True):
-        steep = _steepness(side, G)
-        active = np.arange(rows.start, rows.stop)
-        for _ in range(max_steps):
-            here = active - rows.start
-            each = G.ndim == 3
-            old = W[active]
-            slope = _gradient(G[here] if each else G, F[here], old)
-            new = project(side, old - slope / (steep[here] if each else steep))
-            W[active] = new
-            moved = np.abs(new - old).max(axis=1) > 1e-9 * np.abs(new).max(axis=1)
-            active = active[moved]  # each row stops by itself
-            if not len(active):
-                break
+        W[rows] = cone_codes(G, F, side.level)
     return W
 
 
@@ -503,6 +508,8 @@ def start_from(
     if given:
         return codes_for(data, V, codes_side), V
     plain = Side("free" if codes_side.kind == "free" else "nonnegative")
+    if codes_side.kind == "rows":
+        return codes_for(data, V, codes_side), V
     W = codes_for(data, V, plain)
     if codes_side.kind not in ("nonnegative", "free"):
         return project(codes_side, W), V

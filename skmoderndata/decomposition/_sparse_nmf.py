@@ -153,9 +153,10 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     are then switched off, and lower objectives are found.
 
     `transform` solves the problem of the codes for given components exactly (block principal
-    pivoting), row by row; for codes of given sparseness of each row it ends in a stationary point.
-    `fit_transform` does the same with the training rows. float32 input is multiplied in float32,
-    everything else is done in float64.
+    pivoting), row by row; for codes of given sparseness of each row it keeps the best of several
+    stationary points (the best code, where the sparseness is 0 or 1). `fit_transform` does the
+    same with the training rows. float32 input is multiplied in float32, everything else is done in
+    float64.
 
     References
     ----------
@@ -652,13 +653,8 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if data.observed is None:
             _, S, T = next(data.terms(W, False))
             fixed = penalty_value(self._sides(scale, a, b)[0], W, data.weights)
-            # in the units of the data
-            self._sums = (
-                S / a / a,
-                T / scale / a,
-                data.sum_sq / scale / scale,
-                fixed / scale / scale,
-            )
+            # in the units of the scaled data, in which nothing overflows
+            self._sums = (S, T, data.sum_sq, fixed, scale, a)
 
     def _dictionary(self):
         return np.ascontiguousarray(self.components_.T, dtype=np.float64)
@@ -674,19 +670,21 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return codes_for(scaled_data(X, scale), self._dictionary() * b, side) / a
 
     def _add_rows(self, X, codes, weights):
-        S, T, sum_sq, fixed = self._sums
-        size = max(np.sqrt(sum_sq), largest(X))
+        S, T, sum_sq, fixed, old_scale, old_a = self._sums
+        size = max(np.sqrt(sum_sq) / old_scale, largest(X))
         scale = power_of_two(size)
         a, b = self._split(scale)
         codes_side, components_side = self._sides(scale, a, b)
         new = scaled_data(X, scale, weights)
-        check_scale(type(self).__name__, size, sum_sq + new.sum_sq / scale / scale)
+        by, by_codes = scale / old_scale, a / old_a
+        total_sq = sum_sq * by * by + new.sum_sq
+        check_scale(type(self).__name__, size, total_sq / scale / scale)
         codes = codes * a
         _, S_new, T_new = next(new.terms(codes, False))
-        S = S * a * a + S_new
-        T = T * a * scale + T_new
-        fixed = fixed * scale * scale + penalty_value(codes_side, codes, weights)
-        total = SummedData(S, T, sum_sq * scale * scale + new.sum_sq)
+        S = S * by_codes * by_codes + S_new
+        T = T * by_codes * by + T_new
+        fixed = fixed * by * by + penalty_value(codes_side, codes, weights)
+        total = SummedData(S, T, total_sq)
         V = self._dictionary() * b
         ones = np.ones(V.shape[1])
         for _ in range(self.max_iter):
@@ -708,12 +706,7 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.objective_history_ = np.append(self.objective_history_, self.objective_)
         self.kkt_residual_ = ratio(moved)
         self.n_iter_ += 1
-        self._sums = (
-            S / a / a,
-            T / scale / a,
-            total.sum_sq / scale / scale,
-            fixed / scale / scale,
-        )
+        self._sums = (S, T, total_sq, fixed, scale, a)
 
     @property
     def _n_features_out(self):

@@ -154,8 +154,10 @@ def test_kkt_residual_is_what_the_gradients_say(solver, missing, seed):
     ],
     ids=str,
 )
-def test_objective_never_rises(settings, seed):
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_objective_never_rises(settings, missing, seed):
     X = mixed(seed=seed)
+    X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
     model = SparseNMF(4, max_iter=3000, **settings).fit(X)
     history = model.objective_history_
     assert (np.diff(history) <= 1e-12 * history[0]).all()
@@ -202,6 +204,25 @@ def test_warns_and_tells_what_was_reached(seed):
         model = SparseNMF(4, max_iter=3, tol=1e-8).fit(X)
     assert model.kkt_residual_ > 1e-8
     assert model.n_iter_ == 3
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("level", [0.3, 0.6, 0.9, 1.0])
+def test_codes_of_rows_are_as_good_as_those_of_many_starts(level, seed):
+    X = np.abs(np.random.default_rng(seed).normal(size=(40, 12)))
+    model = SparseNMF(
+        8, penalty="hoyer", sparseness_codes=level, codes_axis="sample", tol=1e-3, max_iter=300
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        H = model.fit(X).components_
+    codes = model.transform(X)
+    assert_allclose(sparseness(codes), level, atol=1e-12)
+    ours = ((X - codes @ H) ** 2).sum(axis=1)
+    best = oracle.codes_of_sparseness_from_many_starts(X, H, level, seed)
+    worse = (ours > best * 1.001 + 1e-12).mean()
+    assert worse <= (0.1 if level < 1 else 0)  # the problem of a row is not convex
+    assert ours.sum() <= best.sum() * (1 + 1e-9)
 
 
 # recovery: planted parts are found
@@ -572,6 +593,24 @@ def test_extreme_units(settings, seed):
         assert np.isfinite(codes).all()
         assert np.isfinite(model.components_).all()
         assert -1 - 1e-6 <= model.score(small) < 0
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "settings",
+    [{"penalty": None}, {"side": "components"}, {"form": "plain", "beta": 0.0}],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_partial_fit_in_other_units(settings, dtype, seed):
+    X = mixed(80, 12, 3, seed)
+    size = 2.0**400 if dtype == np.float64 else 2.0**90
+    base = SparseNMF(3, tol=1e-3, **settings).fit(X[:40]).partial_fit(X[40:])
+    model = SparseNMF(3, tol=1e-3, **settings)
+    model.fit((size * X[:40]).astype(dtype)).partial_fit((size * X[40:]).astype(dtype))
+    assert np.isfinite(model.components_).all()
+    rtol = 1e-9 if dtype == np.float64 else 1e-2  # 24 bits, and flat directions
+    assert_allclose(model.objective_ / size**2, base.objective_, rtol=rtol)
 
 
 @pytest.mark.edge

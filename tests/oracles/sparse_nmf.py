@@ -88,3 +88,35 @@ def alternate_exactly(X, H, passes):
         W = np.array([nnls(H.T, x)[0] for x in X])
         H = np.array([nnls(W, column)[0] for column in X.T]).T
     return W, H
+
+
+def codes_of_sparseness_from_many_starts(X, H, level, seed, n_starts=20, steps=200):
+    """Squared error of each row, the best of plain projected gradients from random codes."""
+    from skmoderndata._solvers.projections import project_sparseness
+
+    rng = np.random.default_rng(seed)
+    G, F = H @ H.T, X @ H.T
+    steep = np.linalg.eigvalsh(G)[-1]
+    best = np.full(len(X), np.inf)
+    for _ in range(n_starts):
+        Z = project_sparseness(2 * rng.uniform(size=F.shape) ** 3, level)
+        for _ in range(steps):
+            Z = project_sparseness(Z - (Z @ G - F) / steep, level)
+        best = np.minimum(best, ((X - Z @ H) ** 2).sum(axis=1))
+    return best
+
+
+def codes_of_three_by_grid(G, f, level, n_angles=200_001):
+    """Least value over three codes of given sparseness: their directions are on a circle."""
+    ratio = np.sqrt(3) - level * (np.sqrt(3) - 1)
+    angle = np.linspace(0, 2 * np.pi, n_angles)
+    across = np.sqrt(1 - ratio**2 / 3)
+    first, second = np.array([1, -1, 0]) / np.sqrt(2), np.array([1, 1, -2]) / np.sqrt(6)
+    S = ratio / 3 + across * (np.outer(np.cos(angle), first) + np.outer(np.sin(angle), second))
+    S = S[(S >= 0).all(axis=1)]
+    apart = 1 - ratio**2 / 2  # where the circle leaves the positive entries, one of them is 0
+    if apart >= 0:
+        pair = np.array([ratio / 2 + np.sqrt(apart / 2), ratio / 2 - np.sqrt(apart / 2), 0])
+        S = np.vstack([S, [pair[list(order)] for order in itertools.permutations(range(3))]])
+    met = np.maximum(S @ f, 0)
+    return -(met**2 / np.einsum("ij,jk,ik->i", S, G, S)).max() / 2
