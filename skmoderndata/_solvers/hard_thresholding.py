@@ -41,6 +41,7 @@ METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
 IHT, HTP, COSAMP, SUBSPACE = range(4)
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
+FEW = 16  # so many of the largest are found by insertion
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
 
 
@@ -186,6 +187,26 @@ def _select(keys, m, s):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _least_of_largest(keys, m, s, work):  # type: ignore[no-untyped-def]
+    """Return the s-th largest of the first `m` integers, all different."""
+    if s > FEW:
+        for g in range(m):
+            work[g] = keys[g]
+        return _select(work, m, s)
+    for q in range(s):
+        work[q] = -1
+    for g in range(m):  # the largest so far in order: few of many integers enter
+        key = keys[g]
+        if key > work[s - 1]:
+            q = s - 1
+            while q > 0 and work[q - 1] < key:
+                work[q] = work[q - 1]
+                q -= 1
+            work[q] = key
+    return work[s - 1]
+
+
+@jit
 def _keep(z, start, s, positive, whole, score, keys, work, index):  # type: ignore[no-untyped-def]
     """Write the atoms of the s largest groups of `z` to `index`, ascending; return their number.
 
@@ -204,8 +225,7 @@ def _keep(z, start, s, positive, whole, score, keys, work, index):  # type: igno
     keep = MAGNITUDE & ~low
     for g in range(n_groups):
         keys[g] = (bits[g] & keep) | (n_groups - 1 - g)
-        work[g] = keys[g]
-    least = _select(work, n_groups, min(s, n_groups))
+    least = _least_of_largest(keys, n_groups, min(s, n_groups), work)
     t = 0
     for g in range(n_groups):
         if keys[g] >= least and score[g] > 0.0:
