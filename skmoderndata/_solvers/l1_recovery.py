@@ -671,7 +671,7 @@ def _primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Found:
         former = active
         if 0 < active.size <= m and float(m) * active.size**2 <= FACTORED:
             if settled or 2 * active.size <= m:
-                best = min(best, _factored(p, active, np.sign(new_a[active])), key=_badness)
+                best = min(best, _completed(p, active, np.sign(new_a[active])), key=_badness)
         if step >= following or spent():
             following = 2 * step
             best = min(best, _sharpen(p, new_a, _penalty(p, new_a), tol), key=_badness)
@@ -688,6 +688,34 @@ def _primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Found:
 def _penalty(p: Problem, a: Array) -> float:
     """Penalty of the lasso that coefficients are a solution of, about."""
     return max(p.top(p.adjoint(p.y - p.forward(a))), EPS)
+
+
+def _completed(p: Problem, active: Array, signs: Array) -> Found:
+    """Solution with a given support and signs, and what the support is short of.
+
+    For equations that it does not meet the dual variable moves along the rest, which its columns
+    do not feel, to where the next column meets the dual constraint; that comes in.
+    """
+    found = _factored(p, active, signs)
+    for _ in range(20):
+        if p.bound > 0 or found.gap > 1e-6 or found.missed <= 1e-12 or active.size >= len(p.y):
+            break
+        slopes = p.adjoint(found.dual)
+        toward = p.adjoint(p.y - p.forward(found.coef))
+        way = toward if p.positive else np.abs(toward)
+        open_ = way > 1e-9 * float(np.abs(toward).max())
+        open_[active] = False
+        if not open_.any():
+            break
+        room = np.full(len(way), np.inf)
+        room[open_] = (1 - np.sign(toward[open_]) * slopes[open_]) / way[open_]
+        new = int(np.argmin(room))
+        active, signs = np.append(active, new), np.append(signs, np.sign(toward[new]))
+        further = _factored(p, active, signs)
+        if _badness(further) > _badness(found):
+            break
+        found = further
+    return found
 
 
 def _factored(p: Problem, active: Array, signs: Array) -> Found:

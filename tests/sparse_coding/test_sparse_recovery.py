@@ -189,7 +189,7 @@ def test_the_last_resorts_reach_the_optimum_alone(positive, by_columns, seed, mo
     y /= np.linalg.norm(y)
     operator = from_matrix(A)._replace(matrix=None)
     for bound in (0.0, 0.2):
-        found = least_l1(y, operator, bound=bound, positive=positive, tol=1e-7, max_iter=40_000)
+        found = least_l1(y, operator, bound=bound, positive=positive, tol=1e-7)
         assert found.done
         assert found.gap <= 1e-7
         assert found.missed <= 1e-7
