@@ -177,7 +177,7 @@ def least_l1(
         Pairs of products, one with A and one with its transpose, after which the best so far is
         returned. A step that is under way is finished.
     last_resort : bool
-        Whether the primal-dual iteration follows where the first two stages do not succeed.
+        Whether the other stages follow where the first two do not succeed.
     """
     facts = facts_of(A) if facts is None else facts
     unit = 1.0 / np.sqrt(facts.mean_sq)
@@ -213,7 +213,8 @@ def least_l1(
         near = _nearest(p)
         if near is not None and bound == 0:
             p = p._replace(y=near)
-        reachable = near is None or bound == 0 or float(np.linalg.norm(y - near)) <= bound
+        elif near is not None:
+            reachable = float(np.linalg.norm(y - near)) <= bound * (1 + 1e-9)
         if reachable and A.shape[0] <= BY_COLUMNS:
             found, p, reachable = _by_columns(p, best, tol, spent)
             best = min(best, found, key=_badness)
@@ -583,7 +584,7 @@ def _by_columns(
     m, n = p.A.shape
     ranked = np.argsort(-p.slopes if p.positive else -np.abs(p.slopes), kind="stable")
     chosen = np.union1d(ranked[: 2 * m], np.flatnonzero(start.coef)[: 2 * m])
-    columns, best, near_before = columns_of(p.A, chosen), _nothing(p), None
+    columns, best, moved = columns_of(p.A, chosen), _nothing(p), False
     for _ in range(40):
         result = basis_pursuit(
             columns, p.y, bound=p.bound, positive=p.positive, tol=0.1 * tol
@@ -608,11 +609,10 @@ def _by_columns(
             if result is not None:
                 break
             if p.bound > 0:
-                return best, p, False
-            if p.y is near_before:
+                return best, p, float(np.linalg.norm(rest)) <= p.bound * (1 + 1e-9)
+            if moved:
                 break
-            near_before = near
-            p = p._replace(y=near)
+            p, moved = p._replace(y=near), True
             if not np.any(near):
                 return Found(np.zeros(n), near, 0.0, 0.0), p, True
             continue

@@ -104,7 +104,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     squares is then by conjugate gradients. Basis pursuit looks for the support by approximate
     message passing [6]_, in its orthogonal form [7]_ where the rows of the product are orthogonal,
     then solves the optimality conditions by Newton's method on the support, until the duality gap
-    is closed. Where that fails, a primal-dual iteration [8]_ goes on.
+    is closed. Where that fails, up to 600 measurements, the columns that are needed are formed,
+    and the problem is solved with these; otherwise a primal-dual iteration [8]_ goes on. Callbacks
+    hear of every signal, or of all as one where compiled coders take them together.
 
     Greedy methods and those with pruning take columns at unit norm; the l1 norm weighs the codes
     as they are. For weights of measurements scale rows of `X` and `y`.
