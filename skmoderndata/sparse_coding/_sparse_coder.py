@@ -183,7 +183,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     over a progressive Cholesky factorisation in which no signal allocates memory. Signals are
     taken in blocks, so that memory is the Gram matrix of the dictionary, the codes, and a few
     dozen megabytes a thread. Where signals are fewer than a sixteenth of the atoms, or the Gram
-    matrix would not fit in scikit-learn's `working_memory`, pursuit ("omp", "ormp") and the lasso
+    matrix would not fit in scikit-learn's `working_memory`, pursuit and the lasso without groups
     do without it: they compute the products of the atoms that they take up, ``2 n k`` for each. So
     they do with missing entries, where every pattern of them has a Gram matrix of its own; where
     many signals share a pattern, that is computed.
@@ -466,8 +466,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _by_rows(self):
         """Whether the algorithm can do without the whole Gram matrix."""
-        plain = self._labels is None and not self.positive
-        return self.algorithm in CONVEX or (self.algorithm in ("omp", "ormp") and plain)
+        return self.algorithm in CONVEX or (self.algorithm in GREEDY and self._labels is None)
 
     def _check_combination(self):
         name = type(self).__name__
@@ -623,6 +622,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 codes = rounded_codes(codes, X, atoms, **given)
             return codes
         greedy = self.algorithm in GREEDY
+        if mask is None and atoms.gram is None and greedy and self._labels is None:
+            # as with missing entries: rows of the Gram matrix for the atoms that are chosen
+            common["mask"] = np.ones(X.shape, np.bool_)
         most = self.n_nonzero_coefs or (len(self._atoms.rows) if bounded and greedy else None)
         common |= {
             "n_nonzero": most or max(1, n // 10),

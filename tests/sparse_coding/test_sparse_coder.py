@@ -181,10 +181,17 @@ def test_codes_in_single_precision_tell_of_themselves(seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("algorithm", ["omp", "ormp", "lasso", "coordinate_descent", "fista"])
-def test_few_signals_and_little_memory_need_no_gram_matrix(algorithm, seed):
+@pytest.mark.parametrize(
+    ("algorithm", "positive"),
+    [
+        ("omp", False), ("omp", True), ("ormp", False), ("mp", False), ("mp", True),
+        ("lasso", False), ("coordinate_descent", False), ("fista", False),
+    ],
+)  # fmt: skip
+def test_few_signals_and_little_memory_need_no_gram_matrix(algorithm, positive, seed):
     X, D = signals(seed, n_signals=150, n=16, k=120)
     given = {"algorithm": algorithm, "n_nonzero_coefs": 4, "tol_gap": 1e-7, "max_iter": 50_000}
+    given["positive"] = positive
     whole = SparseCoder(D, **given).fit(X)
     with config_context(working_memory=0.05):
         lean = SparseCoder(D, **given).fit(X)
