@@ -93,7 +93,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     -----
     The path costs one step for every coefficient that enters or leaves, each of the order of
     ``n_features`` times the number of those present, and the products of all pairs of columns
-    once. For one or two targets and 256 features or more Newton's method is tried first, on the
+    once. For one or two targets and 512 features or more Newton's method is tried first, on the
     support that message passing finds: where the solution is sparse that takes some tens of
     products with `X`, and the path is not needed. Either is tens to hundreds of times as fast as a
     linear program where the coefficients can be recovered; far beyond (as many non-zeros as
