@@ -259,7 +259,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 if convex
                 else f"the supports of {np.count_nonzero(~found.done)} of {len(Y)} signals have "
                 "not settled",
-                remedy="raise max_iter or tol"
+                remedy="raise max_iter, tol or noise_bound"
                 if convex
                 else "lower n_nonzero, take more measurements, or use another method",
             )

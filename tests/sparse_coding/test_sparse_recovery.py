@@ -234,6 +234,26 @@ def test_the_smallest_residual_where_equations_cannot_be_met(positive, seed):
             )  # the gap
 
 
+@pytest.mark.edge
+@pytest.mark.parametrize("max_iter", [1, 100, 1000])
+def test_a_warning_tells_gap_and_residual(max_iter, seed, monkeypatch):
+    """Many equations without a non-negative solution, and too few products."""
+    monkeypatch.setattr(l1_recovery, "BY_COLUMNS", 0)
+    rng = np.random.default_rng(seed)
+    A = np.abs(rng.normal(size=(30, 50)))
+    model = SparseRecovery(method="basis_pursuit", positive=True, max_iter=max_iter)
+    with (
+        config_context(working_memory=0),
+        pytest.warns(
+            ConvergenceWarning, match="gap .*, residual .*; raise max_iter, tol or noise"
+        ),
+    ):
+        model.fit(A, rng.normal(size=30) + 0.1)
+    assert np.isfinite(model.dual_gap_)
+    assert np.isfinite(model.coef_).all()
+    assert model.n_iter_ <= max_iter + 1000  # what is under way is finished
+
+
 @pytest.mark.certificate
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_gap_of_the_iteration_without_a_matrix(share, seed):
