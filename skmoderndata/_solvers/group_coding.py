@@ -29,7 +29,7 @@ from skmoderndata._solvers.signal_blocks import (
 Array = np.ndarray[Any, np.dtype[Any]]
 
 PRICE = 0.5  # work of descent between Newton steps, in proportion to that of a step
-DUAL_STEPS = 5
+DUAL_STEPS, POSITIVE_STEPS = 5, 20
 RIDGE, LONGEST = 1e-11, 8.0  # on the diagonal, in proportion; largest relative change
 WIDE = 16  # axes a group, on average, from which on signals descend together
 FEW, LEAST = 8, 12  # signals from which on sweeps together pay, and sweeps made anyway
@@ -687,21 +687,19 @@ def _newton_step(  # type: ignore[no-untyped-def]
 
 @jit
 def _dual_steps(  # type: ignore[no-untyped-def]
-    x, rows, edges, weights, lam, moments, positive, a, r, target
+    x, rows, edges, weights, lam, moments, a, r
 ):
     """Newton steps on ``h(m) = 1/2 x' C^-1 x + lam^2/2 sum w_g^2 m_g``, ``m >= 0``, in place.
 
     ``C = I + sum_g m_g D_g' D_g`` as in `_newton_point`, of the coefficients that are not zero.
     The codes ``a_g = m_g D_g C^-1 x`` have an objective of at most ``h(m)``, and
     ``m_g = |a_g| / (lam w_g)`` starts at no more than that of `a`. Unlike the objective, h is
-    smooth where a group is small. With `positive` what turns negative is cut off, and all is as
-    before where that does not lower the objective.
+    smooth where a group is small.
     """
     n, n_groups = x.shape[0], weights.shape[0]
     S, start = np.empty(a.shape[0], np.int64), np.zeros(n_groups + 1, np.int64)
     level, m, used = np.empty(n_groups), np.empty(n_groups), np.empty(n_groups, np.int64)
     n_used, t = 0, 0
-    before = 0.5 * np.dot(r, r)
     for g in range(n_groups):
         total = 0.0
         for j in range(edges[g], edges[g + 1]):
@@ -713,7 +711,6 @@ def _dual_steps(  # type: ignore[no-untyped-def]
             used[n_used] = g
             level[n_used] = lam * weights[g]
             m[n_used] = np.sqrt(total) / level[n_used]
-            before += level[n_used] * np.sqrt(total)
             n_used += 1
             start[n_used] = t
     D = np.empty((t, n))
@@ -785,24 +782,155 @@ def _dual_steps(  # type: ignore[no-untyped-def]
         if longest > LONGEST:  # where groups depend on each other
             move *= LONGEST / longest
             descent *= LONGEST / longest
-    for s in range(t):
-        target[S[s]] = a[S[s]]
     for g in range(n_used):
         v = m[g] * np.dot(D[start[g] : start[g + 1]], rest)
         for s in range(start[g], start[g + 1]):
-            a[S[s]] = max(v[s - start[g]], 0.0) if positive else v[s - start[g]]
+            a[S[s]] = v[s - start[g]]
     _rest(x, rows, edges, a, r)
-    if positive:
-        after = 0.5 * np.dot(r, r)
+
+
+@jit
+def _positive_rest(x, D, owner, m, r, C):  # type: ignore[no-untyped-def]
+    """Solve ``r + sum_g m_g D_g' max(D_g r, 0) = x`` for r, from the start in `r`, in place.
+
+    It is the gradient of a convex, piecewise quadratic function: Newton's method with a line
+    search ends after finitely many steps. C is left as the matrix of its last one.
+    """
+    n, t = x.shape[0], D.shape[0]
+    products = np.dot(D, r)
+    for _ in range(100):
+        B = np.empty((t, n))
+        n_active = 0
+        for s in range(t):
+            v = m[owner[s]]
+            if products[s] > 0.0 and v > 0.0:
+                B[n_active] = np.sqrt(v) * D[s]
+                n_active += 1
+        B = B[:n_active]
+        C[:] = np.dot(B.T, B)
+        for q in range(n):
+            C[q, q] += 1.0
+        move = np.linalg.solve(C, x) - r
+        along = np.dot(D, move)
+        # the slope along the move, linear between the places where a product changes its sign
+        changes, first, curve = False, 0.0, 0.0
+        for q in range(n):
+            first += (r[q] - x[q]) * move[q]
+            curve += move[q] * move[q]
+        length = 1.0
+        for s in range(t):
+            if (products[s] > 0.0) != (products[s] + along[s] > 0.0) and m[owner[s]] > 0.0:
+                changes = True
+        if changes:
+            low, high = 0.0, 1.0
+            for _ in range(40):
+                slope = first + length * curve
+                for s in range(t):
+                    v = products[s] + length * along[s]
+                    if v > 0.0:
+                        slope += m[owner[s]] * v * along[s]
+                if slope <= 0.0:
+                    low = length
+                    if length == 1.0:
+                        break
+                else:
+                    high = length
+                length = 0.5 * (low + high)
+        largest, size = 0.0, 0.0
+        for q in range(n):
+            r[q] += length * move[q]
+            largest = max(largest, abs(length * move[q]))
+            size = max(size, abs(x[q]))
+        products = np.dot(D, r)
+        if not changes or largest <= 1e-15 * size:
+            break
+
+
+@jit
+def _positive_dual_steps(x, rows, edges, weights, lam, a, r):  # type: ignore[no-untyped-def]
+    """Newton steps as those of `_dual_steps` for coefficients of at least zero, in place.
+
+    ``a_g = m_g max(D_g r, 0)`` with the r of `_positive_rest`, of all atoms of the groups in use;
+    h is smooth here, too, and piecewise so its slope. Returns the number of steps.
+    """
+    n, n_groups = x.shape[0], weights.shape[0]
+    S, owner = np.empty(a.shape[0], np.int64), np.empty(a.shape[0], np.int64)
+    level, m = np.empty(n_groups), np.empty(n_groups)
+    n_used, t = 0, 0
+    for g in range(n_groups):
+        total = 0.0
+        for j in range(edges[g], edges[g + 1]):
+            total += a[j] * a[j]
+        if total > 0.0:
+            for j in range(edges[g], edges[g + 1]):
+                S[t], owner[t] = j, n_used
+                t += 1
+            level[n_used] = lam * weights[g]
+            m[n_used] = np.sqrt(total) / level[n_used]
+            n_used += 1
+    D = np.empty((t, n))
+    for s in range(t):
+        D[s] = rows[S[s]]
+    m, level = m[:n_used].copy(), level[:n_used]
+    trial, rest, value = m.copy(), r.copy(), np.inf
+    move, plain, descent = np.zeros(n_used), np.zeros(n_used), 0.0
+    C = np.empty((n, n))
+    steps = 0
+    while steps < POSITIVE_STEPS:
+        steps += 1
+        length = 1.0
+        accepted = False
+        for _ in range(12):
+            new_value = 0.0
+            for g in range(n_used):
+                trial[g] = max(m[g] * (1.0 + length * move[g]), 0.0)
+                new_value += 0.5 * level[g] ** 2 * trial[g]
+            new_rest = rest.copy()
+            _positive_rest(x, D, owner, trial, new_rest, C)
+            new_value += 0.5 * np.dot(x, new_rest)
+            if new_value <= value - 1e-4 * length * descent:
+                accepted = True
+                break
+            length *= 0.5
+        if not accepted:
+            break
+        m[:] = trial
+        rest[:] = new_rest
+        value = new_value
+        norm_sq, Y = np.zeros(n_used), np.zeros((n_used, n))
+        products = np.dot(D, rest)
+        for s in range(t):
+            v = products[s]
+            if v > 0.0:
+                norm_sq[owner[s]] += v * v
+                Y[owner[s]] += m[owner[s]] * v * D[s]
         for g in range(n_used):
-            total = 0.0
-            for s in range(start[g], start[g + 1]):
-                total += a[S[s]] ** 2
-            after += level[g] * np.sqrt(total)
-        if not after < before:
-            for s in range(t):
-                a[S[s]] = target[S[s]]
-            _rest(x, rows, edges, a, r)
+            plain[g] = 0.5 * m[g] * (norm_sq[g] - level[g] ** 2)
+            move[g] = m[g] * norm_sq[g] * (np.sqrt(norm_sq[g]) / level[g] - 1.0)
+        H = np.dot(Y, np.linalg.solve(C, Y.T.copy()))
+        top = 0.0
+        for g in range(n_used):
+            top = max(top, H[g, g])
+        if top == 0.0:
+            break
+        for g in range(n_used):
+            H[g, g] += RIDGE * top if m[g] > 0.0 else top
+        move[:] = np.linalg.solve(H, move)
+        descent = np.dot(move, plain)
+        if not descent > 0.0:
+            move[:] = np.linalg.solve(H, plain)
+            descent = np.dot(move, plain)
+        if not descent > 1e-14 * value:
+            break
+        longest = np.abs(move).max()
+        if longest > LONGEST:
+            move *= LONGEST / longest
+            descent *= LONGEST / longest
+    products = np.dot(D, rest)
+    for s in range(t):
+        a[S[s]] = m[owner[s]] * max(products[s], 0.0)
+    _rest(x, rows, edges, a, r)
+    return steps
 
 
 @jit
@@ -814,7 +942,9 @@ def _newton(  # type: ignore[no-untyped-def]
         length = _newton_step(x, rows, edges, weights, lam, moments, positive, a, r, target)
         if length >= 0.3:
             return 1
-        _dual_steps(x, rows, edges, weights, lam, moments, positive, a, r, target)
+        if positive:
+            return 1 + _positive_dual_steps(x, rows, edges, weights, lam, a, r)
+        _dual_steps(x, rows, edges, weights, lam, moments, a, r)
     except Exception:  # a matrix is singular to rounding: no step, descent goes on
         return 1
     return 1 + DUAL_STEPS
