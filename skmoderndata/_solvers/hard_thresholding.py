@@ -257,10 +257,11 @@ def _fit_positive(  # type: ignore[no-untyped-def]
 ):
     """Non-negative least squares on ``index[:t]``: returns how many atoms have a coefficient.
 
-    Lawson and Hanson's algorithm from the feasible values ``first[index[:t]]``. All atoms of
-    positive slope enter at once, or the steepest alone where that gains nothing; an atom that
-    depends on those inside has slope zero when its turn comes, and is not given up before.
-    `barred` is an array of False, and is left as one.
+    Lawson and Hanson's algorithm from the feasible values ``first[index[:t]]``, where all atoms of
+    positive slope enter at once. That lowers the residual: with S the Schur complement of the
+    atoms inside and c the slopes, ``c S^-1 c > 0``, so that not all who enter are turned away. An
+    atom that depends on those inside has slope zero when its turn comes, and is not given up
+    before. `barred` is an array of False, and is left as one.
     """
     n_candidates = t
     for s in range(n_candidates):
@@ -276,11 +277,10 @@ def _fit_positive(  # type: ignore[no-untyped-def]
     value = 0.0
     for s in range(t):
         value += a[s] * b[index[s]]
-    alone = False
     for _ in range(3 * n_candidates + 10):
         for s in range(t):
             barred[index[s]] = True
-        best, steepest, entered = -1, floor, t
+        entered = t
         for s in range(n_candidates):
             j = candidates[s]
             if barred[j]:
@@ -288,36 +288,20 @@ def _fit_positive(  # type: ignore[no-untyped-def]
             slope, g = b[j], G[j]
             for q in range(t):
                 slope -= g[index[q]] * a[q]
-            if slope > steepest or (not alone and slope > floor):
-                if slope > steepest:
-                    best, steepest = j, slope
-                if not alone and entered < limit and append_row(G, L, index, entered, j):
-                    index[entered] = j
-                    a[entered] = 0.0
-                    entered += 1
+            if slope > floor and entered < limit and append_row(G, L, index, entered, j):
+                index[entered] = j
+                a[entered] = 0.0
+                entered += 1
         for s in range(t):
             barred[index[s]] = False
-        if best < 0:
+        if entered == t:
             break
-        if alone and t < limit and append_row(G, L, index, t, best):
-            index[t] = best
-            a[t] = 0.0
-            entered = t + 1
-        gained = False
-        if entered > t:
-            t = nonnegative_on_support(L, index, entered, b, a, z)
-            former, value = value, 0.0
-            for s in range(t):
-                value += a[s] * b[index[s]]
-            gained = value > former * (1 + 1e-14)
-        if gained and alone:
-            for s in range(n_candidates):
-                barred[candidates[s]] = False
-        elif not gained and alone:
-            barred[best] = True
-        alone = not gained
-    for s in range(n_candidates):
-        barred[candidates[s]] = False
+        t = nonnegative_on_support(L, index, entered, b, a, z)
+        former, value = value, 0.0
+        for s in range(t):
+            value += a[s] * b[index[s]]
+        if value <= former * (1 + 1e-14):  # rounding
+            break
     for s in range(1, t):  # ascending
         j, v = index[s], a[s]
         q = s - 1
