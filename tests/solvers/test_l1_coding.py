@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
+from skmoderndata._solvers import l1_coding
 from skmoderndata._solvers.l1_coding import (
     METHODS,
     bounded_lasso_codes,
@@ -231,6 +232,17 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
                 least = nnls((D * m).T, x)[1] ** 2
                 assert least >= b * (1 - 1e-3) - 1e-9
                 assert_allclose(r, least, rtol=1e-3, atol=1e-9)
+
+
+@pytest.mark.certificate
+def test_the_penalty_of_a_bound_is_known_without_a_search(seed, monkeypatch):
+    X, D = problem(seed)
+    monkeypatch.setattr(l1_coding, "_search_penalties", None)
+    for share in (0.5, 0.1, 1e-3, 1e-5):
+        bound = share * np.sum(X**2, axis=1)
+        codes = bounded_lasso_codes(X, prepare_atoms(D), tol_sq=bound)
+        assert (codes.stop == 0).all()
+        assert_allclose(codes.residual_sq, bound, rtol=1e-8)
 
 
 @pytest.mark.oracle
