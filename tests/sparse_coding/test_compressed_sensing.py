@@ -256,6 +256,17 @@ def test_errors_name_the_remedy():
         CompressedSensing(5, "dct", shape=(5, 5)).fit(X)
     with pytest.raises(ValueError, match="basis has atoms of 8 values, and signals have 24"):
         CompressedSensing(5, basis=np.eye(8)).fit(X)
+    with pytest.raises(ValueError, match="basis has complex values"):
+        CompressedSensing(5, basis=1j * np.eye(24)).fit(X)
+    # measurements that no signal gives: the smallest residual, or an error that names the bound
+    spikes = CompressedSensing(40, basis=None, random_state=0).fit(X)
+    far = np.random.default_rng(0).normal(size=(1, 40))
+    found = spikes.recover(far)
+    fitted = spikes.components_ @ np.linalg.lstsq(spikes.components_, far[0])[0]
+    assert_allclose(spikes.components_ @ found.signals[0], fitted, atol=1e-7)
+    assert_allclose(found.residual_norm, np.linalg.norm(far - fitted), rtol=1e-7)
+    with pytest.raises(ValueError, match="no coefficients reproduce .* noise_bound: raise it"):
+        spikes.set_params(noise_bound=0.01).recover(far)
     model = CompressedSensing(5).fit(X)
     with pytest.raises(ValueError, match="X has 6 measurements a row, but Compressed"):
         model.inverse_transform(np.ones((2, 6)))
