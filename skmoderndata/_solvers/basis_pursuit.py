@@ -53,7 +53,6 @@ def basis_pursuit(
     max_iter: int = 20,
     solver: str = "path",
     atoms: Atoms | None = None,
-    quick: bool = False,
     progress: Progress | None = None,
 ) -> BasisPursuitResult | None:
     """Solve ``min |a|_1  s.t.  |y - A a|_2 <= bound``; ``a >= 0`` with `positive`.
@@ -73,9 +72,6 @@ def basis_pursuit(
         linear program of the case without noise, refined; "cvxpy" states the problem.
     atoms : Atoms or None
         ``pursuit_atoms(A, positive)``, where several `y` share it.
-    quick : bool
-        Whether Newton's method on a support found by message passing is tried before the path,
-        which pays for a single `y`: it needs no inner products of columns.
 
     Returns
     -------
@@ -88,13 +84,37 @@ def basis_pursuit(
         return BasisPursuitResult(np.zeros(k), np.zeros(len(y)), size, 0.0, 0, "zero")
     unit = _unit(A)
     A = A / unit if unit != 1.0 else A
-    found = None
-    if quick and solver == "path":
-        found = _quickly(A, y / size, bound / size, positive, tol, progress)
-    if found is None:
-        found = _solve(A, y / size, bound / size, positive, tol, max_iter, solver, atoms, progress)
-    if found is None:
+    found = _solve(A, y / size, bound / size, positive, tol, max_iter, solver, atoms, progress)
+    return None if found is None else _of_scale(found, A, unit, size, positive)
+
+
+def quick_pursuit(
+    A: Array,
+    y: Array,
+    *,
+    bound: float = 0.0,
+    positive: bool = False,
+    tol: float = 1e-8,
+    progress: Progress | None = None,
+) -> BasisPursuitResult | None:
+    """Try to solve the problem of `basis_pursuit` without inner products of all columns.
+
+    Message passing finds a support and Newton's method the signs. None without success, which is
+    no proof that there is no solution, and for problems too small for it to pay.
+    """
+    size = float(linalg.norm(y))
+    if A.shape[1] < QUICK_COLUMNS or A.shape[0] >= A.shape[1] or size <= bound:
         return None
+    unit = _unit(A)
+    A = A / unit if unit != 1.0 else A
+    found = _quickly(A, y / size, bound / size, positive, tol, progress)
+    return None if found is None else _of_scale(found, A, unit, size, positive)
+
+
+def _of_scale(
+    found: BasisPursuitResult, A: Array, unit: float, size: float, positive: bool
+) -> BasisPursuitResult:
+    """Undo ``A / unit`` and ``y / size``."""
     return found._replace(
         coef=found.coef / unit * size,
         dual=feasible_dual(A, found.dual, positive=positive) / unit,
@@ -262,16 +282,14 @@ def _better(
 def _quickly(
     A: Array, y: Array, bound: float, positive: bool, tol: float, progress: Progress | None
 ) -> BasisPursuitResult | None:
-    """Try Newton's method on a support found by message passing; None without success."""
     # here, as that module uses this one
     from skmoderndata._solvers.l1_recovery import facts_of, least_l1
     from skmoderndata._solvers.measurements import from_matrix
 
-    n, k = A.shape
     norms = _norms(A)
-    if k < QUICK_COLUMNS or n >= k or norms.max() > 100 * norms.min():
+    if norms.max() > 100 * norms.min():
         return None
-    seen = np.sort(np.abs(np.random.RandomState(1).normal(size=n) @ (A / norms)))
+    seen = np.sort(np.abs(np.random.RandomState(1).normal(size=len(A)) @ A) / norms)
     if (np.diff(seen) <= 1e-11 * seen[-1]).any():  # there may be repeated columns
         return None
     if progress is not None:

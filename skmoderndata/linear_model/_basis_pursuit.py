@@ -22,6 +22,7 @@ from skmoderndata._solvers.basis_pursuit import (
     nearest,
     pursuit_atoms,
     pursuit_gap,
+    quick_pursuit,
     within_bound,
 )
 
@@ -197,26 +198,32 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                 A, Y = A - x_mean, Y - y_mean
             root = np.sqrt(weight)[:, None]
             A, Y = A * root, Y * root
-        bounds, targets = self._bounds(A, Y)
-        quick = targets.shape[1] < 3
-        shared = self.solver == "path" and not quick
-        atoms = pursuit_atoms(A, self.positive) if shared else None
+        bounds = np.full(Y.shape[1], float(self.noise_bound or 0.0))
+        # few targets need not pay for the inner products of all columns
+        quick = self.solver == "path" and Y.shape[1] < 3
+        targets = atoms = None
+        settings = {"positive": self.positive, "tol": self.tol}
         found = []
         with FitProgress(self, X, y, max_passes=None) as progress:
-            for t in range(targets.shape[1]):
-                result = basis_pursuit(
-                    A,
-                    targets[:, t],
-                    bound=bounds[t],
-                    positive=self.positive,
-                    tol=self.tol,
-                    solver=self.solver,
-                    atoms=atoms,
-                    quick=quick,
-                    progress=progress,
-                )
+            for t, bound in enumerate(bounds):
+                result = None
+                if quick:
+                    result = quick_pursuit(A, Y[:, t], bound=bound, progress=progress, **settings)
+                if result is None and targets is None:
+                    targets = self._targets(A, Y)
+                    atoms = pursuit_atoms(A, self.positive) if self.solver == "path" else None
                 if result is None:
-                    self._refuse(bounds[t], A, Y[:, t])
+                    result = basis_pursuit(
+                        A,
+                        targets[:, t],
+                        bound=bound,
+                        solver=self.solver,
+                        atoms=atoms,
+                        progress=progress,
+                        **settings,
+                    )
+                if result is None:
+                    self._refuse(bound, A, Y[:, t])
                 found.append(result)
         self._store(found, rows, A, Y, bounds, x_mean, y_mean, dtype, y.ndim == 1)
         return self
@@ -238,15 +245,15 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return X @ self.coef_.T + self.intercept_
 
-    def _bounds(self, A, Y):
-        """Bound for each target, and the targets: projected where the least residual is asked."""
+    def _targets(self, A, Y):
+        """Return the targets, projected where the least residual is asked for."""
         if self.noise_bound:
-            return np.full(Y.shape[1], float(self.noise_bound)), Y
+            return Y
         fitted = nearest(A, Y, positive=self.positive)
         missed = column_norms(Y - fitted)
         if self.noise_bound == 0 and (missed > 1e-9 * column_norms(Y)).any():
             self._refuse(0.0, A, Y[:, int(np.argmax(missed))])
-        return np.zeros(Y.shape[1]), fitted
+        return fitted
 
     def _refuse(self, bound, A, y):
         missed = linalg.norm(y - nearest(A, y[:, None], positive=self.positive)[:, 0])
