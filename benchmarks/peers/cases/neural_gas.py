@@ -102,7 +102,7 @@ def _lower_than_one_start(rows):
 
 
 SIZES = {
-    "20,000 samples of 60 clusters, 90 prototypes": ("clusters", 20_000, 90),
+    "10,000 samples of 60 clusters, 90 prototypes": ("clusters", 10_000, 90),
     "5,000 samples of 24 clusters, 36 prototypes": ("clusters", 5_000, 36),
     "1,797 digits, 64 prototypes": ("digits", 1797, 64),
 }

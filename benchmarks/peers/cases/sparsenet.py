@@ -58,13 +58,16 @@ def quality(patches, atoms):
     return {"energy": float(-model.score(patches.X))}
 
 
-def ours(**settings):
+def ours(times=1):
     def run(patches):
         from skmoderndata.decomposition import Sparsenet
 
-        given = {"max_iter": patches.passes} | settings
         model = Sparsenet(
-            prior=patches.prior, alpha=ALPHA, init=patches.start, random_state=0, **given
+            prior=patches.prior,
+            alpha=ALPHA,
+            init=patches.start,
+            max_iter=times * patches.passes,
+            random_state=0,
         )
         return model.fit(patches.X).components_
 
@@ -75,7 +78,7 @@ def textbook(patches):
     """Conjugate gradients for one signal after the other, small gradient steps of the atoms."""
     from scipy.optimize import minimize
 
-    rng = np.random.default_rng(0)
+    rng = np.random.RandomState(0)  # the same batches as ours
     D = patches.start.copy()
     for _ in range(patches.passes):
         order = rng.permutation(len(patches.X))
@@ -117,16 +120,21 @@ def sklearn_online(patches):
         return model.fit(patches.X).components_
 
 
-def _loop_beaten(rows):
+def _pairs(rows, name):
+    """Rows of the loop and of the named contender at the same size."""
     found = {(row.size, row.contender): row for row in rows if row.ratio is not None}
-    pairs = [
-        (row, found[size, "Sparsenet"])
-        for (size, name), row in found.items()
-        if name == "textbook loop" and (size, "Sparsenet") in found
+    return [
+        (row, found[size, name])
+        for (size, other), row in found.items()
+        if other == "textbook loop" and (size, name) in found
     ]
+
+
+def _as_low(rows):
+    pairs = _pairs(rows, "Sparsenet")
     if not pairs:
         return None, "not measured"
-    ok = all(t.ratio > 5 and o.quality["energy"] <= 1.01 * t.quality["energy"] for t, o in pairs)
+    ok = all(t.ratio > 5 and o.quality["energy"] <= 1.001 * t.quality["energy"] for t, o in pairs)
     shown = "; ".join(
         f"{t.ratio:.3g} times the time, energy {t.quality['energy']:.4f} against "
         f"{o.quality['energy']:.4f}"
@@ -135,6 +143,20 @@ def _loop_beaten(rows):
     return ok, shown
 
 
+def _lower(rows):
+    pairs = _pairs(rows, MORE)
+    if not pairs:
+        return None, "not measured"
+    ok = all(t.ratio > o.ratio and o.quality["energy"] < t.quality["energy"] for t, o in pairs)
+    shown = "; ".join(
+        f"{t.ratio / o.ratio:.3g} times the time, energy {t.quality['energy']:.4f} against "
+        f"{o.quality['energy']:.4f}"
+        for t, o in pairs
+    )
+    return ok, shown
+
+
+MORE = "five times the passes"
 SMALL = "1,000 patches, 64 atoms, prior log, 3 passes"
 LOG = "10,000 patches, 128 atoms, prior log, 10 passes"
 ABS = "10,000 patches, 128 atoms, prior abs, 10 passes"
@@ -152,8 +174,11 @@ CASE = Case(
         "many passes over the data, and in what time?"
     ),
     remarks=(
-        "The same start for all, `alpha` 0.2, batches of 100 signals. The energy is that of the "
-        "final atoms at unit norm, with codes by the same coder for all. "
+        "The same start for all, `alpha` 0.2, batches of 100 signals, for ours and the loop the "
+        "same batches. The energy is that of the final atoms at unit norm, with codes by the same "
+        "coder for all. Ours and the loop do the same work, so that their energies hardly differ; "
+        "with batches in another order they would, by 1 % either way, as after so few passes "
+        "nothing has converged. The time saved buys more passes, which matter far more. "
         "`MiniBatchDictionaryLearning` has no logarithmic prior: there it minimises another "
         "energy (that of the prior abs) and is shown for its speed; with the prior abs the "
         "problem is the same, but for atoms in the unit ball in place of on the sphere."
@@ -165,6 +190,13 @@ CASE = Case(
     work=work,
     contenders={
         "Sparsenet": Contender(run=ours(), peer=False, note="the defaults"),
+        MORE: Contender(
+            run=ours(times=5),
+            peer=False,
+            note="`max_iter` five times as large",
+            sizes=(SMALL, *QUICK),
+            why_not="is for the comparison with the loop",
+        ),
         "textbook loop": Contender(
             run=textbook,
             peer=False,
@@ -182,8 +214,11 @@ CASE = Case(
     figures={"energy": "mean energy of a signal"},
     targets=(
         Target(
-            text="at least 5 times as fast as the loop, at an energy of at most 1 % more",
-            check=_loop_beaten,
+            text="at least 5 times as fast as the loop, at an energy of at most 0.1 % more",
+            check=_as_low,
+        ),
+        Target(
+            text="five times the passes of the loop in less time, to a lower energy", check=_lower
         ),
     ),
     repeat=3,
