@@ -4,7 +4,7 @@ Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A, k
 arrays of a CSR matrix whose values the sweeps change in place.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from skmoderndata._solvers.signal_blocks import (
     concatenate_codes,
     prepare_atoms,
     take_back,
+    to_csr,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,6 +31,9 @@ UPDATES = ("approximate", "exact", "mod")
 # an atom gives way to the half of another one that saves at least this share of what it saves
 # itself: the other atoms take over most of its work at the next coding
 EXCHANGE = 0.1
+RHO = 10.0  # power of the share of signals that came before
+WAIT = 8  # signals for each atom before it is judged by its users
+ROUNDING = 1e-14  # share below which a coefficient, or an atom, is what rounding left
 PATIENCE = 5  # passes that show whether replacing atoms over and over leads anywhere
 SETTLE = 0.6  # exchanges end after this share of the passes in which atoms may be replaced
 
@@ -230,31 +234,80 @@ def _update_all(D, S, T, order, positive, center):  # type: ignore[no-untyped-de
                 D[j, p] = d[p] / norm
 
 
-def merge_statistics(
-    S: Array, T: Array, codes: Array, X: Array, *, forget: float
-) -> tuple[Array, Array]:
-    """``S <- forget S + A^T A`` and ``T <- forget T + A^T X``, in new arrays."""
-    return forget * S + codes.T @ codes, forget * T + codes.T @ X
+class Stream(NamedTuple):
+    """What is kept of earlier batches: ``S = A^T A`` and ``T = A^T X``, forgotten gradually.
+
+    `users` counts the signals that use each atom, forgotten likewise; `seen` is the number of
+    signals since each atom was put in its place, and `total` that of all.
+    """
+
+    S: Array
+    T: Array
+    users: Array
+    seen: Array
+    total: int
+
+    @classmethod
+    def empty(cls, k: int, n: int) -> "Stream":
+        """Statistics of no signals."""
+        return cls(np.zeros((k, k)), np.zeros((k, n)), np.zeros(k), np.zeros(k), 0)
+
+    def times(self, factor: float) -> "Stream":
+        """Statistics of signals multiplied by a factor."""
+        with np.errstate(under="ignore", over="ignore"):
+            return self._replace(S=self.S * factor * factor, T=self.T * factor * factor)
 
 
-def update_from_statistics(
-    D: Array, S: Array, T: Array, *, n_sweeps: int, positive: bool, constant: bool = False
-) -> Array:
-    """Move each atom to the least squares optimum given the others, at unit norm."""
-    D = D.copy()
+def add_batch(
+    D: Array,
+    stream: Stream,
+    X: Array,
+    codes: SparseCodes,
+    *,
+    forget: float | None,
+    min_usage: int = 3,
+    replace: bool = True,
+    positive: bool = False,
+    constant: bool = False,
+    n_sweeps: int = 2,
+) -> tuple[Array, Stream, int]:
+    """Add a batch to the statistics and move the atoms to their optima; D and X are left alone.
+
+    Statistics of earlier batches are multiplied by `forget`; None takes
+    ``(1 - m / N) ** RHO`` for a batch of m of N signals so far, so that what counts is a share of
+    all signals that stays the same, as in on-line dictionary learning [Mairal et al. 2010]; but
+    the last ``WAIT`` times k signals count in any case.
+
+    With `replace`, atoms that had ``WAIT`` times k signals to find `min_usage` users and did not,
+    and the less used of two atoms that are alike, become the signals of the batch that are
+    represented worst. What they did for earlier signals is taken from these first: the statistics of the
+    others are then those of what was left for them.
+
+    Returns the atoms, the statistics, and how many atoms were replaced.
+    """
+    D, k, m = D.copy(), len(D), len(X)
+    total = stream.total + m
+    if forget is None:
+        forget = max((stream.total / total) ** RHO, float(np.exp(-m / (WAIT * k))))
+    S, T = forget * stream.S, forget * stream.T
+    users, seen = forget * stream.users, stream.seen + m
+    A = to_csr(codes, k)
+    S, T = S + (A.T @ A).toarray(), T + A.T @ X
+    users += np.bincount(codes.indices[codes.values != 0], minlength=k)
     for _ in range(n_sweeps):
-        for j in range(int(constant), len(D)):
-            if S[j, j] <= 0:
-                continue
-            d = T[j] - S[j] @ D + S[j, j] * D[j]
-            if positive:
-                d = np.maximum(d, 0.0)
-            elif constant:
-                d -= d.mean()
-            norm = np.linalg.norm(d)
-            if norm > 1e-12 * S[j, j]:
-                D[j] = d / norm
-    return D
+        _update_all(D, S, T, np.arange(int(constant), k), positive, constant and not positive)
+    count = 0
+    if replace:
+        bad = (seen >= WAIT * k) & (users < min_usage)
+        bad |= seen == np.inf
+        bad = _with_twins(D, bad, users, constant)
+        scale = np.sum(np.square(X, dtype=np.float64), axis=1)
+        for j, d in _candidates(X, None, D, bad, codes.residual_sq, scale, positive, constant):
+            T -= np.outer(S[:, j], D[j])
+            S[j], S[:, j], T[j], users[j], seen[j] = 0.0, 0.0, 0.0, 0.0, 0.0
+            D[j] = d
+            count += 1
+    return D, Stream(S, T, users, seen, total), count
 
 
 def least_squares_atoms(
@@ -275,9 +328,17 @@ def least_squares_atoms(
     leaves ``A D`` as it is; by non-negative least squares with `positive`. Hidden entries are
     filled with ``A D`` in each of `n_rounds` rounds, none of which raises the sum over the known
     ones. Atoms that nobody uses, or that would become zero, stay; the latter's coefficients
-    become zero.
+    become zero, as do coefficients at the level of rounding. A step that raises the objective all
+    the same, the statistics being singular, is taken back; so D has to satisfy the constraints.
     """
     k = len(D)
+    before, after = np.empty(len(X)), np.empty(len(X))
+    _residuals(X, known, D, indptr, indices, values, before)
+    old = D.copy(), values.copy()
+    largest = np.zeros(len(X))
+    rows = np.repeat(np.arange(len(X)), np.diff(indptr))
+    np.maximum.at(largest, rows, np.abs(values))
+    values[np.abs(values) <= ROUNDING * largest[rows]] = 0.0
     A = sparse.csr_array((values, indices, indptr), shape=(len(X), k))
     S = np.asarray((A.T @ A).todense())
     free = np.flatnonzero(np.diag(S) > 0)
@@ -286,6 +347,7 @@ def least_squares_atoms(
     if free.size == 0:
         return
     new = D.copy()
+    own = np.zeros(k)
     for _ in range(1 if known is None else n_rounds):
         full = X if known is None else np.where(known, X, A @ new)
         right = np.asarray(A.T @ full, dtype=np.float64)[free]
@@ -300,11 +362,22 @@ def least_squares_atoms(
                 right = right - right.mean(axis=1, keepdims=True)
             solved = _symmetric_solve(S[np.ix_(free, free)], right)
         new[free] = solved
+        own[free] = np.linalg.norm(right, axis=1) / np.diag(S)[free]
     norms = np.ones(k)
     norms[free] = np.linalg.norm(new[free], axis=1)
-    kept = norms > 1e-14 * max(1.0, float(norms.max()))
+    kept = norms > ROUNDING * np.maximum(1.0, own)
     D[kept] = new[kept] / norms[kept, None]
     values *= np.where(kept, norms, 0.0)[indices]
+    _residuals(X, known, D, indptr, indices, values, after)
+    total = float(np.sum(np.square(X, dtype=np.float64)))
+    if not after.sum() <= before.sum() * (1 + 1e-12) + ROUNDING**2 * total:
+        D[:], values[:] = old
+
+
+def binary_exponent(X: Array) -> int:
+    """Exponent of two that is just above the largest modulus in X; 0 for zeros."""
+    peak = float(np.max(np.abs(X), initial=0.0))
+    return int(np.frexp(peak)[1]) if peak > 0 else 0
 
 
 def _symmetric_solve(S: Array, T: Array) -> Array:
@@ -374,22 +447,55 @@ def _replace(
     usage = np.array(
         [np.count_nonzero(codes.values[place[start[j] : start[j + 1]]]) for j in range(len(D))]
     )
-    gram = np.abs(D @ D.T)
     bad = usage < min_usage
     if constant:
         bad[0] = False
+    bad = _with_twins(D, bad, usage, constant)
+    scale = np.sum(np.square(X if known is None else X * known, dtype=np.float64), axis=1)
+    count = 0
+    for j, d in _candidates(X, known, D, bad, codes.residual_sq, scale, positive, constant):
+        own = place[start[j] : start[j + 1]]
+        codes.values[own] = 0.0
+        # without it those signals are worse: their old codes are not kept
+        codes.residual_sq[users[1][start[j] : start[j + 1]]] = np.inf
+        D[j] = d
+        count += 1
+    return count
+
+
+def _with_twins(D: Array, bad: Array, usage: Array, constant: bool) -> Array:
+    """Mark, of each two atoms that are alike, the one less used as well."""
+    gram, bad = np.abs(D @ D.T), bad.copy()
+    if constant:
         gram[0] = gram[:, 0] = 0.0
     for j in np.argsort(usage, kind="stable"):
         twins = (gram[j] > ALIKE) & ~bad
         twins[j] = False
         if not bad[j] and twins.any():
             bad[j] = True
+    return bad
+
+
+def _candidates(
+    X: Array,
+    known: Array | None,
+    D: Array,
+    bad: Array,
+    residual_sq: Array,
+    scale: Array,
+    positive: bool,
+    constant: bool,
+) -> Iterator[tuple[int, Array]]:
+    """Yield bad atoms with the directions of the worst represented signals, each signal once.
+
+    The caller puts them in their place; signals near an atom that stays are passed over.
+    """
     if not bad.any():
-        return 0
-    scale = np.einsum("ij,ij->i", X, X) if known is None else np.sum((X * known) ** 2, axis=1)
-    worst = np.argsort(-codes.residual_sq, kind="stable")
-    worst = worst[codes.residual_sq[worst] > 1e-12 * scale[worst]]
-    count, candidate = 0, 0
+        return
+    bad = bad.copy()
+    worst = np.argsort(-residual_sq, kind="stable")
+    worst = worst[residual_sq[worst] > 1e-12 * scale[worst]]
+    candidate = 0
     for j in np.flatnonzero(bad):
         good = np.flatnonzero(~bad)
         while candidate < len(worst):
@@ -407,16 +513,9 @@ def _replace(
             d = d / norm
             if good.size and np.abs(D[good] @ d).max() > ALIKE:
                 continue
-            own = place[start[j] : start[j + 1]]
-            rows = users[1][start[j] : start[j + 1]]
-            codes.values[own] = 0.0
-            # without it those signals are worse: their old codes are not kept
-            codes.residual_sq[rows] = np.inf
-            D[j] = d
             bad[j] = False
-            count += 1
+            yield int(j), d
             break
-    return count
 
 
 def _exchange(

@@ -19,7 +19,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.ksvd import learn_dictionary
+from skmoderndata._solvers.ksvd import binary_exponent, learn_dictionary
 from skmoderndata._solvers.linalg import fix_signs
 from skmoderndata._solvers.patches import (
     BAND_BYTES,
@@ -203,12 +203,13 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         self : DictionaryDenoiser
             The fitted estimator.
         """
-        image = _image(self, X)
+        image, exponent = _scaled(_image(self, X))
         grid = grid_of(image, _patch_size(self))
         atoms = _start(self, grid)
-        self.sigma_ = self._noise(image)
+        sigma = self._noise(image, exponent)
+        self.sigma_ = float(np.ldexp(sigma, exponent)) if self.sigma is None else float(self.sigma)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            _learn(self, image, None, grid, atoms, self.sigma_, progress)
+            _learn(self, image, None, grid, atoms, sigma, progress, exponent)
         return self
 
     def transform(self, X):
@@ -225,17 +226,17 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
             The image without noise, in single precision if X is.
         """
         check_is_fitted(self)
-        image = _image(self, X)
+        image, exponent = _scaled(_image(self, X))
         grid = _known_grid(self, image)
-        sigma = self._noise(image)
+        sigma = self._noise(image, exponent)
         if sigma == 0:
-            return image.reshape(np.shape(X)).copy()
+            return _unscaled(image, exponent, X)
         total, weight = _average(self, image, None, grid, sigma)
         noisy = self.noisy_weight
         if noisy is None:
             noisy = 30 / 255 * (float(image.max()) - float(image.min())) / sigma
         out = (total + noisy * image) / (weight + noisy)
-        return out.astype(image.dtype, copy=False).reshape(np.shape(X))
+        return _unscaled(out.astype(image.dtype, copy=False), exponent, X)
 
     def score(self, X, y):
         """Peak signal-to-noise ratio of the denoised image, in decibels.
@@ -254,8 +255,9 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         """
         return _signal_to_noise(self, self.transform(X), y, None)
 
-    def _noise(self, image):
-        return noise_level(image) if self.sigma is None else float(self.sigma)
+    def _noise(self, image, exponent):
+        """Noise of an image divided by ``2**exponent``, in its units."""
+        return noise_level(image) if self.sigma is None else _given_noise(self.sigma, exponent)
 
     def __sklearn_tags__(self):
         return _image_tags(super().__sklearn_tags__(), allow_nan=False)
@@ -428,9 +430,11 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             The fitted estimator.
         """
         image, known = self._parts(X)
+        image, exponent = _scaled(image)
         grid = grid_of(image, _patch_size(self))
         atoms = _start(self, grid)
-        self.sigma_ = sigma = self._noise(image, known)
+        sigma = self._noise(image, known, exponent)
+        self.sigma_ = float(np.ldexp(sigma, exponent)) if self.sigma is None else float(self.sigma)
         learn = isinstance(self.dictionary, str) and self.dictionary == "learned"
         factor = LEARN_NOISE
         if self.method == "em" and known is not None and learn:
@@ -438,7 +442,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             image, known = self._fill(image, known, grid, sigma)[0], None
             factor = FILLED_NOISE
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            _learn(self, image, known, grid, atoms, factor * sigma, progress)
+            _learn(self, image, known, grid, atoms, factor * sigma, progress, exponent)
         return self
 
     def transform(self, X):
@@ -456,8 +460,9 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         image, known = self._parts(X)
+        image, exponent = _scaled(image)
         grid = _known_grid(self, image)
-        sigma = self._noise(image, known)
+        sigma = self._noise(image, known, exponent)
         filled, average = image, None
         if known is not None:
             filled, average = self._fill(image, known, grid, sigma)
@@ -466,7 +471,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
                 total, weight = _average(self, image, None, grid, sigma)
                 average = total / weight
             filled = average
-        return filled.astype(image.dtype, copy=False).reshape(np.shape(X))
+        return _unscaled(filled.astype(image.dtype, copy=False), exponent, X)
 
     def score(self, X, y):
         """Peak signal-to-noise ratio of what was filled in, in decibels.
@@ -498,9 +503,10 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             raise ValueError(f"{type(self).__name__}: no pixel{what} of X is known.")
         return np.where(known, image, image.dtype.type(0)), known
 
-    def _noise(self, image, known):
+    def _noise(self, image, known, exponent):
+        """Noise of an image divided by ``2**exponent``, in its units."""
         if self.sigma is not None:
-            return float(self.sigma)
+            return _given_noise(self.sigma, exponent)
         values = image if known is None else image[known]
         return (float(values.max()) - float(values.min())) / 50
 
@@ -554,6 +560,25 @@ def _image(estimator, X, *, allow_nan=False):
     if image.ndim == 3 and image.shape[2] == 0:
         raise ValueError(f"{name}: X has no channels, its shape is {np.shape(X)}.")
     return image.reshape(*image.shape[:2], -1)
+
+
+def _scaled(image):
+    """Image divided by a power of two, so that its fourth powers are in range, and the power.
+
+    Nothing is rounded by that, and results are those of the image as it is, in other units.
+    """
+    exponent = binary_exponent(image)
+    return np.ldexp(image, -exponent), exponent
+
+
+def _unscaled(image, exponent, X):
+    return np.ldexp(image, exponent).reshape(np.shape(X))
+
+
+def _given_noise(sigma, exponent):
+    """Noise in the units of a scaled image; beyond 1e100 all is noise."""
+    with np.errstate(over="ignore", under="ignore"):
+        return min(float(np.ldexp(float(sigma), -exponent)), 1e100)
 
 
 def _patch_size(estimator):
@@ -625,8 +650,8 @@ def _average(estimator, image, known, grid, sigma):
         )
 
 
-def _learn(estimator, image, known, grid, atoms, sigma, progress):
-    """Learn atoms from patches, and set what is known of that."""
+def _learn(estimator, image, known, grid, atoms, sigma, progress, exponent):
+    """Learn atoms from patches of an image divided by ``2**exponent``."""
     learned = isinstance(estimator.dictionary, str) and estimator.dictionary == "learned"
     estimator.objective_, estimator.n_iter_ = np.zeros(0), 0
     estimator.components_ = atoms.astype(image.dtype, copy=False)
@@ -662,7 +687,9 @@ def _learn(estimator, image, known, grid, atoms, sigma, progress):
             progress=progress,
         )
     estimator.components_ = fix_signs(result.atoms).astype(image.dtype, copy=False)
-    estimator.objective_, estimator.n_iter_ = result.objective, result.n_iter
+    with np.errstate(over="ignore", under="ignore"):
+        estimator.objective_ = np.ldexp(result.objective, 2 * exponent)
+    estimator.n_iter_ = result.n_iter
 
 
 def _signal_to_noise(estimator, image, y, where):
@@ -673,6 +700,8 @@ def _signal_to_noise(estimator, image, y, where):
             f"y of shape {truth.shape} is not of the shape of X, {image.shape}: "
             f"{type(estimator).__name__}.score compares two images."
         )
+    exponent = max(binary_exponent(truth), binary_exponent(image))
+    truth, image = np.ldexp(truth, -exponent), np.ldexp(image.astype(np.float64), -exponent)
     error = (truth - image) ** 2
     if where is not None:
         error = error[where]

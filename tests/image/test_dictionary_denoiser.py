@@ -246,3 +246,24 @@ def test_borders(seed):
         model.fit(noisy).transform(noisy[:, :, None].repeat(3, axis=2))
     with pytest.raises(ValueError, match="compares two images"):
         model.score(noisy, noisy[:5])
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("dictionary", ["learned", "cosines"])
+def test_units_of_grey_do_not_matter(dictionary, seed):
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:24, 0:20]
+    clean = 128 + 80 * np.sin(y / 3) * np.cos(x / 4)
+    noisy = clean + 10 * rng.normal(size=clean.shape)
+    given = {"dictionary": dictionary, "patch_size": 4, "n_components": 32, "max_iter": 2}
+    for dtype, powers in ((np.float64, (500, 400, -400)), (np.float32, (100, 60, -60))):
+        image = noisy.astype(dtype)
+        model = DictionaryDenoiser(10.0, **given, random_state=seed).fit(image)
+        for power in powers:
+            unit = dtype(2.0**power)
+            other = DictionaryDenoiser(10.0 * float(unit), **given, random_state=seed)
+            out = other.fit_transform(image * unit)
+            assert out.dtype == dtype
+            assert_array_equal(out, model.transform(image) * unit)
+            assert other.sigma_ == 10.0 * float(unit)
+            assert other.score(image * unit, clean * 2.0**power) == model.score(image, clean)

@@ -224,3 +224,18 @@ def test_borders(seed):
         model.fit(seen[0])
     with pytest.raises(ValueError, match="dictionary has atoms of 5 numbers"):
         DictionaryInpainter(dictionary=np.ones((3, 5))).fit(seen)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", ["em", "masked"])
+def test_units_of_grey_do_not_matter(method, seed):
+    whole, seen = picture(seed, (24, 26))
+    given = {"patch_size": 4, "n_components": 32, "max_iter": 2, "n_rounds": 3}
+    model = DictionaryInpainter(method, **given, random_state=seed).fit(seen)
+    for power in (-900, -500, 500, 900):
+        unit = 2.0**power
+        other = DictionaryInpainter(method, **given, random_state=seed).fit(seen * unit)
+        assert_array_equal(other.components_, model.components_)
+        assert_array_equal(other.transform(seen * unit), model.transform(seen) * unit)
+        assert other.sigma_ == model.sigma_ * unit
+        assert other.score(seen * unit, whole * unit) == model.score(seen, whole)
