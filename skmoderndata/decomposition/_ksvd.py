@@ -19,9 +19,10 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.ksvd import (
     UPDATES,
+    Stream,
+    add_batch,
+    binary_exponent,
     learn_dictionary,
-    merge_statistics,
-    update_from_statistics,
 )
 from skmoderndata._solvers.linalg import fix_signs
 from skmoderndata._solvers.neural_gas import sparse_coding_gas
@@ -40,6 +41,7 @@ from skmoderndata._validation import known_entries
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
 # signals for each atom between updates within a pass: half as many gain nothing and cost more
 SIGNALS_PER_ATOM = 8
+FAR = 1e25  # signals beyond it, or below its inverse, are scaled before squares are taken
 
 
 class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -73,7 +75,9 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     update : {"approximate", "exact", "mod"}, default="approximate"
         One step of the power method for each atom [2]_, or a singular value decomposition; "mod"
         is the method of optimal directions [3]_: least squares for all atoms at once, with the
-        codes as they are.
+        codes as they are. With `positive`, and with missing entries, for which there is no
+        decomposition, "exact" does what "approximate" does: power steps with negative values cut
+        off, and weighted least squares in turn.
     positive : bool, default=False
         Atoms and codes of at least zero.
     dc_atom : bool, default=False
@@ -108,9 +112,12 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     store_codes : bool, default=False
         Keep `codes_`.
     warm_start : bool, default=False
-        Start `fit` from the atoms of the last call.
-    forget : float, default=1.0
-        Factor of the statistics of earlier batches at each `partial_fit`.
+        Start `fit` from the atoms of the last call, of which there must be `n_components`.
+    forget : float or "auto", default="auto"
+        Factor of the statistics of earlier batches at each `partial_fit`. "auto" takes
+        ``(1 - m / N) ** 10`` for a batch of m of N signals so far, as codes with atoms of long ago
+        say little, but at least what makes the last eight signals for each atom count; 1 forgets
+        nothing and is often stuck.
     n_jobs : int, default=None
         Number of threads that code, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -121,7 +128,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     components_ : ndarray of shape (n_components, n_features)
         The atoms, of unit norm, the entry of largest magnitude positive.
     objective_ : ndarray of shape (n_iter_,)
-        ``|X - A D|^2`` after each pass.
+        ``|X - A D|^2`` after each pass; infinite where that is beyond the range of numbers.
     n_replaced_ : ndarray of shape (n_iter_,)
         Number of atoms replaced at the end of each pass.
     usage_ : ndarray of shape (n_components,)
@@ -155,8 +162,12 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     at 10 dB and 95 % above to 99 % and more. It is not done with missing entries, `positive` or
     ``replace_until=0``.
 
-    `partial_fit` codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, and moves each
-    atom to the least squares optimum given the others. All is computed in double precision.
+    `partial_fit` codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, moves each
+    atom to the least squares optimum given the others, and replaces atoms that in eight signals
+    for each atom found fewer than `min_usage` users, and the less used of two atoms that are
+    alike, by the signals of the batch that are represented worst (unless ``replace_until=0``).
+    It takes no missing entries. `objective_` and `n_replaced_` are then those of the last batch,
+    and there are no `codes_`. All is computed in double precision.
 
     References
     ----------
@@ -239,7 +250,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "batch_size": [AT_LEAST_ONE, StrOptions({"auto"}), None],
         "store_codes": ["boolean"],
         "warm_start": ["boolean"],
-        "forget": [Interval(Real, 0, 1, closed="both")],
+        "forget": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -263,7 +274,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         batch_size="auto",
         store_codes=False,
         warm_start=False,
-        forget=1.0,
+        forget="auto",
         n_jobs=None,
         random_state=None,
     ):
@@ -304,6 +315,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             The fitted estimator.
         """
         warm = self.warm_start and hasattr(self, "components_")
+        if warm:
+            self._check_number()
         if self.monotone and isinstance(self.batch_size, Integral):
             raise ValueError(
                 f"{type(self).__name__}(monotone=True, batch_size={self.batch_size}): in batches "
@@ -311,6 +324,10 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         X = self._validate(X, reset=True)
         data, known = known_entries(X)
+        # by a power of two, which rounds nothing: fourth powers of the signals are in range
+        exponent = binary_exponent(data)
+        data = np.ldexp(data, -exponent)
+        bound = self._bound(-exponent)
         rng = check_random_state(self.random_state)
         start = self.components_.astype(np.float64) if warm else self._start(data, rng)
         if warm and self.dc_atom:
@@ -323,11 +340,12 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         # products are small: more threads would wait for each other
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
+            watch = _StopWatch(progress)
             result = learn_dictionary(
                 data,
                 start,
                 lambda atoms, rows: self._code(
-                    data[rows], None if known is None else known[rows], atoms
+                    data[rows], None if known is None else known[rows], atoms, bound
                 ),
                 known=known,
                 update=self.update,
@@ -340,21 +358,23 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 max_iter=self.max_iter,
                 tol=self.tol,
                 rng=rng,
-                progress=progress,
+                progress=watch,
             )
         signs = _signs(result.atoms)
         self.components_ = (result.atoms * signs[:, None]).astype(X.dtype, copy=False)
-        self.objective_, self.n_replaced_ = result.objective, result.replaced
+        self.objective_ = _ldexp(result.objective, 2 * exponent)
+        self.n_replaced_ = result.replaced
         self.n_iter_ = result.n_iter
         used = result.codes.indices[result.codes.values != 0]
         self.usage_ = np.bincount(used, minlength=len(signs))
         if self.store_codes:
-            codes = result.codes._replace(values=result.codes.values * signs[result.codes.indices])
+            values = _ldexp(result.codes.values * signs[result.codes.indices], exponent)
+            codes = result.codes._replace(values=values)
             self.codes_ = to_csr(codes, len(signs), X.dtype)
         elif hasattr(self, "codes_"):
             del self.codes_
-        self._statistics = None
-        if self.tol > 0 and not result.converged:
+        self._stream = None
+        if self.tol > 0 and not result.converged and not watch.stopped:
             warn_not_converged(
                 self,
                 reached=f"after {result.n_iter} passes the objective still falls by more than "
@@ -370,8 +390,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Signals without missing entries; the first batch of a new estimator has at least as
-            many different signals as there are atoms, unless `init` gives the atoms.
+            Signals without missing entries. Where the first batch has fewer different signals
+            than there are atoms, the other atoms come from the next ones.
         y : Ignored
             Present by convention.
 
@@ -387,28 +407,46 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
-        data = data.astype(np.float64)
+        exponent = binary_exponent(data)
+        stream = getattr(self, "_stream", None)
+        if stream is not None:  # one scale for all batches, that of the largest
+            last = self._exponent
+            exponent = max(exponent, last)
+            stream = stream.times(float(np.ldexp(1.0, max(last - exponent, -1000))))
+        data = np.ldexp(data.astype(np.float64), -exponent)
         rng = check_random_state(self.random_state)
         D = self._start(data, rng) if first else self.components_.astype(np.float64)
-        k = len(D)
-        S, T = np.zeros((k, k)), np.zeros(D.shape)
-        if getattr(self, "_statistics", None) is not None:
-            S, T = self._statistics
-        codes = self._code(data, None, prepare_atoms(D))
-        A = to_csr(codes, k)
-        S, T = merge_statistics(S, T, A, data, forget=self.forget)
-        S = S.toarray() if hasattr(S, "toarray") else np.asarray(S)
-        D = update_from_statistics(
-            D, S, T, n_sweeps=2, positive=self.positive, constant=self.dc_atom
+        if stream is None:
+            stream = Stream.empty(*D.shape)
+            if first and isinstance(self.init, str) and self.init == "data":
+                # random directions give way to the first signals that are not like the others
+                stream.seen[len(self._directions(data)) + self.dc_atom :] = np.inf
+        with one_blas_thread():
+            codes = self._code(data, None, prepare_atoms(D), self._bound(-exponent))
+            D, stream, n_replaced = add_batch(
+                D,
+                stream,
+                data,
+                codes,
+                forget=None if self.forget == "auto" else self.forget,
+                min_usage=self.min_usage,
+                replace=self.replace_until > 0,
+                positive=self.positive,
+                constant=self.dc_atom,
+            )
+        signs = _signs(D)
+        self._stream = stream._replace(
+            S=stream.S * np.outer(signs, signs), T=stream.T * signs[:, None]
         )
-        # directions stay as they are, so that the statistics fit the atoms of the next batch
-        self._statistics = S, T
-        self.components_ = D.astype(X.dtype, copy=False)
-        used = np.bincount(codes.indices, minlength=k)
-        self.usage_ = used if first else getattr(self, "usage_", np.zeros(k, int)) + used
-        self.objective_ = np.array([float(codes.residual_sq.sum())])
-        self.n_replaced_ = np.zeros(1, int)
+        self._exponent = exponent
+        self.components_ = (D * signs[:, None]).astype(X.dtype, copy=False)
+        used = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
+        self.usage_ = used if first else self.usage_ + used
+        self.objective_ = _ldexp(np.array([codes.residual_sq.sum()]), 2 * exponent)
+        self.n_replaced_ = np.array([n_replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
+        if hasattr(self, "codes_"):
+            del self.codes_
         return self
 
     def transform(self, X):
@@ -426,7 +464,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        codes = self._code(*known_entries(X), prepare_atoms(self.components_))
+        codes = self._code_any_size(*known_entries(X), prepare_atoms(self.components_))
         return to_dense(codes, len(self.components_), X.dtype)
 
     def inverse_transform(self, X):
@@ -470,8 +508,11 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         data, known = known_entries(X)
-        codes = self._code(data, known, prepare_atoms(self.components_))
-        total = float(np.sum(data.astype(np.float64) ** 2))
+        exponent = binary_exponent(data)
+        data = np.ldexp(data, -exponent)
+        atoms = prepare_atoms(self.components_)
+        codes = self._code_any_size(data, known, atoms, self._bound(-exponent))
+        total = float(np.sum(np.square(data, dtype=np.float64)))
         return -float(codes.residual_sq.sum()) / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
@@ -561,13 +602,48 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 )
         return np.concatenate([np.full((1, n), n**-0.5), rest])
 
-    def _code(self, data, known, atoms):
+    def _check_number(self):
+        """Refuse to go on from another number of atoms than is asked for."""
+        wanted = self.n_components
+        if wanted is None:
+            given = not isinstance(self.init, str)
+            wanted = len(self.init) if given else 2 * self.components_.shape[1]
+        if wanted != len(self.components_):
+            raise ValueError(
+                f"{type(self).__name__}(n_components={self.n_components}, warm_start=True) has "
+                f"{len(self.components_)} atoms from the last call, and {wanted} are wanted: set "
+                "warm_start=False, or keep n_components."
+            )
+
+    def _bound(self, exponent=0):
+        """Bound on squared residuals of signals times ``2**exponent``; below 0 for none."""
+        if self.residual_tol is None:
+            return -1.0
+        return float(_ldexp(float(self.residual_tol), 2 * exponent))
+
+    def _code_any_size(self, data, known, atoms, bound=None):
+        """Code signals each of which is multiplied by a power of two where its square demands."""
+        bound = self._bound() if bound is None else bound
+        peaks = np.max(np.abs(data), axis=1, initial=0.0)
+        far = (peaks > 0) & ((peaks < 1 / FAR) | (peaks > FAR))
+        if not far.any():
+            return self._code(data, known, atoms, bound)
+        exponents = np.where(far, np.frexp(peaks)[1], 0)
+        bounds = _ldexp(bound, -2 * exponents) if bound >= 0 else bound
+        codes = self._code(np.ldexp(data, -exponents[:, None]), known, atoms, bounds)
+        each = np.repeat(exponents, np.diff(codes.indptr))
+        return codes._replace(
+            values=_ldexp(codes.values, each),
+            residual_sq=_ldexp(codes.residual_sq, 2 * exponents),
+        )
+
+    def _code(self, data, known, atoms, bound):
+        """Code signals of moderate size; `bound` is one for all, or one for each."""
         n = data.shape[1]
-        tol = -1.0 if self.residual_tol is None else float(self.residual_tol)
-        most = len(atoms.rows) if tol >= 0 else max(1, n // 10)
+        most = max(1, n // 10) if self.residual_tol is None else len(atoms.rows)
         given = {
             "n_nonzero": self.n_nonzero_coefs or most,
-            "tol_sq": np.full(len(data), tol),
+            "tol_sq": np.full(len(data), bound, dtype=np.float64),
             "mask": known,
             "n_jobs": self.n_jobs,
         }
@@ -590,6 +666,26 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class _StopWatch:
+    """Passes on the progress, and remembers that a callback asked to stop."""
+
+    def __init__(self, progress):
+        self.progress, self.stopped = progress, False
+
+    def begin(self):
+        self.progress.begin()
+
+    def end(self):
+        self.stopped = bool(self.progress.end())
+        return self.stopped
+
+
+def _ldexp(x, exponent):
+    """``x * 2**exponent``, infinite or zero where that is out of range."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(x, exponent)
 
 
 def _signs(rows):

@@ -178,6 +178,72 @@ def test_atoms_are_found_in_spite_of_missing_entries(seed):
 
 
 @pytest.mark.recovery
+def test_streams_find_the_atoms_by_default(seed):
+    """With nothing forgotten a fifth to a half; `fit` finds all."""
+    found, cosines = [], []
+    for trial in range(2):
+        X, D, _ = planted(100 * seed + trial, 1500, k=40)
+        model = KSVD(40, n_nonzero_coefs=3, random_state=trial)
+        for _ in range(20):
+            for first in range(0, 1500, 150):
+                model.partial_fit(X[first : first + 150])
+        found.append(recovered(D, model.components_))
+        cosines.append(np.abs(np.triu(model.components_ @ model.components_.T, 1)).max())
+    assert np.mean(found) >= 0.9
+    assert max(cosines) < 0.9
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("positive", [False, True])
+def test_streams_replace_atoms_alike_and_those_never_used(positive, seed):
+    X, _, _ = planted(seed, 400, n=12, k=20, s=2, positive=positive)
+    start = np.abs(np.random.default_rng(seed).normal(size=(20, 12)))
+    start[1] = start[0] + 1e-3 * start[2]
+    given = {"n_nonzero_coefs": 2, "positive": positive, "random_state": seed}
+    model = KSVD(20, init=start, **given).partial_fit(X[:200])
+    assert model.n_replaced_[0] >= 1
+    assert np.abs(np.triu(model.components_ @ model.components_.T, 1)).max() < 0.99
+    untouched = KSVD(20, init=start, replace_until=0, **given).partial_fit(X[:200])
+    assert untouched.n_replaced_[0] == 0
+
+    few = KSVD(20, **given).partial_fit(X[:3])  # 17 random directions
+    replaced = 0
+    for first in range(3, 23):
+        replaced += few.partial_fit(X[first : first + 1]).n_replaced_[0]
+    assert replaced >= (5 if positive else 13)  # signals like an atom give none
+    for first in range(23, 400, 29):
+        few.partial_fit(X[first : first + 29])
+    assert few.score(X) > -0.1
+
+
+@pytest.mark.invariance
+def test_statistics_of_a_stream_belong_to_its_atoms(seed):
+    """Signs are fixed, codes of an earlier fit are gone, and sizes of batches do not matter."""
+    X = planted(seed, 600, snr=20)[0]
+    given = {"n_components": 30, "n_nonzero_coefs": 3, "random_state": seed}
+    model = KSVD(store_codes=True, max_iter=2, **given).fit(X[:300])
+    large = KSVD(store_codes=True, max_iter=2, **given).fit(X[:300] * 2.0**400)
+    for first in range(300, 600, 50):
+        model.partial_fit(X[first : first + 50])
+        large.partial_fit(X[first : first + 50] * 2.0**400)
+        peaks = np.abs(model.components_).argmax(axis=1)
+        assert (model.components_[np.arange(30), peaks] > 0).all()
+    assert not hasattr(model, "codes_")
+    assert_array_equal(large.components_, model.components_)
+    assert_allclose(large.objective_, model.objective_ * 2.0**800)
+    small = KSVD(**given).partial_fit(X[:100])
+    scale = np.ldexp(1.0, [0, 400, -400])
+    grown = KSVD(**given).partial_fit(X[:100] * scale[2])
+    for first in range(100, 600, 100):
+        part = X[first : first + 100]
+        grown.partial_fit(part * scale[1])  # the first batch is nothing beside it
+        small.partial_fit(part)
+    assert np.isfinite(grown.components_).all()
+    assert_allclose(np.linalg.norm(grown.components_, axis=1), 1)
+    assert grown.score(X) > 1.5 * small.score(X) - 0.05
+
+
+@pytest.mark.recovery
 def test_mini_batches_come_near_to_all_at_once(seed):
     X = planted(seed, 3000, n=12, k=16, s=2)[0]
     model = KSVD(16, n_nonzero_coefs=2, forget=0.9, random_state=seed)
@@ -207,6 +273,73 @@ def test_threads_scale_and_dtype(seed):
 
 
 @pytest.mark.invariance
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"positive": True}, {"update": "exact"}, {"update": "mod"}, {"residual_tol": 0.5}],
+    ids=str,
+)
+def test_units_do_not_matter_from_the_smallest_to_the_largest(settings, seed):
+    X = planted(seed, 300, n=12, k=20, snr=20)[0]
+    if seed % 2:
+        X[np.random.default_rng(seed).uniform(size=X.shape) < 0.1] = np.nan
+    given = {"n_components": 15, "max_iter": 4, "store_codes": True, "random_state": seed}
+    given |= {"n_nonzero_coefs": 3} if "residual_tol" not in settings else {}
+    model = KSVD(**given, **settings).fit(X)
+    for power in (-450, -260, 253, 490):
+        unit = 2.0**power
+        bound = {"residual_tol": 0.5 * unit**2} if "residual_tol" in settings else {}
+        other = KSVD(**given, **{**settings, **bound}).fit(X * unit)
+        assert_array_equal(other.components_, model.components_)
+        assert_array_equal(other.objective_, model.objective_ * unit**2)
+        assert_array_equal(other.codes_.toarray(), model.codes_.toarray() * unit)
+        assert_array_equal(other.transform(X * unit), model.transform(X) * unit)
+        assert other.score(X * unit) == model.score(X)
+    single = KSVD(**given, **settings).fit(X.astype(np.float32))
+    if "residual_tol" not in settings:
+        other = KSVD(**given, **settings).fit((X * 2.0**100).astype(np.float32))
+        assert_array_equal(other.components_, single.components_)
+        far = KSVD(**given, **settings).fit(X * 2.0**900)
+        assert_array_equal(far.components_, model.components_)
+        assert np.isinf(far.objective_).all()
+    rows = model.transform(X * np.ldexp(1.0, np.arange(300) % 800 - 400)[:, None])
+    assert np.isfinite(rows).all()
+    if "residual_tol" not in settings:  # the code of a signal depends on that signal alone
+        units = np.ldexp(1.0, np.arange(300) % 800 - 400)
+        assert_array_equal(rows, model.transform(X) * units[:, None])
+
+
+@pytest.mark.edge
+def test_warm_starts_keep_to_the_number_of_atoms(seed):
+    X = planted(seed, 200, n=8, k=10, s=2)[0]
+    model = KSVD(6, n_nonzero_coefs=2, max_iter=2, warm_start=True, random_state=seed).fit(X)
+    with pytest.raises(ValueError, match="6 atoms from the last call, and 9 are wanted"):
+        model.set_params(n_components=9).fit(X)
+    with pytest.raises(ValueError, match="6 atoms from the last call, and 16 are wanted"):
+        model.set_params(n_components=None).fit(X)
+    assert model.set_params(n_components=6).fit(X).components_.shape == (6, 8)
+
+
+@pytest.mark.edge
+def test_a_callback_that_stops_the_fit_is_no_failure(seed):
+    class Stop:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context, **kwargs):
+            pass
+
+        def on_fit_task_end(self, estimator, context, **kwargs):
+            return True
+
+    X = planted(seed, 200, n=8, k=10, s=2, snr=10)[0]
+    model = KSVD(6, n_nonzero_coefs=2, tol=1e-9, random_state=seed).set_callbacks(Stop())
+    assert model.fit(X).n_iter_ == 1
+
+
+@pytest.mark.invariance
 def test_warm_start_goes_on_and_codes_are_kept(seed):
     X = planted(seed, 500, snr=20)[0]
     model = KSVD(
@@ -228,6 +361,9 @@ def test_optimal_directions_solve_the_least_squares_problem(positive, constant, 
     X, D, codes = coded(seed, positive=positive)
     if constant:
         D[0] = 12**-0.5
+        if not positive:  # atoms to start from satisfy the constraints
+            D[1:] -= D[1:].mean(axis=1, keepdims=True)
+            D /= np.linalg.norm(D, axis=1, keepdims=True)
     values = np.abs(codes.values) if positive else codes.values.copy()
     A = to_dense(codes._replace(values=values), len(D))
     A[:, 5] = 0  # nobody uses it
@@ -270,6 +406,18 @@ def test_optimal_directions_never_raise_the_objective(positive, hidden, seed):
         assert after.sum() <= before.sum() * (1 + 1e-10)
         last = before.sum() if last is None else last
     assert after.sum() < 0.9 * last
+
+
+@pytest.mark.certificate
+def test_optimal_directions_keep_an_exact_fit(seed):
+    """Coefficients at the level of rounding make for atoms of any length."""
+    for table in (seed, 10):
+        X = np.random.default_rng(table).normal(size=(12, 2))
+        model = KSVD(
+            20, n_nonzero_coefs=2, update="mod", monotone=True, max_iter=6, replace_until=0,
+            random_state=0,
+        ).fit(X)  # fmt: skip
+        assert model.objective_.max() < 1e-25 * np.sum(X**2)
 
 
 @pytest.mark.recovery
