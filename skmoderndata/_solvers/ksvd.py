@@ -280,8 +280,8 @@ def add_batch(
 
     With `replace`, atoms that had ``WAIT`` times k signals to find `min_usage` users and did not,
     and the less used of two atoms that are alike, become the signals of the batch that are
-    represented worst. What they did for earlier signals is taken from these first: the statistics of the
-    others are then those of what was left for them.
+    represented worst. What they did for earlier signals is taken from these first: the statistics
+    of the others are then those of what was left for them.
 
     Returns the atoms, the statistics, and how many atoms were replaced.
     """
