@@ -265,7 +265,7 @@ def test_errors_name_the_remedy():
     fitted = spikes.components_ @ np.linalg.lstsq(spikes.components_, far[0])[0]
     assert_allclose(spikes.components_ @ found.signals[0], fitted, atol=1e-7)
     assert_allclose(found.residual_norm, np.linalg.norm(far - fitted), rtol=1e-7)
-    with pytest.raises(ValueError, match="no coefficients reproduce .* noise_bound: raise it"):
+    with pytest.raises(ValueError, match=r"no coefficients reproduce .* noise_bound: raise"):
         spikes.set_params(noise_bound=0.01).recover(far)
     model = CompressedSensing(5).fit(X)
     with pytest.raises(ValueError, match="X has 6 measurements a row, but Compressed"):
