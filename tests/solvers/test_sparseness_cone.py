@@ -84,7 +84,8 @@ def test_hardly_below_the_best_of_many_starts(level, units, seed):
         descend_cone(G, F, Z, level, steps=50, newton=12)
         assert (values(G, F, Z) <= start + 1e-12 * np.abs(start)).all()
         best = np.minimum(best, values(G, F, Z))
-    assert found.sum() <= 0.995 * best.sum()  # both are negative
+    assert found.sum() <= 0.997 * best.sum()  # both are negative
+    assert (found > best + 1e-6 * np.abs(best)).mean() <= 0.12
 
 
 @pytest.mark.certificate
