@@ -135,7 +135,9 @@ def bounded_lasso_codes(
         over = np.flatnonzero((codes.stop == TOL) & (rest > tol_sq))
         if over.size == 0:
             break
-        shift[over] = 2 * np.maximum(shift[over], rest[over] - tol_sq[over])
+        # rounding moves the residual by chance, each time otherwise
+        chance = 2.0**-26 * np.sqrt(tol_sq) * _penalties(codes, atoms, None)
+        shift[over] = 2 * np.maximum(np.maximum(shift, rest - tol_sq), chance)[over]
         over = over[shift[over] < tol_sq[over]]
         known, least = (None if v is None else v[over] for v in (mask, alpha))
         found = _codes_within(X[over], known, atoms, (tol_sq - shift)[over], least, common)

@@ -112,8 +112,10 @@ def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     theta = R / np.abs(R @ (D / norms[:, None]).T).max(axis=1)[:, None]
     dual = np.sum(known * theta, axis=1) - np.sqrt(bound) * np.linalg.norm(theta, axis=1)
     size = np.abs(codes * norms).sum(axis=1)
-    assert ((size - dual) / size <= 1e-6).all()
-    assert_allclose(coder.dual_gap_, (size - dual) / size, atol=1e-6)
+    # a rounded residual is a dual point that is off by as much, the gap is that of the exact one
+    rounding = 1e-12 if dtype == np.float64 else 1e-5
+    assert (coder.dual_gap_ <= 1e-6).all()
+    assert_allclose(coder.dual_gap_, (size - dual) / size, atol=1e-9 + rounding)
     # with a least penalty, whichever comes first
     floor = SparseCoder(D, algorithm="lasso", tol_relative=0.1, alpha=1.0).fit(X)
     plain = SparseCoder(D, algorithm="lasso").fit(X)
