@@ -13,6 +13,7 @@ from skmoderndata._solvers.iterate import Iterations, Progress
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+EM_STEPS = 10  # before Newton's method folds a document in
 PATIENCE = 25  # passes without gain on held-out counts before posteriors are flattened
 
 
@@ -200,6 +201,12 @@ def fold_in(
     The problem is concave for ``beta = 1``: the bound, in nats per token, is
     ``max_z g[z] / n_d - 1``, and a document is left when it is below `tol`. Words without
     probability in any topic are dropped; documents without other words get equal shares.
+
+    After some steps of expectation maximisation, Newton steps on the topics that count: with Q
+    the topics over the words' probabilities, ``max sum x log(1 + Q h)`` is replaced by its
+    quadratic model over ``sum(c + h) = 1, c + h >= 0``, solved by coordinate descent on pairs of
+    topics, and shortened until the likelihood rises enough. `max_iter` bounds both kinds of steps.
+    For ``beta < 1`` there is no bound, and steps of expectation maximisation are all.
     """
     n, k = len(counts.indptr) - 1, U.shape[1]
     C = np.full((n, k), 1.0 / k)
@@ -322,7 +329,13 @@ def _fold_in(
         if total <= 0.0:
             continue
         c[:] = C[d]
-        for _ in range(max_iter):
+        for step in range(max_iter):
+            if beta == 1.0 and step >= EM_STEPS:
+                for z in range(k):
+                    c[z] = max(c[z], 0.0)
+                c /= c.sum()
+                left[d] = _newton(words[:n], x[:n], total, max_iter, tol, c)
+                break
             g[:] = 0.0
             for a in range(n):
                 s = 0.0
@@ -356,3 +369,96 @@ def _fold_in(
         mass = c.sum()
         for z in range(k):
             C[d, z] = c[z] / mass
+
+
+@jit
+def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: Array) -> float:
+    """Newton steps on the simplex from an interior point c, in place; returns the bound."""
+    n, k = words.shape
+    p, move = np.empty(n), np.empty(n)
+    g, h, slope = np.empty(k), np.empty(k), np.empty(k)
+    H = np.empty((k, k))
+    best, best_bound = c.copy(), np.inf
+    for _ in range(max_iter):
+        g[:] = 0.0
+        H[:] = 0.0
+        for a in range(n):
+            s = 0.0
+            for z in range(k):
+                s += c[z] * words[a, z]
+            p[a] = s
+            r = x[a] / (s * total)
+            for z in range(k):
+                g[z] += r * words[a, z]
+        top = 0.0
+        for z in range(k):
+            top = max(top, g[z])
+        bound = top - 1.0
+        if bound < best_bound:
+            best_bound = bound
+            best[:] = c
+        if bound <= tol:
+            break
+        for a in range(n):
+            r = x[a] / (p[a] * p[a] * total)
+            for y in range(k):
+                if words[a, y] > 0.0:
+                    v = r * words[a, y]
+                    for z in range(y + 1):
+                        H[y, z] += v * words[a, z]
+        for y in range(k):
+            for z in range(y):
+                H[z, y] = H[y, z]
+        # maximise g'h - h'Hh/2: mass moves between the two topics that gain most by it
+        h[:] = 0.0
+        slope[:] = g
+        for _ in range(50 * k):
+            up, down = 0, -1
+            for z in range(k):
+                if slope[z] > slope[up]:
+                    up = z
+                if c[z] + h[z] > 1e-15 and (down < 0 or slope[z] < slope[down]):
+                    down = z
+            gain = slope[up] - slope[down]
+            if gain <= 0.01 * min(tol, bound):
+                break
+            curve = H[up, up] + H[down, down] - 2.0 * H[up, down]
+            size = c[down] + h[down]
+            if curve > 0.0:
+                size = min(size, gain / curve)
+            if size <= 1e-18:
+                break
+            if size == c[down] + h[down]:
+                h[down] = -c[down]
+            else:
+                h[down] -= size
+            h[up] += size
+            for z in range(k):
+                slope[z] -= size * (H[z, up] - H[z, down])
+        first = 0.0
+        for z in range(k):
+            first += g[z] * h[z]
+        if first <= 0.0:
+            break
+        for a in range(n):
+            s = 0.0
+            for z in range(k):
+                s += h[z] * words[a, z]
+            move[a] = s / p[a]
+        size = 1.0
+        for _ in range(40):
+            value = 0.0
+            for a in range(n):
+                ratio = 1.0 + size * move[a]
+                if ratio <= 0.0:
+                    value = -np.inf
+                    break
+                value += x[a] * np.log1p(size * move[a])
+            if value >= 1e-4 * size * first * total:
+                break
+            size *= 0.5
+        for z in range(k):
+            c[z] = max(c[z] + size * h[z], 0.0)
+        c /= c.sum()
+    c[:] = best
+    return best_bound

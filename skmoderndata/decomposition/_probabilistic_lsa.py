@@ -26,9 +26,11 @@ from skmoderndata._solvers.latent_semantics import (
     fit_tempered,
     fit_topics,
     fold_in,
+    gap,
     log_likelihood,
 )
 
+BOUND = 1e-6  # nats per token that better mixtures for given topics could gain
 FLOOR = 1e-12  # probability of words of which the topics of a document know nothing
 
 
@@ -79,13 +81,15 @@ class ProbabilisticLSA(
     topic_weights_ : ndarray of shape (n_components,)
         Share of each topic in the training documents.
     log_likelihood_ : float
-        Log-likelihood of the training counts, in nats per token.
+        Log-likelihood of the training counts, in nats per token, for the topics that are stored
+        and the mixtures that `transform` gives; after `partial_fit` that of the last batch.
     gap_ : float
         Bound, in nats per token, on what better mixtures for these topics, or better topics for
-        these mixtures, could gain. It goes to 0 slowly, as all topics count in it that vanish.
+        these mixtures, could gain; of the same topics, mixtures and counts as `log_likelihood_`.
+        It goes to 0 slowly, as all topics count in it that vanish.
     objective_history_ : ndarray of shape (n_iter_,)
         Objective in nats per token after each pass, which never falls; with `tempering` the
-        log-likelihood of the counts held out.
+        log-likelihood of the counts held out. `partial_fit` appends `log_likelihood_`.
     beta_ : float
         Exponent of the posteriors used last.
     n_components_ : int
@@ -111,8 +115,12 @@ class ProbabilisticLSA(
     parameters. Steps of expectation maximisation are extrapolated; where the likelihood falls
     they are taken without. The likelihood has many maxima: `n_init`.
 
+    `tempering` keeps one count of each document and of each word from being held out. The topics
+    that are stored come from one last step on all counts, those held out as well.
+
     `transform` folds documents in: topics stay, and the mixture of each document is found, a
-    concave problem, to a proved bound of 1e-6 nats per token (if `beta_` is 1). Words without
+    concave problem, by Newton's method to a proved bound of 1e-6 nats per token (if `beta_` is 1;
+    else there is no bound). Where it is not met, there is a ConvergenceWarning. Words without
     probability in all topics are dropped; documents without other words get equal shares.
 
     References
@@ -248,13 +256,14 @@ class ProbabilisticLSA(
                         break
         best = max(results, key=lambda result: max(result.history))
         self._store(counts, best, X.dtype)
-        if not best.converged and not watch.stopped and not self.tempering:
-            warn_not_converged(
-                self,
-                reached=f"after {best.n_iter} passes better mixtures or topics could gain up to "
-                f"{best.gap:.1e} nats per token",
-                remedy="raise max_iter or tol",
+        if not best.converged and not watch.stopped:
+            reached = (
+                f"after {best.n_iter} passes better mixtures or topics could gain up to "
+                f"{self.gap_:.1e} nats per token"
             )
+            if self.tempering:
+                reached = f"after {best.n_iter} passes the counts held out may become more likely"
+            warn_not_converged(self, reached=reached, remedy="raise max_iter or tol")
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -294,11 +303,10 @@ class ProbabilisticLSA(
         mixtures = fold_in(counts, topics, beta=self.beta_)[0]
         in_words = expected(counts, mixtures, topics, self.beta_)[1]
         total = self._word_counts + in_words
-        self.log_likelihood_ = log_likelihood(counts, mixtures, topics, FLOOR) / max(
-            counts.total, 1e-300
-        )
         self.n_iter_ += 1
         self._set_topics(total, self.components_.dtype)
+        self._measure(counts)
+        self.objective_history_ = np.append(self.objective_history_, self.log_likelihood_)
         return self
 
     def transform(self, X):
@@ -316,7 +324,14 @@ class ProbabilisticLSA(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        mixtures = fold_in(_counts(X), self._topics(), beta=self.beta_)[0]
+        mixtures, left = fold_in(_counts(X), self._topics(), beta=self.beta_, tol=BOUND)
+        if self.beta_ == 1.0 and left.max(initial=0.0) > BOUND:
+            warn_not_converged(
+                self,
+                reached=f"better mixtures of {np.count_nonzero(left > BOUND)} documents could "
+                f"gain up to {left.max():.1e} nats per token",
+                remedy="merge topics that are nearly the same, or lower n_components",
+            )
         return mixtures.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X):
@@ -324,7 +339,7 @@ class ProbabilisticLSA(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : {array-like, sparse matrix} of shape (n_samples, n_components_)
             Mixtures.
 
         Returns
@@ -333,13 +348,13 @@ class ProbabilisticLSA(
             ``P(word | document)``; times the length of a document, its expected counts.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         if X.shape[1] != self.n_components_:
             raise ValueError(
                 f"X has {X.shape[1]} topics a row, but {type(self).__name__} has "
                 f"{self.n_components_} components."
             )
-        return (X @ self.components_).astype(X.dtype, copy=False)
+        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
         """Log-likelihood, per token, of one half of the words of each document given the other.
@@ -359,7 +374,8 @@ class ProbabilisticLSA(
         Returns
         -------
         score : float
-            Mean log-probability, in nats; probabilities below 1e-12 count as that.
+            Mean log-probability, in nats; probabilities below 1e-12 count as that. 0 where there
+            is no word to predict, which says nothing: the mean of nothing.
         """
         check_is_fitted(self)
         counts = _counts(self._validate(X, reset=False))
@@ -376,7 +392,8 @@ class ProbabilisticLSA(
         Returns
         -------
         perplexity : float
-            Number of equally likely words among which the topics leave the choice.
+            Number of equally likely words among which the topics leave the choice; 1 where there
+            is no word to predict.
         """
         check_is_fitted(self)
         counts = _counts(self._validate(X, reset=False))
@@ -436,15 +453,20 @@ class ProbabilisticLSA(
         self.beta_ = float(result.beta)
         total = max(counts.total, 1e-300)
         in_words = expected(counts, result.mixtures, result.topics, self.beta_)[1]
-        self.log_likelihood_ = (
-            log_likelihood(counts, result.mixtures, result.topics, FLOOR) / total
-        )
-        self.gap_ = float(result.gap)
         self.objective_history_ = np.asarray(result.history) / total
         self.n_iter_ = result.n_iter
         weight = in_words.sum(axis=0)
         order = np.argsort(-weight, kind="stable")
         self._set_topics(in_words[:, order], dtype)
+        self._measure(counts)
+
+    def _measure(self, counts):
+        """Likelihood and gap of the topics that are stored, with the mixtures of `transform`."""
+        topics = self._topics()
+        mixtures = fold_in(counts, topics, beta=self.beta_, tol=BOUND)[0]
+        total = max(counts.total, 1e-300)
+        self.log_likelihood_ = log_likelihood(counts, mixtures, topics, FLOOR) / total
+        self.gap_ = gap(counts, mixtures, topics)
 
     def _set_topics(self, in_words, dtype):
         """Topics from expected counts of words in topics."""
@@ -511,8 +533,13 @@ def _select(counts, chosen):
 
 
 def _hold_out(counts, fraction, rng):
-    """Split counts at random, so that each document keeps at least one word."""
-    hidden = rng.uniform(size=len(counts.data)) < fraction
-    first = counts.indptr[:-1][np.diff(counts.indptr) > 0]
-    hidden[first] = False
+    """Split counts at random, so that each document keeps a word, and each word a document."""
+    draw = rng.uniform(size=len(counts.data))
+    hidden = draw < fraction
+    order = np.argsort(draw)  # of those written to one place the last, the largest draw, stays
+    documents = np.repeat(np.arange(len(counts.indptr) - 1), np.diff(counts.indptr))
+    for labels, number in ((documents, len(counts.indptr) - 1), (counts.indices, counts.n_words)):
+        kept = np.full(number, -1)
+        kept[labels[order]] = order
+        hidden[kept[kept >= 0]] = False
     return _select(counts, ~hidden), _select(counts, hidden)

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skmoderndata._solvers.latent_semantics import Counts, fit_topics, fold_in, gap
 from skmoderndata.decomposition import ProbabilisticLSA
+from skmoderndata.decomposition._probabilistic_lsa import _hold_out
 from tests.oracles import probabilistic_lsa as oracle
 
 
@@ -127,7 +128,76 @@ def test_folding_in_is_proved(seed):
     mixtures = model.transform(X)
     P = mixtures @ U
     g = np.where(X > 0, X / np.where(P > 0, P, 1), 0) @ U.T
-    assert (g.max(axis=1) / X.sum(axis=1) - 1 < 1e-5).all()
+    assert (g.max(axis=1) / X.sum(axis=1) - 1 <= 1.01e-6).all()
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize(
+    ("k", "p", "concentration", "length"),
+    [(20, 500, 0.05, 150), (8, 100, 5.0, 600), (40, 30, 0.05, 5), (6, 40, 50.0, 2000)],
+)
+def test_folding_in_meets_its_bound_where_topics_overlap(k, p, concentration, length, seed):
+    """Expectation maximisation would need some ten thousand steps."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(p, concentration), size=k)
+    topics[-1] = topics[0]  # the optimum need not be unique
+    mixtures = rng.dirichlet(np.full(k, 0.2), size=60)
+    X = np.array([rng.multinomial(length, m @ topics) for m in mixtures]).astype(float)
+    for unit in (1.0, 1e-200):
+        C, left = fold_in(counts_of(X * unit), topics.T.copy())
+        P = C @ topics
+        g = np.where(X > 0, X / np.where(P > 0, P, 1), 0) @ topics.T
+        assert_allclose(C.sum(axis=1), 1, rtol=1e-12)
+        assert (C >= 0).all()
+        assert (g.max(axis=1) / X.sum(axis=1) - 1 <= 1e-6 + 1e-12).all()
+        assert_allclose(left, g.max(axis=1) / X.sum(axis=1) - 1, atol=1e-9)
+    assert fold_in(counts_of(X), topics.T.copy(), max_iter=2)[1].max() > 1e-6
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("settings", [{}, {"smoothing": 0.2}, {"tempering": True}], ids=str)
+def test_what_is_reported_is_that_of_the_stored_topics(settings, seed):
+    X, _, _ = corpus(seed=seed)
+
+    def agrees(model, X):
+        U, C = model.components_, model.transform(X)
+        value = oracle.log_likelihood(X, C, U) / X.sum()
+        assert_allclose(model.log_likelihood_, value, rtol=1e-10)
+        assert_allclose(model.gap_, gap(counts_of(X), C, U.T.copy()), rtol=1e-6, atol=1e-12)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for max_iter in (1, 7, 2000):
+            model = ProbabilisticLSA(3, max_iter=max_iter, random_state=seed, **settings).fit(X)
+            if model.beta_ == 1:
+                agrees(model, X)
+    passes = model.n_iter_
+    model.partial_fit(X[:20])
+    if model.beta_ == 1:
+        agrees(model, X[:20])
+    assert model.objective_history_.shape == (passes + 1,) == (model.n_iter_,)
+    assert model.objective_history_[-1] == model.log_likelihood_
+
+
+@pytest.mark.edge
+def test_tempering_leaves_a_count_of_each_word_and_document(seed):
+    rng = np.random.default_rng(seed)
+    X = sparse.csr_array(rng.poisson(0.15, size=(40, 60)).astype(float))
+    counts = counts_of(X)
+    firsts = 0
+    for draw in range(20):
+        shown, hidden = _hold_out(counts, 0.5, np.random.RandomState(draw))
+        assert_allclose(shown.total + hidden.total, counts.total)
+        filled = np.diff(counts.indptr) > 0
+        assert (np.diff(shown.indptr) > 0)[filled].all()
+        assert set(shown.indices) == set(counts.indices)
+        first = hidden.indptr[:-1][np.diff(hidden.indptr) > 0]
+        lowest = counts.indices[counts.indptr[:-1][np.diff(hidden.indptr) > 0]]
+        firsts += np.count_nonzero(hidden.indices[first] == lowest)
+    assert firsts > 0  # the word of lowest number is not always kept
+    model = ProbabilisticLSA(3, tempering=True, validation_fraction=0.5, random_state=seed).fit(X)
+    seen = np.asarray(X.sum(axis=0)).ravel() > 0
+    assert_array_equal(model.components_.any(axis=0), seen)
 
 
 # recovery
@@ -222,6 +292,7 @@ def test_unseen_words_empty_documents_and_zeros(seed):
     strange[0, 7] = 5
     assert_allclose(model.transform(strange), 1 / 3)
     assert model.score(strange) == 0
+    assert model.perplexity(strange) == 1
     known = X[:1].copy()
     with_strange = known + strange
     assert_allclose(model.transform(with_strange), model.transform(known))
@@ -261,6 +332,11 @@ def test_messages(seed):
         ProbabilisticLSA(beta=1.5).fit(X)
     with pytest.warns(ConvergenceWarning, match="nats per token; raise max_iter or tol"):
         ProbabilisticLSA(3, max_iter=3, tol=0).fit(X)
+    with pytest.warns(ConvergenceWarning, match="held out may become more likely; raise max_iter"):
+        ProbabilisticLSA(3, max_iter=5, tempering=True).fit(X)
+    model = ProbabilisticLSA(3, random_state=0).fit(X)
+    C = model.transform(X)
+    assert_allclose(model.inverse_transform(sparse.csr_array(C)), model.inverse_transform(C))
     with pytest.raises(ValueError, match="X has 5 topics a row"):
         ProbabilisticLSA(random_state=0).fit(X).inverse_transform(np.ones((2, 5)))
 
