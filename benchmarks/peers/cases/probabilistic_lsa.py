@@ -52,7 +52,7 @@ def quality(documents, found):
 
 
 def likelihoods(documents, topics):
-    """Mixtures for the topics by expectation maximisation, the same for all; both likelihoods."""
+    """Mixtures for the topics by the same routine for all; both likelihoods."""
     from skmoderndata._solvers.latent_semantics import Counts, fold_in
 
     X, hidden = documents.shown, documents.hidden
@@ -159,8 +159,8 @@ CASE = Case(
         "size and ten at the second; times are those of all starts, likelihoods their mean. "
         "Documents are drawn from mixtures of topics over words of Zipf's "
         "frequencies; the first size has some 2.4e5 counts that are not zero. Whatever a "
-        "contender is, the mixtures for its topics are found by the same expectation "
-        "maximisation on the words seen. For words kept back one per cent of each topic is "
+        "contender is, the mixtures for its topics are found by the same routine, to 1e-6 nats "
+        "per token, on the words seen. For words kept back one per cent of each topic is "
         "replaced by the frequencies in all documents, as otherwise a single word that a topic "
         "has not seen would decide."
     ),
