@@ -135,12 +135,11 @@ def _with_matrix(
             codes, residual, np.full(N, np.nan), found.n_iter, (found.stop != MAX_ITER) | nothing
         )
     bound = 0.0 if noise_bound is None else float(noise_bound)
-    # equations that cannot be met: the nearest that can
-    targets = _reachable(Y, A) if bound == 0 else Y
     operator = from_matrix(A)
     facts = facts_of(operator) if k >= PATH_COLUMNS and not _repeats(A) else None
     share = Lock()
     ready: list[Atoms] = []
+    projected: list[Array] = []
 
     def path_atoms() -> Atoms:  # only where a path is followed
         with share:
@@ -148,8 +147,14 @@ def _with_matrix(
                 ready.append(pursuit_atoms(A))
         return ready[0]
 
+    def targets() -> Array:  # equations that cannot be met: the nearest that can
+        with share:
+            if not projected:
+                projected.append(_reachable(Y, A) if bound == 0 else Y)
+        return projected[0]
+
     def solve(i: int) -> tuple[Array, float, float, int, bool]:
-        y, size = targets[i], float(np.linalg.norm(targets[i]))
+        y, size = Y[i], float(np.linalg.norm(Y[i]))
         if facts is not None and size > bound:
             quick = least_l1(
                 y / size, operator, bound=bound / size, positive=positive, tol=tol,
@@ -158,6 +163,8 @@ def _with_matrix(
             if quick.done:
                 coef = size * quick.coef
                 return coef, float(np.linalg.norm(Y[i] - A @ coef)), quick.gap, quick.n_iter, True
+        y = targets()[i]
+        size = float(np.linalg.norm(y))
         result = basis_pursuit(A, y, bound=bound, positive=positive, tol=tol, atoms=path_atoms())
         missed = result is None or result.residual > bound + tol * size
         if missed and positive and bound == 0:  # the nearest that can be met
