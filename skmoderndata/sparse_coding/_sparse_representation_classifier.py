@@ -113,9 +113,10 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
     has the coordinates ``k V L^(-1/2)`` within their span. What of it lies outside of the span is
     left out: it would add the same to the squared residuals of all classes. Negative eigenvalues
-    are taken for zero; negative values of samples with themselves are an error. Every code of
-    "lasso" and "group_lasso" has a duality gap of at most `tol_gap`, or a warning says so; within
-    a bound it is in proportion to the l1 norm.
+    are taken for zero, and so are samples whose value with themselves is negative; if no sample
+    has a positive one, and the matrix is not zero, that is an error. Every code of "lasso" and
+    "group_lasso" has a duality gap of at most `tol_gap`, or a warning says so; within a bound it
+    is in proportion to the l1 norm.
 
     Of training samples that are equal, or opposite, only the first is used. A sample whose code
     uses no training sample, such as zero, goes to the class of the training sample with the
@@ -264,11 +265,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             )
         K = (K + K.T) / 2
         own, peak = np.diag(K), np.abs(K).max()
-        if own.min() < -1e-10 * peak or (own.max() <= 0 and peak > 0):
+        if own.max() <= 0 < peak:
             raise ValueError(
-                f"kernel={self.kernel!r} gives samples a value with themselves of "
-                f"{own.min():.1e}, which is the square of a norm: take a kernel whose matrix has "
-                "no negative eigenvalues, or add a constant to its diagonal."
+                f"kernel={self.kernel!r} gives no sample a positive value with itself, which is "
+                f"the square of its norm, and at most {own.max():.1e}: take a kernel whose matrix "
+                "has no negative eigenvalues, or add a constant to its diagonal."
             )
         norms = np.sqrt(np.maximum(own, 0.0))
         self._scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)

@@ -103,9 +103,12 @@ def test_kernels_without_norms(algorithm):
     y, ones = [0, 1, 0, 1], np.ones((2, 4))
     model = SparseRepresentationClassifier(algorithm, kernel="precomputed")
     exchange = np.kron(np.eye(2), [[0.0, 1], [1, 0]])
-    for K in (-np.eye(4), np.diag([1.0, 1, -1, -1]), exchange):
-        with pytest.raises(ValueError, match="kernel='precomputed' gives samples a value with"):
+    for K in (-np.eye(4), exchange):
+        with pytest.raises(ValueError, match="kernel='precomputed' gives no sample a positive"):
             model.fit(K, y)
+    half = model.fit(np.diag([-1.0, -1, 1, 1]), y)  # the first two are taken for zero
+    assert_array_equal(half.encode(ones[:1]).toarray()[0, :2], 0)
+    assert_array_equal(half.predict([[9, 0, 0, 1], [0, 9, 1, 0]]), [1, 0])
     zero = model.fit(np.zeros((4, 4)), y)  # as zero samples
     assert_array_equal(zero.predict(ones), [0, 0])
     assert_array_equal(zero.concentration(ones), 0)
