@@ -229,7 +229,7 @@ def test_tempering_guards_against_too_many_topics(seed):
     X, _, _ = corpus(400, 80, 3, length=40, seed=seed)
     X, new = X[:200], X[200:]
     plain = ProbabilisticLSA(15, random_state=0, max_iter=2000, tol=1e-5).fit(X)
-    tempered = ProbabilisticLSA(15, tempering=True, random_state=0).fit(X)
+    tempered = ProbabilisticLSA(15, tempering=True, random_state=0, max_iter=2000).fit(X)
     assert tempered.beta_ <= 1
     assert tempered.score(new) > plain.score(new)
     assert tempered.log_likelihood_ < plain.log_likelihood_
