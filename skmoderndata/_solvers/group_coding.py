@@ -120,7 +120,7 @@ def group_lasso_codes(
                 signals, masked, alpha=alpha[rows], groups=groups, positive=positive, tol=tol,
                 max_iter=max_iter, start=None if start is None else start[rows], n_jobs=n_jobs,
             ),
-            renormalize=False,
+            renormalize=False, gram=False,
         )  # fmt: skip
     if axes is None:
         axes = principal_axes(atoms.rows, groups, positive=positive)

@@ -645,17 +645,13 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             "n_nonzero": self.n_nonzero_coefs or most,
             "tol_sq": np.full(len(data), bound, dtype=np.float64),
             "mask": known,
+            "single": data.dtype == np.float32,
             "n_jobs": self.n_jobs,
         }
         if self.positive:
             return nonnegative_matching_pursuit(data, atoms, **given)
-        return orthogonal_matching_pursuit(
-            data,
-            atoms,
-            optimised=self.algorithm == "ormp",
-            single=data.dtype == np.float32,
-            **given,
-        )
+        optimised = self.algorithm == "ormp"
+        return orthogonal_matching_pursuit(data, atoms, optimised=optimised, **given)
 
     @property
     def _n_features_out(self):
