@@ -205,8 +205,6 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             note="`MiniBatchDictionaryLearning(alpha=60, fit_algorithm='cd')`, batches of 1024 "
             "(small size: 512), the best of the settings tried",
-            sizes=(*TEN, *SMALL, *QUICK),
-            why_not="takes minutes; shown for 10 passes",
         ),
     },
     quality=quality,
