@@ -15,6 +15,7 @@ from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.pursuit import EPS
+from skmoderndata._solvers.pursuit import inner as inner_product
 from skmoderndata._solvers.signal_blocks import (
     MAX_ITER,
     TOL,
@@ -454,19 +455,7 @@ def _update_group(  # type: ignore[no-untyped-def]
                 z[j] += v * d[j]
     else:
         for j in range(size):
-            d = rows[first + j]
-            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-            q = 0
-            while q + 4 <= n:
-                t0 += d[q] * r[q]
-                t1 += d[q + 1] * r[q + 1]
-                t2 += d[q + 2] * r[q + 2]
-                t3 += d[q + 3] * r[q + 3]
-                q += 4
-            while q < n:
-                t0 += d[q] * r[q]
-                q += 1
-            z[j] = (t0 + t1) + (t2 + t3)
+            z[j] = inner_product(rows[first + j], r, n)
     if positive:
         L = largest[g]
         block = inner[inner_at[g] : inner_at[g + 1]]
@@ -763,30 +752,40 @@ def _dual_steps(  # type: ignore[no-untyped-def]
             plain[g] = 0.5 * m[g] * (norm_sq - level[g] ** 2)
             # the equation of a single group, 1 / |D_g r| = 1 / level, is nearly linear in m
             move[g] = m[g] * norm_sq * (np.sqrt(norm_sq) / level[g] - 1.0)
-        H = np.dot(Y, np.linalg.solve(C, Y.T.copy()))
-        top = 0.0
-        for g in range(n_used):
-            top = max(top, H[g, g])
-        if top == 0.0:
+        descent = _dual_move(Y, C, m, plain, move)
+        if not descent > max(0.0, 1e-14 * value):
             break
-        for g in range(n_used):
-            H[g, g] += RIDGE * top if m[g] > 0.0 else top
-        move[:] = np.linalg.solve(H, move)
-        descent = np.dot(move, plain)
-        if not descent > 0.0:
-            move[:] = np.linalg.solve(H, plain)
-            descent = np.dot(move, plain)
-        if not descent > 1e-14 * value:
-            break
-        longest = np.abs(move).max()
-        if longest > LONGEST:  # where groups depend on each other
-            move *= LONGEST / longest
-            descent *= LONGEST / longest
     for g in range(n_used):
         v = m[g] * np.dot(D[start[g] : start[g + 1]], rest)
         for s in range(start[g], start[g + 1]):
             a[S[s]] = v[s - start[g]]
     _rest(x, rows, edges, a, r)
+
+
+@jit
+def _dual_move(Y, C, m, plain, move):  # type: ignore[no-untyped-def]
+    """Turn right-hand sides in `move` into the scaled Newton step; returns what it gains, or 0.
+
+    The matrix is ``Y C^-1 Y'``; where the step does not descend, that of the slopes `plain` does.
+    """
+    H = np.dot(Y, np.linalg.solve(C, Y.T.copy()))
+    top = 0.0
+    for g in range(m.shape[0]):
+        top = max(top, H[g, g])
+    if top == 0.0:
+        return 0.0
+    for g in range(m.shape[0]):
+        H[g, g] += RIDGE * top if m[g] > 0.0 else top
+    move[:] = np.linalg.solve(H, move)
+    descent = np.dot(move, plain)
+    if not descent > 0.0:
+        move[:] = np.linalg.solve(H, plain)
+        descent = np.dot(move, plain)
+    longest = np.abs(move).max()
+    if longest > LONGEST:  # where groups depend on each other
+        move *= LONGEST / longest
+        descent *= LONGEST / longest
+    return descent
 
 
 @jit
@@ -907,25 +906,9 @@ def _positive_dual_steps(x, rows, edges, weights, lam, a, r):  # type: ignore[no
         for g in range(n_used):
             plain[g] = 0.5 * m[g] * (norm_sq[g] - level[g] ** 2)
             move[g] = m[g] * norm_sq[g] * (np.sqrt(norm_sq[g]) / level[g] - 1.0)
-        H = np.dot(Y, np.linalg.solve(C, Y.T.copy()))
-        top = 0.0
-        for g in range(n_used):
-            top = max(top, H[g, g])
-        if top == 0.0:
+        descent = _dual_move(Y, C, m, plain, move)
+        if not descent > max(0.0, 1e-14 * value):
             break
-        for g in range(n_used):
-            H[g, g] += RIDGE * top if m[g] > 0.0 else top
-        move[:] = np.linalg.solve(H, move)
-        descent = np.dot(move, plain)
-        if not descent > 0.0:
-            move[:] = np.linalg.solve(H, plain)
-            descent = np.dot(move, plain)
-        if not descent > 1e-14 * value:
-            break
-        longest = np.abs(move).max()
-        if longest > LONGEST:
-            move *= LONGEST / longest
-            descent *= LONGEST / longest
     products = np.dot(D, rest)
     for s in range(t):
         a[S[s]] = m[owner[s]] * max(products[s], 0.0)
