@@ -35,12 +35,13 @@ class FitProgress:
     ...     result = solver(X, progress=progress)
 
     The solver hands `progress` to `Iterations`, which calls `begin` and `end` around each pass;
-    `end` returns True when a callback asks to stop.
+    `end` returns True from the pass on in which a callback asks to stop; `stopped` remembers it.
     """
 
     def __init__(self, estimator, X=None, y=None, *, max_passes, task_name="iteration"):
         self.estimator, self.X, self.y = estimator, X, y
         self.max_passes, self.task_name = max_passes, task_name
+        self.stopped = False  # whether a callback has asked to stop
 
     def __enter__(self):
         self._root = self.estimator._init_callback_context(max_subtasks=self.max_passes)
@@ -54,7 +55,10 @@ class FitProgress:
 
     def end(self):
         """Close the task of the pass; True asks the solver to stop here."""
-        return self._task.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y)
+        task = self._task
+        if task.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y):
+            self.stopped = True
+        return self.stopped
 
     def __exit__(self, error_type, error, traceback):
         if error_type is None:

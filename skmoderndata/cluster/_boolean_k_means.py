@@ -8,17 +8,17 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import FitProgress, warn_not_converged
-from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions, fit_context
 from skmoderndata._jit import jit
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     hamming_distances,
     nearest_packed,
     pack_rows,
     popcount,
     unpack_rows,
 )
+from skmoderndata.cluster._base import BooleanFactors
 
 
 class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils import check_array
 
 from skmoderndata._base import FitProgress
-from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     POSITIVE,
@@ -15,7 +14,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._jit import jit
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     MAX_SETS,
     MAX_WORDS,
     all_sets,
@@ -35,6 +34,7 @@ from skmoderndata._solvers.boolean import (
     unpack_rows,
 )
 from skmoderndata._validation import validate_boolean
+from skmoderndata.cluster._base import BooleanFactors
 
 NO_SETS = all_sets(1)[:0]  # a local search in place of all sets
 

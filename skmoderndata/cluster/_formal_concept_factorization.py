@@ -4,17 +4,17 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
 from skmoderndata._jit import jit
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
     pack_rows,
     popcount,
     transpose_packed,
 )
+from skmoderndata.cluster._base import BooleanFactors
 
 
 class FormalConceptFactorization(BooleanFactors):

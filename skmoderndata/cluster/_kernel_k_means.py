@@ -19,7 +19,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.kernel_k_means import (
+from skmoderndata._solvers.kernel.kernel_k_means import (
     FeatureClusters,
     GramClusters,
     assign_to_samples,

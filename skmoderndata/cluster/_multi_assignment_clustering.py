@@ -22,12 +22,12 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     boolean_product,
     count_assignment_sets,
 )
-from skmoderndata._solvers.multi_assignment import (
+from skmoderndata._solvers.boolean_data.multi_assignment import (
     MAX_ACTIVE,
     MAX_PATTERNS,
     Data,

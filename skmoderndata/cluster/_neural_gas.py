@@ -23,7 +23,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.neural_gas import (
+from skmoderndata._solvers.dictionaries.neural_gas import (
     Gas,
     annealed,
     batch_neural_gas,

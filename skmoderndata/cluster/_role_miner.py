@@ -5,11 +5,10 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
 from skmoderndata._jit import jit
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
     distinct_rows,
@@ -17,6 +16,7 @@ from skmoderndata._solvers.boolean import (
     popcount,
     unpack_rows,
 )
+from skmoderndata.cluster._base import BooleanFactors
 
 
 class RoleMiner(BooleanFactors):

@@ -8,10 +8,9 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.utils import check_array
 
-from skmoderndata._boolean_factors import BooleanFactors
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     cooccurrence,
     count_differences,
     pack_bits,
@@ -19,6 +18,7 @@ from skmoderndata._solvers.boolean import (
     unpack_rows,
 )
 from skmoderndata._validation import validate_boolean
+from skmoderndata.cluster._base import BooleanFactors
 
 _DENSE = 1500  # Gram matrices up to this size are decomposed as a whole
 _BLOCK = 2**22  # entries of X written out as numbers at a time

@@ -6,9 +6,9 @@ import numpy as np
 
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
-from skmoderndata._multiview import KernelViews, mean_correlations, spread_rows
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.canonical import RULES
+from skmoderndata._solvers.kernel.canonical import RULES
+from skmoderndata.cross_decomposition._base import KernelViews, mean_correlations, spread_rows
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
 
 

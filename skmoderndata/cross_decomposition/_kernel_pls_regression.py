@@ -22,11 +22,11 @@ from skmoderndata._compat import (
     check_sample_weight,
     fit_context,
 )
-from skmoderndata._multiview import EXACT_LIMIT
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.canonical import INDEFINITE, centre_dual, centre_kernel
-from skmoderndata._solvers.incomplete_cholesky import incomplete_cholesky
-from skmoderndata._solvers.kernel_pls import kernel_pls
+from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
+from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
+from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
+from skmoderndata.cross_decomposition._base import EXACT_LIMIT
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import (
     KERNEL_CONSTRAINTS,

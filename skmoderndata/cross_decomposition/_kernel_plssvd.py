@@ -3,8 +3,8 @@
 from numbers import Real
 
 from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions
-from skmoderndata._multiview import KernelViews
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata.cross_decomposition._base import KernelViews
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 

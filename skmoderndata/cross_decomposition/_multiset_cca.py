@@ -2,8 +2,8 @@
 
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
-from skmoderndata._multiview import LinearViews
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata.cross_decomposition._base import LinearViews
 
 
 class MultisetCCA(LinearViews):

@@ -21,14 +21,14 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.canonical import (
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.kernel.canonical import (
     INDEFINITE,
     SMALL,
     CentredRows,
     centre_dual,
     centre_kernel,
 )
-from skmoderndata._solvers.linalg import fix_signs
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Columns, resolve_kernel
 

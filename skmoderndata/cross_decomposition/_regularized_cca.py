@@ -1,8 +1,8 @@
 """Canonical correlation analysis of two views with regularised covariances."""
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE
-from skmoderndata._multiview import LinearViews
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata.cross_decomposition._base import LinearViews
 
 
 class RegularizedCCA(LinearViews):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skmoderndata._compat import AT_LEAST_ONE, Interval, validate_params
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     boolean_product,
     count_assignment_sets,

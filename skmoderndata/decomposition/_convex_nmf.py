@@ -21,15 +21,19 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.convex_factorization import IndefiniteError, Rows, convex_factorize
-from skmoderndata._solvers.factorization import (
+from skmoderndata._solvers.common.nnls import nnls
+from skmoderndata._solvers.factors.convex_factorization import (
+    IndefiniteError,
+    Rows,
+    convex_factorize,
+)
+from skmoderndata._solvers.factors.factorization import (
     canonical,
     check_scale,
     largest,
     narrowed,
     power_of_two,
 )
-from skmoderndata._solvers.nnls import nnls
 from skmoderndata.kernels._features import kernel_matrix
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
 
@@ -249,7 +253,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         rng = check_random_state(self.random_state)
         best = None
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
-            watch = _StopWatch(progress)
             for number in range(self.n_init):
                 W, B = self._start(data, rows, self.init if number == 0 else "random", rng)
                 with self._explained():
@@ -260,11 +263,11 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                         method=self.solver,
                         max_iter=self.max_iter,
                         tol=self.tol,
-                        progress=watch,
+                        progress=progress,
                     )
                 if best is None or result.objective < best.objective:
                     best = result
-                if watch.stopped:
+                if progress.stopped:
                     break
         total = best.weights.sum(axis=0)
         total[total == 0] = 1.0
@@ -286,7 +289,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.objective_history_ = np.asarray(best.history) / scale / scale
         self.kkt_residual_ = float(best.residual)
         self.n_iter_ = best.n_iter
-        if not best.converged and not watch.stopped:
+        if not best.converged and not progress.stopped:
             warn_not_converged(
                 self,
                 reached=f"after {best.n_iter} passes the KKT residual is {best.residual:.1e} "
@@ -447,20 +450,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         tags.input_tags.pairwise = precomputed
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _StopWatch:
-    """Passes on the progress of several starts, and remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        self.progress.begin()
-
-    def end(self):
-        self.stopped = bool(self.progress.end())
-        return self.stopped
 
 
 def _double(X):

@@ -21,8 +21,15 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.l1_coding import METHODS, lasso_codes
-from skmoderndata._solvers.lagrange_dictionary import (
+from skmoderndata._solvers.codes.l1_coding import METHODS, lasso_codes
+from skmoderndata._solvers.codes.signal_blocks import (
+    concatenate_codes,
+    prepare_atoms,
+    to_csr,
+    to_dense,
+)
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     code_statistics,
     coded_objective,
     draw_atoms,
@@ -30,13 +37,6 @@ from skmoderndata._solvers.lagrange_dictionary import (
     replace_unused,
     update_atoms,
     update_positive_atoms,
-)
-from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.signal_blocks import (
-    concatenate_codes,
-    prepare_atoms,
-    to_csr,
-    to_dense,
 )
 from skmoderndata._validation import check_magnitude, known_entries
 
@@ -290,7 +290,6 @@ class FeatureSignDictionaryLearning(
         rng = check_random_state(self.random_state)
         start = self._last(X.shape[1]) if warm else self._start(data[w > 0], rng)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            watch = _StopWatch(progress)
             result = learn_l1_dictionary(
                 data,
                 start,
@@ -303,7 +302,7 @@ class FeatureSignDictionaryLearning(
                 positive_code=self.positive_code,
                 max_iter=self.max_iter,
                 tol=self.tol,
-                progress=watch,
+                progress=progress,
             )
         k = len(result.atoms)
         tied = self.positive_code or self.positive_dict
@@ -320,7 +319,7 @@ class FeatureSignDictionaryLearning(
         elif hasattr(self, "codes_"):
             del self.codes_
         self._statistics = None
-        if self.tol > 0 and not result.converged and not watch.stopped:
+        if self.tol > 0 and not result.converged and not progress.stopped:
             warn_not_converged(
                 self,
                 reached=f"after {result.n_iter} passes the objective still falls by more than "
@@ -543,17 +542,3 @@ class FeatureSignDictionaryLearning(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _StopWatch:
-    """Passes progress on, and remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        self.progress.begin()
-
-    def end(self):
-        self.stopped = bool(self.progress.end())
-        return self.stopped

@@ -21,8 +21,8 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.expansion import PolynomialExpansion
-from skmoderndata._solvers.slow_features import (
+from skmoderndata._solvers.series.expansion import PolynomialExpansion
+from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     slow_directions,
 )

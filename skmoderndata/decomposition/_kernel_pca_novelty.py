@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, Interval, RealNotInt, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.kernel_subspace import feature_subspace, kernel_subspace
-from skmoderndata._solvers.novelty import outlier_threshold
+from skmoderndata._solvers.kernel.kernel_subspace import feature_subspace, kernel_subspace
+from skmoderndata._solvers.kernel.novelty import outlier_threshold
 from skmoderndata.kernels._features import (
     Projection,
     TrainingSet,

@@ -17,25 +17,25 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.ksvd import (
+from skmoderndata._solvers.codes.pursuit import (
+    nonnegative_matching_pursuit,
+    orthogonal_matching_pursuit,
+)
+from skmoderndata._solvers.codes.signal_blocks import (
+    prepare_atoms,
+    to_csr,
+    to_dense,
+)
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.dictionaries.ksvd import (
     UPDATES,
     Stream,
     add_batch,
     binary_exponent,
     learn_dictionary,
 )
-from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.neural_gas import sparse_coding_gas
-from skmoderndata._solvers.pursuit import (
-    nonnegative_matching_pursuit,
-    orthogonal_matching_pursuit,
-)
-from skmoderndata._solvers.signal_blocks import (
-    one_blas_thread,
-    prepare_atoms,
-    to_csr,
-    to_dense,
-)
+from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import known_entries
 
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
@@ -340,7 +340,6 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         # products are small: more threads would wait for each other
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
-            watch = _StopWatch(progress)
             result = learn_dictionary(
                 data,
                 start,
@@ -358,7 +357,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 max_iter=self.max_iter,
                 tol=self.tol,
                 rng=rng,
-                progress=watch,
+                progress=progress,
             )
         signs = _signs(result.atoms)
         self.components_ = (result.atoms * signs[:, None]).astype(X.dtype, copy=False)
@@ -374,7 +373,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         elif hasattr(self, "codes_"):
             del self.codes_
         self._stream = None
-        if self.tol > 0 and not result.converged and not watch.stopped:
+        if self.tol > 0 and not result.converged and not progress.stopped:
             warn_not_converged(
                 self,
                 reached=f"after {result.n_iter} passes the objective still falls by more than "
@@ -662,20 +661,6 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _StopWatch:
-    """Passes on the progress, and remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        self.progress.begin()
-
-    def end(self):
-        self.stopped = bool(self.progress.end())
-        return self.stopped
 
 
 def _ldexp(x, exponent):

@@ -18,8 +18,8 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.online_components import (
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.series.online_components import (
     MinorState,
     RowSource,
     StepSchedule,

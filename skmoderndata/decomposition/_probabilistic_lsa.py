@@ -20,7 +20,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.latent_semantics import (
+from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
     expected,
     fit_tempered,
@@ -241,7 +241,6 @@ class ProbabilisticLSA(
             max_passes=1 if in_parallel else self.n_init * self.max_iter,
             task_name="starts" if in_parallel else "iteration",
         ) as progress:
-            watch = _StopWatch(progress)
             if in_parallel:
                 progress.begin()
                 results = Parallel(n_jobs=self.n_jobs, prefer="threads")(
@@ -251,12 +250,12 @@ class ProbabilisticLSA(
             else:
                 results = []
                 for seed in seeds:
-                    results.append(self._one_start(shown, hidden, seed, watch))
-                    if watch.stopped:
+                    results.append(self._one_start(shown, hidden, seed, progress))
+                    if progress.stopped:
                         break
         best = max(results, key=lambda result: max(result.history))
         self._store(counts, best, X.dtype)
-        if not best.converged and not watch.stopped:
+        if not best.converged and not progress.stopped:
             reached = (
                 f"after {best.n_iter} passes better mixtures or topics could gain up to "
                 f"{self.gap_:.1e} nats per token"
@@ -498,20 +497,6 @@ class ProbabilisticLSA(
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _StopWatch:
-    """Passes on the progress of several starts, and remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        self.progress.begin()
-
-    def end(self):
-        self.stopped = bool(self.progress.end())
-        return self.stopped
 
 
 def _counts(X, weights=None):

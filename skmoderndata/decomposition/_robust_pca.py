@@ -20,9 +20,9 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.least_absolute import robust_scores
-from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.principal_component_pursuit import (
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.lowrank.least_absolute import robust_scores
+from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
     duality_gap,
     noise_scale,

@@ -20,8 +20,8 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.convex_factorization import semi_multiplicative
-from skmoderndata._solvers.factorization import (
+from skmoderndata._solvers.factors.convex_factorization import semi_multiplicative
+from skmoderndata._solvers.factors.factorization import (
     Side,
     SummedData,
     canonical,
@@ -223,19 +223,18 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         n_init = 1 if given is not None else self.n_init
         best = None
         with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
-            watch = _StopWatch(progress)
             for number in range(n_init):
                 if given is not None:
                     V = given.T.copy()
                 else:
                     V = self._start(data, self.init if number == 0 else "random", rng)
-                result = self._solve(data, V, watch)
+                result = self._solve(data, V, progress)
                 if best is None or result.objective < best.objective:
                     best = result
-                if watch.stopped:
+                if progress.stopped:
                     break
         self._store(data, best, scale, keep_order=given is not None, dtype=X.dtype)
-        if not best.converged and not watch.stopped:
+        if not best.converged and not progress.stopped:
             warn_not_converged(
                 self,
                 reached=f"after {best.n_iter} passes the KKT residual is {best.residual:.1e} "
@@ -460,9 +459,9 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             V = rng.uniform(-1, 1, size=(p, k))
         return V
 
-    def _solve(self, data, V, watch):
+    def _solve(self, data, V, progress):
         W = codes_for(data, V, Side())
-        settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": watch}
+        settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
         if self.solver == "multiplicative":
             # zeros would stay
             W = W + 0.2 * max(np.average(W, axis=0, weights=data.weights).mean(), 1e-3)
@@ -506,17 +505,3 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         tags.input_tags.allow_nan = self.solver == "als"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _StopWatch:
-    """Passes on the progress of several starts, and remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        self.progress.begin()
-
-    def end(self):
-        self.stopped = bool(self.progress.end())
-        return self.stopped

@@ -26,9 +26,9 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.expansion import PolynomialExpansion
-from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.slow_features import (
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.series.expansion import PolynomialExpansion
+from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     default_chunk_rows,
     polish_directions,

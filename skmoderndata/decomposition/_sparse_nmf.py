@@ -20,7 +20,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.factorization import (
+from skmoderndata._solvers.factors.factorization import (
     Side,
     SummedData,
     canonical,
@@ -586,7 +586,6 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         n_init = 1 if start is not None else self.n_init
         best = None
         with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
-            watch = _StopWatch(progress)
             for number in range(n_init):
                 if start is not None:
                     V = start.T * b
@@ -607,21 +606,21 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                         exact=self.solver == "bpp",
                         max_iter=left,
                         tol=self.tol,
-                        progress=watch,
+                        progress=progress,
                         history=None if result is None else result.history,
                     )
                     left = self.max_iter - result.n_iter
                     W, V = result.codes, result.components
-                    if self.penalty is not None or watch.stopped or left == 0:
+                    if self.penalty is not None or progress.stopped or left == 0:
                         break
                     if not revive(data, W, V):
                         break
                 if best is None or result.objective < best.objective:
                     best = result
-                if watch.stopped:
+                if progress.stopped:
                     break
         self._store(data, best, a, b, scale, keep_order=start is not None, dtype=X.dtype)
-        if not best.converged and not watch.stopped:
+        if not best.converged and not progress.stopped:
             warn_not_converged(
                 self,
                 reached=f"after {best.n_iter} passes the KKT residual is {best.residual:.1e} "
@@ -719,17 +718,3 @@ class SparseNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _StopWatch:
-    """Passes on the progress of several starts, and remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        self.progress.begin()
-
-    def end(self):
-        self.stopped = bool(self.progress.end())
-        return self.stopped

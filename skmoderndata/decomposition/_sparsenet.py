@@ -19,11 +19,12 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.iterate import Iterations
-from skmoderndata._solvers.l1_coding import lasso_codes
-from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.signal_blocks import MAX_ITER, one_blas_thread, prepare_atoms, to_dense
-from skmoderndata._solvers.sparsenet import dictionary_step, energies, smooth_codes
+from skmoderndata._solvers.codes.l1_coding import lasso_codes
+from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, to_dense
+from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.dictionaries.sparsenet import dictionary_step, energies, smooth_codes
 from skmoderndata._validation import check_magnitude
 
 BLOCK = 512  # signals that are coded together

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.kernel_discriminant import (
+from skmoderndata._solvers.kernel.kernel_discriminant import (
     classes_of,
     dual_directions,
     mean_differences,

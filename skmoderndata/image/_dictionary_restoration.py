@@ -19,9 +19,12 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.ksvd import binary_exponent, learn_dictionary
-from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.patches import (
+from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.dictionaries.ksvd import binary_exponent, learn_dictionary
+from skmoderndata._solvers.dictionaries.patches import (
     BAND_BYTES,
     average_patches,
     error_gain,
@@ -31,8 +34,6 @@ from skmoderndata._solvers.patches import (
     patch_cosines,
     training_patches,
 )
-from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
-from skmoderndata._solvers.signal_blocks import one_blas_thread, prepare_atoms
 
 COMMON_CONSTRAINTS = {
     "sigma": [NON_NEGATIVE, None],

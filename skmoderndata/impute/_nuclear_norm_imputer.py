@@ -22,7 +22,8 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.completion import (
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.lowrank.completion import (
     DenseTable,
     Factors,
     SparseTable,
@@ -38,7 +39,6 @@ from skmoderndata._solvers.completion import (
     solve_rows,
     top_singular_pair,
 )
-from skmoderndata._solvers.linalg import fix_signs
 
 _HIDDEN_IN_FIT = 0.1  # share of the known cells on which lam="auto" is judged
 _HIDDEN_IN_SCORE = 0.2

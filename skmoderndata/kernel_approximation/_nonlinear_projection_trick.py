@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.incomplete_cholesky import cholesky_rows, incomplete_cholesky
-from skmoderndata._solvers.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelSamples

@@ -1,14 +1,13 @@
 """Values of kernel expansions, `f(x) = sum_j coef_j k(x, z_j)`, on many rows in little memory."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
+from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata.kernels._resolve import Array, Gram, count_samples, take, variance_of_entries
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
@@ -226,16 +225,6 @@ class Expansion:
                 power *= K
             return power
         return np.asarray(K**degree)
-
-
-def one_blas_thread() -> Any:
-    """Context in which the BLAS takes one thread."""
-    return _controller().limit(limits=1, user_api="blas")
-
-
-@functools.cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _kind(gram: Gram, samples: Any) -> str:

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skmoderndata._compat import check_sample_weight
-from skmoderndata._solvers.incomplete_cholesky import (
+from skmoderndata._solvers.kernel.incomplete_cholesky import (
     CholeskyResult,
     cholesky_rows,
     incomplete_cholesky,

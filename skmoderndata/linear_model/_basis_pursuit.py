@@ -15,7 +15,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.basis_pursuit import (
+from skmoderndata._solvers.recovery.basis_pursuit import (
     basis_pursuit,
     column_norms,
     feasible_dual,

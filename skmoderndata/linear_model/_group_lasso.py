@@ -20,7 +20,12 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.group_lasso import Columns, WorkingSet, group_lasso, one_thread_if_small
+from skmoderndata._solvers.codes.group_lasso import (
+    Columns,
+    WorkingSet,
+    group_lasso,
+    one_thread_if_small,
+)
 from skmoderndata._validation import check_groups
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.graph_embedding import (
+from skmoderndata._solvers.kernel.graph_embedding import (
     centred_form,
     class_forms,
     graph_directions,

@@ -6,7 +6,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_array, check_consistent_length, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     boolean_product,
     count_assignment_sets,

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from skmoderndata._solvers import coherence as guarantees
-from skmoderndata._solvers.dictionaries import unit_rows
+from skmoderndata._solvers.dictionaries.fixed import unit_rows
+from skmoderndata._solvers.recovery import coherence as guarantees
 from skmoderndata._validation import check_atoms
 
 

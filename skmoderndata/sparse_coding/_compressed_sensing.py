@@ -22,8 +22,8 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.bases import resolve_basis
-from skmoderndata._solvers.measurements import (
+from skmoderndata._solvers.recovery.bases import resolve_basis
+from skmoderndata._solvers.recovery.measurements import (
     BASES,
     FAST,
     RANDOM,
@@ -34,7 +34,7 @@ from skmoderndata._solvers.measurements import (
     single_pixel_patterns,
     transform_measurements,
 )
-from skmoderndata._solvers.recovery import METHODS, recover
+from skmoderndata._solvers.recovery.recovery import METHODS, recover
 
 
 class RecoveredSignals(NamedTuple):

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from skmoderndata._solvers import dictionaries as builders
+from skmoderndata._solvers.dictionaries import fixed as builders
 from skmoderndata._validation import check_atoms
 
 

@@ -20,14 +20,14 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.class_dictionaries import (
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.dictionaries.class_dictionaries import (
     class_residuals,
     code_class,
     discriminative_pass,
 )
-from skmoderndata._solvers.ksvd import learn_dictionary
-from skmoderndata._solvers.linalg import fix_signs
-from skmoderndata._solvers.signal_blocks import one_blas_thread
+from skmoderndata._solvers.dictionaries.ksvd import learn_dictionary
 
 # over the discriminative passes the cost comes nearer to counting errors: lam grows to so many
 # times its first value, and gamma shrinks to the given one from so many times it

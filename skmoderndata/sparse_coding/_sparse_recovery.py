@@ -19,9 +19,9 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.bases import check_operator, resolve_basis, wrap_operator
-from skmoderndata._solvers.measurements import BASES, compose, from_matrix
-from skmoderndata._solvers.recovery import METHODS, recover
+from skmoderndata._solvers.recovery.bases import check_operator, resolve_basis, wrap_operator
+from skmoderndata._solvers.recovery.measurements import BASES, compose, from_matrix
+from skmoderndata._solvers.recovery.recovery import METHODS, recover
 
 
 class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):

@@ -17,14 +17,14 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.core_problems import GivenPairs, GradedRows, pair_order
-from skmoderndata._solvers.core_set import core_set
-from skmoderndata._solvers.simplex_qp import CVXPY_LIMIT, check_convex
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows, pair_order
+from skmoderndata._solvers.margins.core_set import core_set
+from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex
 from skmoderndata.kernels._expansion import (
     Expansion,
     KernelRows,
     largest_diagonal,
-    one_blas_thread,
     surely_psd,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples

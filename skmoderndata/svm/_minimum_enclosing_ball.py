@@ -16,7 +16,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.enclosing_ball import InputPoints, enclosing_ball
+from skmoderndata._solvers.margins.enclosing_ball import InputPoints, enclosing_ball
 from skmoderndata.kernels._expansion import Expansion, KernelRows
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelSamples

@@ -26,7 +26,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.zero_norm import (
+from skmoderndata._solvers.margins.zero_norm import (
     ColumnGeneration,
     CvxpyProgram,
     Infeasible,
@@ -527,7 +527,7 @@ class _Rounds:
     """Runs the starts of all classes, round after round."""
 
     def __init__(self, estimator, scaled, progress):
-        self.est, self.scaled, self.progress = estimator, scaled, _StopWatch(progress)
+        self.est, self.scaled, self.progress = estimator, scaled, progress
         self.rng = check_random_state(estimator.random_state)
         self.parallel = effective_n_jobs(estimator.n_jobs) > 1
 
@@ -756,17 +756,3 @@ def _costs_by_centers(problem, costs, make, settings):
         return costs
     size = np.abs(found.w)
     return np.where(np.isfinite(costs), 1.0 / (START_MARGIN * (size.max() or 1.0) + size), np.inf)
-
-
-class _StopWatch:
-    """Remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        self.progress.begin()
-
-    def end(self):
-        self.stopped = bool(self.progress.end()) or self.stopped
-        return self.stopped

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._solvers.boolean import pack_rows, unpack_rows
+from skmoderndata._solvers.boolean_data.boolean import pack_rows, unpack_rows
 from skmoderndata.cluster import BooleanKMeans
 from skmoderndata.cluster._boolean_k_means import _majority
 from skmoderndata.datasets import make_boolean_sources

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from skmoderndata._solvers.boolean import assignment_sets, boolean_product
-from skmoderndata._solvers.multi_assignment import (
+from skmoderndata._solvers.boolean_data.boolean import assignment_sets, boolean_product
+from skmoderndata._solvers.boolean_data.multi_assignment import (
     Data,
     Model,
     Settings,
@@ -219,7 +219,7 @@ def test_annealing_that_begins_where_the_sources_separate(monkeypatch, seed):
     X, _, U, _ = make_boolean_sources(600, 300, 4, max_assignments=3, noise=0.5, random_state=seed)
     model = MultiAssignmentClustering(4, max_assignments=3, random_state=seed)
     whole = clone(model).fit(X)
-    monkeypatch.setattr("skmoderndata._solvers.multi_assignment.SAMPLE", 250)
+    monkeypatch.setattr("skmoderndata._solvers.boolean_data.multi_assignment.SAMPLE", 250)
     short = model.fit(X)
     assert short.n_iter_ < whole.n_iter_
     assert source_mismatch(U, short.components_) == source_mismatch(U, whole.components_) == 0
@@ -256,7 +256,7 @@ def test_more_accurate_than_single_assignment_on_overlapping_sources(monkeypatch
     Annealing as published: with the exchange of sources afterwards, single assignment finds
     them more often than not, but explains rows no better.
     """
-    monkeypatch.setattr("skmoderndata._solvers.multi_assignment.MAX_TRIES", 0)
+    monkeypatch.setattr("skmoderndata._solvers.boolean_data.multi_assignment.MAX_TRIES", 0)
     X, _, U, _ = overlapping(350, 48, 3, 0.3, np.random.default_rng(seed))
     many = MultiAssignmentClustering(3, random_state=seed).fit(X)
     single = MultiAssignmentClustering(3, max_assignments=1, random_state=seed).fit(X)
@@ -286,7 +286,7 @@ def test_mean_source_mismatch_of_the_published_set_up(noise, bound):
 def test_temperatures_after_all_rows_have_decided_change_nothing(monkeypatch, seed):
     X = overlapping(300, 120, 3, 0.3, np.random.default_rng(seed))[0]
     short = MultiAssignmentClustering(3, n_init=1, random_state=seed).fit(X)
-    monkeypatch.setattr("skmoderndata._solvers.multi_assignment.DECIDED", -1.0)
+    monkeypatch.setattr("skmoderndata._solvers.boolean_data.multi_assignment.DECIDED", -1.0)
     full = MultiAssignmentClustering(3, n_init=1, random_state=seed).fit(X)
     assert short.n_iter_ <= full.n_iter_
     assert_array_equal(short.components_, full.components_)

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.neural_gas import (
+from skmoderndata._solvers.dictionaries.neural_gas import (
     _moved_unit,
     batch_neural_gas,
     batch_pass,

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skmoderndata._solvers.boolean import boolean_product, pack_rows, unpack_rows
+from skmoderndata._solvers.boolean_data.boolean import boolean_product, pack_rows, unpack_rows
 from skmoderndata.cluster import RoleMiner
 from skmoderndata.cluster._role_miner import _intersections
 from skmoderndata.datasets import make_boolean_sources

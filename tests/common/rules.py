@@ -23,8 +23,14 @@ LAYERS = (
     ("_compat", "_registry", "_jit"),
     ("_base", "_solvers", "_validation"),
     ("kernels", "datasets"),
-    ("_boolean_factors", "_multiview"),
 )
+# inside `_solvers`: which folders a folder may import from, itself aside
+FLOORS = {
+    "common": (),
+    "codes": ("common",),
+    "dictionaries": ("common", "codes"),
+    "recovery": ("common", "codes", "dictionaries"),
+}
 
 
 def layer_of(module):
@@ -76,8 +82,86 @@ def upward_imports(source, own_module):
         if not same and layer_of(target) >= own and own > 0:
             found.append(f"line {line}: {own_module} imports {target}")
         if same and own == len(LAYERS) and len(parts) > 2 and parts[2].startswith("_"):
-            found.append(f"line {line}: one method file imports another, {module}")
+            if parts[2] != "_base":
+                found.append(f"line {line}: one method file imports another, {module}")
     return found
+
+
+def solver_imports(source, folder):
+    """Folders of `_solvers` stand on the floors below them, most on `common` only."""
+    allowed = {folder, *FLOORS.get(folder, ("common",))}
+    return [
+        f"line {line}: {folder} imports {module}"
+        for module, _, line, _ in imported_names(ast.parse(source))
+        if module and module.startswith("skmoderndata._solvers.")
+        if module.split(".")[2] not in allowed
+    ]
+
+
+def private_names_across_files(source):
+    """No underscored name of ours is imported from another file."""
+    return [
+        f"line {line}: {name} of {module}"
+        for module, name, line, _ in imported_names(ast.parse(source))
+        if module and module.startswith("skmoderndata.") and name and name.startswith("_")
+    ]
+
+
+def import_cycles(sources):
+    """Return the cycles among modules, given as dotted name -> source."""
+    graph = {
+        module: {
+            target for target, name, _, _ in imported_names(ast.parse(source)) if target in sources
+        }
+        for module, source in sources.items()
+    }
+    found, done = [], set()
+
+    def visit(module, path):
+        if module in path:
+            found.append(" -> ".join([*path[path.index(module) :], module]))
+        elif module not in done:
+            for target in sorted(graph[module]):
+                visit(target, [*path, module])
+            done.add(module)
+
+    for module in sorted(graph):
+        visit(module, [])
+    return found
+
+
+def broken_loops(source):
+    """No `break` out of a loop over `Iterations`: callbacks would not hear of the last pass."""
+    found = []
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        named = {"it"} | {
+            ast.unparse(target)
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Iterations(")
+            for target in node.targets
+        }
+        for loop in ast.walk(function):
+            if isinstance(loop, ast.For) and (
+                ast.unparse(loop.iter) in named or ast.unparse(loop.iter).startswith("Iterations(")
+            ):
+                found += [f"line {line}: break" for line in _breaks(loop.body)]
+    return found
+
+
+def _breaks(body):
+    """Lines of the breaks that leave the loop with this body."""
+    for node in body:
+        if isinstance(node, ast.Break):
+            yield node.lineno
+        elif isinstance(node, ast.For | ast.While):
+            yield from _breaks(node.orelse)
+        elif not isinstance(node, ast.FunctionDef):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _breaks(getattr(node, part, []))
+            for handler in getattr(node, "handlers", []):
+                yield from _breaks(handler.body)
 
 
 def private_sklearn_imports(source):

@@ -19,7 +19,7 @@ def name(path):
 
 
 def module_of(path):
-    """`_solvers` for skmoderndata/_solvers/prox.py, `_base` for skmoderndata/_base.py."""
+    """`_solvers` for skmoderndata/_solvers/common/prox.py, `_base` for skmoderndata/_base.py."""
     parts = path.relative_to(rules.ROOT / "skmoderndata").with_suffix("").parts
     return parts[0]
 
@@ -35,6 +35,10 @@ def test_package_file(path):
         broken += rules.private_sklearn_imports(source)
     if path.name != "__init__.py":
         broken += rules.upward_imports(source, module)
+        broken += rules.private_names_across_files(source)
+    if module == "_solvers" and path.parent.name != "_solvers":
+        broken += rules.solver_imports(source, path.parent.name)
+    broken += rules.broken_loops(source)
     assert broken == []
 
 
@@ -86,7 +90,9 @@ def test_method_files_are_public_or_private_by_name():
     loose = [
         name(path)
         for path in PACKAGE
-        if path.parent.name not in ("skmoderndata", "_solvers") and not path.name.startswith("_")
+        if path.parent.name != "skmoderndata"
+        and "_solvers" not in path.parts
+        and not path.name.startswith("_")
     ]
     assert loose == []
 

@@ -1,6 +1,6 @@
 """Counting, stopping and reporting of passes."""
 
-from skmoderndata._solvers.iterate import Iterations
+from skmoderndata._solvers.common.iterate import Iterations
 
 
 class Recorder:

@@ -23,6 +23,13 @@ BROKEN_SOURCES = [
     (rules.switched_off_tests, "def test():\n    pytest.skip('later')"),
     (rules.switched_off_tests, "@pytest.mark.xfail\ndef test(): ..."),
     (rules.too_little_evidence, "@pytest.mark.edge\n@pytest.mark.oracle\ndef test(): ..."),
+    (rules.private_names_across_files, "from skmoderndata.kernels._resolve import _dense"),
+    (rules.broken_loops, "def f():\n    for _ in it:\n        if done:\n            break"),
+    (
+        rules.broken_loops,
+        "def f():\n    p = Iterations(3, 0.0)\n    for _ in p:\n        try:\n"
+        "            g()\n        except ValueError:\n            break",
+    ),
     (rules.bare_words, "read('/home/somebody/data.csv')"),
 ]
 
@@ -68,8 +75,31 @@ def test_upward_imports_are_seen(source, own_module):
     assert rules.upward_imports(source, own_module) != []
 
 
+@pytest.mark.parametrize(
+    ("folder", "target"), [("codes", "recovery"), ("margins", "kernel"), ("common", "codes")]
+)
+def test_solvers_that_climb_are_seen(folder, target):
+    source = f"from skmoderndata._solvers.{target}.files import solve"
+    assert rules.solver_imports(source, folder) != []
+    assert rules.solver_imports(source, target) == []
+    assert rules.solver_imports("from skmoderndata._solvers.common.prox import l1", folder) == []
+
+
+def test_cycles_are_seen():
+    a, b = "skmoderndata._solvers.codes.a", "skmoderndata._solvers.codes.b"
+    sources = {a: f"from {b} import f", b: "import numpy"}
+    assert rules.import_cycles(sources) == []
+    assert rules.import_cycles({**sources, b: f"def g():\n    from {a} import h"}) != []
+
+
+def test_siblings_share_a_base_only():
+    base = "from skmoderndata.svm._base import solve"
+    assert rules.upward_imports(base, "svm") == []
+    assert rules.upward_imports(base, "cluster") != []
+
+
 def test_downward_imports_are_allowed():
-    source = "from skmoderndata._solvers.linalg import thin_svd\nimport skmoderndata"
+    source = "from skmoderndata._solvers.common.linalg import thin_svd\nimport skmoderndata"
     assert rules.upward_imports(source, "decomposition") == []
     assert rules.upward_imports("from skmoderndata._jit import jit", "_solvers") == []
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.convex_factorization import Rows, convex_factorize
+from skmoderndata._solvers.factors.convex_factorization import Rows, convex_factorize
 from skmoderndata.decomposition import ConvexNMF, SemiNMF
 from tests.oracles import semi_nmf as oracle
 

@@ -9,15 +9,15 @@ from sklearn.decomposition import DictionaryLearning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.l1_coding import lasso_codes
-from skmoderndata._solvers.lagrange_dictionary import (
+from skmoderndata._solvers.codes.l1_coding import lasso_codes
+from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
+from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     code_statistics,
     dual_point,
     primal_value,
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
 from skmoderndata.decomposition import FeatureSignDictionaryLearning
 from tests.oracles import feature_sign_dictionary_learning as oracle
 

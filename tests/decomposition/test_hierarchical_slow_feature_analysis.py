@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata._solvers.slow_features import slow_certificate
+from skmoderndata._solvers.series.slow_features import slow_certificate
 from skmoderndata.datasets import make_moving_object
 from skmoderndata.decomposition import HierarchicalSlowFeatureAnalysis
 from tests.oracles import hierarchical_slow_feature_analysis as oracle

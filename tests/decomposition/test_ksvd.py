@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata import KSVD
-from skmoderndata._solvers.ksvd import (
+from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
+from skmoderndata._solvers.dictionaries.ksvd import (
     _add_statistics,
     _code_in_batches,
     _exact_sweep,
@@ -15,12 +17,10 @@ from skmoderndata._solvers.ksvd import (
     _residuals,
     _sweep,
     _update_all,
-    _users,
     least_squares_atoms,
     two_lines,
+    users_of_atoms,
 )
-from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
-from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
 from tests.oracles import ksvd as oracle
 
 
@@ -58,7 +58,7 @@ def test_sweeps_are_those_of_full_residuals(seed):
     sparse = codes.indptr, codes.indices
     for exact in (False, True):
         atoms, values = D.copy(), codes.values.copy()
-        users = _users(codes, len(D))
+        users = users_of_atoms(codes, len(D))
         if exact:
             _exact_sweep(X, atoms, *sparse, values, *users, order)
         else:
@@ -75,7 +75,7 @@ def test_every_update_of_an_atom_lowers_the_objective(kind, seed):
     known = np.random.default_rng(seed).uniform(size=X.shape) < 0.7
     mask = known if kind == "masked" else None
     values = np.abs(codes.values) if kind == "positive" else codes.values.copy()
-    users = _users(codes, len(D))
+    users = users_of_atoms(codes, len(D))
     sparse = codes.indptr, codes.indices, values
 
     def objective():

@@ -11,7 +11,7 @@ from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.latent_semantics import Counts, fit_topics, fold_in, gap
+from skmoderndata._solvers.factors.latent_semantics import Counts, fit_topics, fold_in, gap
 from skmoderndata.decomposition import ProbabilisticLSA
 from skmoderndata.decomposition._probabilistic_lsa import _hold_out
 from tests.oracles import probabilistic_lsa as oracle

@@ -14,12 +14,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata._solvers.least_absolute import robust_scores
-from skmoderndata._solvers.principal_component_pursuit import (
+from skmoderndata._solvers.common.prox import huber
+from skmoderndata._solvers.lowrank.least_absolute import robust_scores
+from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     duality_gap,
     principal_component_pursuit,
 )
-from skmoderndata._solvers.prox import huber
 from skmoderndata.datasets import make_low_rank_plus_sparse, make_video
 from skmoderndata.decomposition import RobustPCA
 from tests.oracles import robust_pca as oracle

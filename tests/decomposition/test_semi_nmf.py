@@ -10,8 +10,8 @@ from scipy.optimize import nnls
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._solvers.convex_factorization import semi_multiplicative
-from skmoderndata._solvers.factorization import Data, Side, factorize
+from skmoderndata._solvers.factors.convex_factorization import semi_multiplicative
+from skmoderndata._solvers.factors.factorization import Data, Side, factorize
 from skmoderndata.decomposition import SemiNMF
 from tests.oracles import semi_nmf as oracle
 

@@ -18,8 +18,8 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 
-from skmoderndata._solvers.expansion import PolynomialExpansion
-from skmoderndata._solvers.slow_features import default_chunk_rows, slow_certificate
+from skmoderndata._solvers.series.expansion import PolynomialExpansion
+from skmoderndata._solvers.series.slow_features import default_chunk_rows, slow_certificate
 from skmoderndata.datasets import make_logistic_map, make_mixed_sources, make_slow_signal
 from skmoderndata.decomposition import SlowFeatureAnalysis
 from skmoderndata.decomposition._slow_feature_analysis import QuadraticForm

@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata._solvers.factorization import Data, squared_error
-from skmoderndata._solvers.projections import sparseness
+from skmoderndata._solvers.common.projections import sparseness
+from skmoderndata._solvers.factors.factorization import Data, squared_error
 from skmoderndata.decomposition import SparseNMF
 from tests.oracles import sparse_nmf as oracle
 
@@ -373,7 +373,7 @@ def test_float32_is_nearly_as_good(seed):
 
 @pytest.mark.invariance
 def test_a_full_mask_is_no_mask(seed):
-    from skmoderndata._solvers.factorization import Data, Side, factorize
+    from skmoderndata._solvers.factors.factorization import Data, Side, factorize
 
     X = mixed(seed=seed)
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.sparsenet import (
+from skmoderndata._solvers.dictionaries.sparsenet import (
     dictionary_step,
     energies,
     prior_slope,

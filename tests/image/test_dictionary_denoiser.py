@@ -10,7 +10,9 @@ from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.datasets import load_sample_image
 
-from skmoderndata._solvers.patches import (
+from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
+from skmoderndata._solvers.dictionaries.patches import (
     _texture_of_noise,
     average_patches,
     error_gain,
@@ -21,8 +23,6 @@ from skmoderndata._solvers.patches import (
     take_patches,
     training_patches,
 )
-from skmoderndata._solvers.pursuit import orthogonal_matching_pursuit
-from skmoderndata._solvers.signal_blocks import prepare_atoms
 from skmoderndata.image import DictionaryDenoiser
 from tests.oracles import dictionary_restoration as oracle
 

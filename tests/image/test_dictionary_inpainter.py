@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_sample_image
 
-from skmoderndata._solvers.patches import error_gain, fill_by_means, patch_cosines
+from skmoderndata._solvers.dictionaries.patches import error_gain, fill_by_means, patch_cosines
 from skmoderndata.image import DictionaryInpainter
 from tests.oracles import dictionary_restoration as oracle
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata._solvers import completion
+from skmoderndata._solvers.lowrank import completion
 from skmoderndata.datasets import make_ratings
 from skmoderndata.impute import NuclearNormImputer
 from tests.oracles import nuclear_norm_imputer as oracle

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata._solvers.basis_pursuit import basis_pursuit, pursuit_gap, quick_pursuit
+from skmoderndata._solvers.recovery.basis_pursuit import basis_pursuit, pursuit_gap, quick_pursuit
 from skmoderndata.linear_model import BasisPursuit
 from tests.oracles.basis_pursuit import least_l1, transition
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
-from skmoderndata._solvers.group_lasso import (
+from skmoderndata._solvers.codes.group_lasso import (
     Columns,
     _add_curvature,
     _descend,

@@ -92,7 +92,7 @@ def alternate_exactly(X, H, passes):
 
 def codes_of_sparseness_from_many_starts(X, H, level, seed, n_starts=20, steps=200):
     """Squared error of each row, the best of plain projected gradients from random codes."""
-    from skmoderndata._solvers.projections import project_sparseness
+    from skmoderndata._solvers.common.projections import project_sparseness
 
     rng = np.random.default_rng(seed)
     G, F = H @ H.T, X @ H.T

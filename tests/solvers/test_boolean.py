@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     boolean_product,
     count_assignment_sets,

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from skmoderndata._solvers.boolean import (
+from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     boolean_product,
     contained,
@@ -41,7 +41,7 @@ def test_packing_of_sparse_rows_and_transposition(p, seed):
 
 
 def test_sparse_rows_are_packed_in_blocks(monkeypatch):
-    monkeypatch.setattr("skmoderndata._solvers.boolean.MAX_WORDS", 100)
+    monkeypatch.setattr("skmoderndata._solvers.boolean_data.boolean.MAX_WORDS", 100)
     X = bits((57, 30), np.random.default_rng(0))
     assert_array_equal(pack_bits(sparse.csr_array(X)), pack_rows(X))
     assert_array_equal(cooccurrence(X), X.T.astype(int) @ X)
@@ -74,7 +74,7 @@ def test_tables_of_unions_are_made_in_blocks(monkeypatch, seed):
     rng = np.random.default_rng(seed)
     X, U = pack_rows(bits((30, 70), rng)), pack_rows(bits((6, 70), rng))
     whole = best_cover(X, U)
-    monkeypatch.setattr("skmoderndata._solvers.boolean.MAX_WORDS", 10)
+    monkeypatch.setattr("skmoderndata._solvers.boolean_data.boolean.MAX_WORDS", 10)
     assert_array_equal(best_cover(X, U), whole)
 
 

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skmoderndata._solvers.gram_rows import all_rows, ask_row, forget_rows, no_rows, same_entries
+from skmoderndata._solvers.codes.gram_rows import (
+    all_rows,
+    ask_row,
+    forget_rows,
+    no_rows,
+    same_entries,
+)
 
 
 @pytest.mark.oracle

@@ -7,14 +7,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import brentq
 
-from skmoderndata._solvers.group_coding import (
+from skmoderndata._solvers.codes.group_coding import (
     _norm_of_group,
     _positive_rest,
     group_lasso_codes,
     principal_axes,
 )
-from skmoderndata._solvers.l1_coding import lasso_codes, proximal_codes
-from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
+from skmoderndata._solvers.codes.l1_coding import lasso_codes, proximal_codes
+from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
 from tests.oracles import sparse_coder as oracle
 
 

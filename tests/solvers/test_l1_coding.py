@@ -7,14 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from skmoderndata._solvers import l1_coding
-from skmoderndata._solvers.l1_coding import (
+from skmoderndata._solvers.codes import l1_coding
+from skmoderndata._solvers.codes.l1_coding import (
     METHODS,
     bounded_lasso_codes,
     lasso_codes,
     proximal_codes,
 )
-from skmoderndata._solvers.signal_blocks import prepare_atoms, to_dense
+from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
 from tests.oracles import sparse_coder as oracle
 
 

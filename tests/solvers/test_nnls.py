@@ -5,7 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls as lawson_hanson
 
-from skmoderndata._solvers.nnls import descend_rows, kkt_residual, nnls, nnls_gap, weigh_rows
+from skmoderndata._solvers.common.nnls import (
+    descend_rows,
+    kkt_residual,
+    nnls,
+    nnls_gap,
+    weigh_rows,
+)
 from tests.oracles import sparse_nmf as oracle
 
 

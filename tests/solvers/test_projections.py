@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skmoderndata._solvers.projections import _project_row, project_sparseness, sparseness
+from skmoderndata._solvers.common.projections import project_row, project_sparseness, sparseness
 from tests.oracles import sparse_nmf as oracle
 
 
@@ -47,10 +47,8 @@ def test_compiled_and_plain_code_agree(seed):
     x = np.random.default_rng(seed).normal(size=30)
     out = np.empty(30)
     compiled = project_sparseness(x[None], 0.6, norm=1.0)[0]
-    plain = {
-        name: getattr(f, "py_func", f) for name, f in _project_row.py_func.__globals__.items()
-    }
-    function = type(_project_row.py_func)(_project_row.py_func.__code__, plain)
+    plain = {name: getattr(f, "py_func", f) for name, f in project_row.py_func.__globals__.items()}
+    function = type(project_row.py_func)(project_row.py_func.__code__, plain)
     function(x / np.abs(x).max(), np.sqrt(30) - 0.6 * (np.sqrt(30) - 1), 1.0, out, np.empty(30))
     assert_allclose(out, compiled, rtol=1e-13, atol=1e-15)
 

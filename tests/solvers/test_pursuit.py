@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._solvers.dictionaries import overcomplete_cosines
-from skmoderndata._solvers.hard_thresholding import METHODS, hard_thresholding
-from skmoderndata._solvers.pursuit import (
+from skmoderndata._solvers.codes.hard_thresholding import METHODS, hard_thresholding
+from skmoderndata._solvers.codes.pursuit import (
     append_row,
     drop_row,
     group_matching_pursuit,
@@ -16,7 +15,14 @@ from skmoderndata._solvers.pursuit import (
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )
-from skmoderndata._solvers.signal_blocks import MAX_ITER, TOL, prepare_atoms, to_csr, to_dense
+from skmoderndata._solvers.codes.signal_blocks import (
+    MAX_ITER,
+    TOL,
+    prepare_atoms,
+    to_csr,
+    to_dense,
+)
+from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
 from skmoderndata.sparse_coding import SparseCoder
 from tests.oracles import sparse_coder as oracle
 

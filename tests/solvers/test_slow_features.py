@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import linalg
 from sklearn.preprocessing import PolynomialFeatures
 
-from skmoderndata._solvers.expansion import PolynomialExpansion
-from skmoderndata._solvers.slow_features import (
+from skmoderndata._solvers.series.expansion import PolynomialExpansion
+from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     polish_directions,
     slow_certificate,

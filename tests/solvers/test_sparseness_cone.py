@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skmoderndata._solvers.nnls import nnls
-from skmoderndata._solvers.projections import project_sparseness, sparseness
-from skmoderndata._solvers.sparseness_cone import cone_codes, descend_cone
+from skmoderndata._solvers.common.nnls import nnls
+from skmoderndata._solvers.common.projections import project_sparseness, sparseness
+from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
 from tests.oracles import sparse_nmf as oracle
 
 

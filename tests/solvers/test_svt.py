@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from skmoderndata._solvers.prox import huber, prox_l1, prox_nuclear
-from skmoderndata._solvers.svt import (
+from skmoderndata._solvers.common.prox import huber, prox_l1, prox_nuclear
+from skmoderndata._solvers.lowrank.svt import (
     operator,
     orthonormal,
     sparse_plus_low_rank,

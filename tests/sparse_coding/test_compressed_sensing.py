@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata._solvers.measurements import (
+from skmoderndata._solvers.recovery.measurements import (
     BASES,
     FAST,
     RANDOM,

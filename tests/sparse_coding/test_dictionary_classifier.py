@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from skmoderndata._solvers.class_dictionaries import (
+from skmoderndata._solvers.dictionaries.class_dictionaries import (
     _better_atoms,
     class_residuals,
     code_class,

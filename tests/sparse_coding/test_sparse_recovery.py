@@ -12,11 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import OrthogonalMatchingPursuit
 from sklearn.model_selection import GridSearchCV, KFold
 
-from skmoderndata._solvers import l1_recovery
-from skmoderndata._solvers.l1_recovery import facts_of, least_l1, minimax_threshold
-from skmoderndata._solvers.measurements import from_matrix, to_matrix, transform_measurements
-from skmoderndata._solvers.phase_transition import half_success
-from skmoderndata._solvers.recovery import METHODS, recover
+from skmoderndata._solvers.recovery import l1_recovery
+from skmoderndata._solvers.recovery.l1_recovery import facts_of, least_l1, minimax_threshold
+from skmoderndata._solvers.recovery.measurements import (
+    from_matrix,
+    to_matrix,
+    transform_measurements,
+)
+from skmoderndata._solvers.recovery.phase_transition import half_success
+from skmoderndata._solvers.recovery.recovery import METHODS, recover
 from skmoderndata.linear_model import BasisPursuit
 from skmoderndata.sparse_coding import (
     PhaseTransitionDisplay,

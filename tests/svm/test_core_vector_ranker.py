@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from skmoderndata._solvers.core_problems import pair_order, pair_sums, worst_below
+from skmoderndata._solvers.margins.core_problems import pair_order, pair_sums, worst_below
 from skmoderndata.svm import CoreVectorRanker
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata._solvers.enclosing_ball import InputPoints, ball_gap, enclosing_ball
+from skmoderndata._solvers.margins.enclosing_ball import InputPoints, ball_gap, enclosing_ball
 from skmoderndata.svm import MinimumEnclosingBall
 from tests.oracles import core_set as oracle
 

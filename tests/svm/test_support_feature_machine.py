@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from skmoderndata._solvers.zero_norm import (
+from skmoderndata._solvers.margins.zero_norm import (
     ColumnGeneration,
     CvxpyProgram,
     Infeasible,

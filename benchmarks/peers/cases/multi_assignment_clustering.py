@@ -55,7 +55,7 @@ def one_start(bits):
 
 def tables(bits):
     """Bytes of six tables over features and assignment sets, and three copies of packed bits."""
-    from skmoderndata._solvers.boolean import count_assignment_sets
+    from skmoderndata._solvers.boolean_data.boolean import count_assignment_sets
 
     return 6 * 8.0 * bits.X.shape[1] * count_assignment_sets(K, LARGEST) + 3 * bits.X.size / 8
 

@@ -53,7 +53,7 @@ def quality(documents, found):
 
 def likelihoods(documents, topics):
     """Mixtures for the topics by the same routine for all; both likelihoods."""
-    from skmoderndata._solvers.latent_semantics import Counts, fold_in
+    from skmoderndata._solvers.factors.latent_semantics import Counts, fold_in
 
     X, hidden = documents.shown, documents.hidden
     counts = Counts(

@@ -59,7 +59,7 @@ def _model(problem, **settings):
 
 def quality(problem, factors):
     """Objective beside the reference, and the projected gradient."""
-    from skmoderndata._solvers.factorization import Data, Side, residual_of
+    from skmoderndata._solvers.factors.factorization import Data, Side, residual_of
 
     W, H = (np.ascontiguousarray(factor, dtype=float) for factor in factors)
     X, beta = problem.X, BETA[problem.task]

@@ -35,7 +35,7 @@ def quality(vectors, S):
 
 
 def ours(vectors):
-    from skmoderndata._solvers.projections import project_sparseness
+    from skmoderndata._solvers.common.projections import project_sparseness
 
     return project_sparseness(vectors.X, LEVEL, norm=1.0)
 

@@ -1,0 +1,662 @@
+"""Multi-assignment clustering of Boolean data: annealed EM on tables over assignment sets."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.boolean_data.boolean import (
+    assignment_sets,
+    associated_features,
+    boolean_product,
+    common_ones,
+    pack_bits,
+    pack_rows,
+    total_gains,
+    transpose_packed,
+    unions,
+    unpack_rows,
+)
+from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.threads import one_blas_thread
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+BETA_RANGE = 1e-4  # emissions stay this far from 0 and 1 while they are probabilities
+NOISE_RANGE = 1e-3  # the share of noisy bits likewise
+CERTAIN = 1e-6  # a Boolean model without noise errs with this probability
+MAX_PATTERNS = 2**12  # columns of sources are searched exhaustively up to 12 sources
+MAX_ACTIVE = 2000  # assignment sets kept by a pruned search
+BLOCK_FLOATS = 2**18  # of rows held at once as floats: one MiB
+NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnormals are slow
+DECIDED = 1e-6  # mean probability of all sets but the best below which annealing has ended
+MAX_ROWS = 2000  # rows in which a newcomer among the sources is looked for
+MAX_TRIES = 4  # sources that it may replace
+SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of co-occurrence, from which it is made
+SAMPLE = 1000  # rows that show at which temperature the sources separate
+SEPARATE = 0.01  # mean distance of two sources, per feature, from which they count as separate
+
+
+class Data(NamedTuple):
+    """Boolean rows, dense or sparse, and which of their bits are observed (None: all)."""
+
+    X: Any
+    observed: Array | None
+
+    def blocks(self, n_sets: int) -> Iterator[tuple[slice, Any, Array | None]]:
+        """Yield row slices, their ones and their observed bits as float32, in bounded memory."""
+        n, p = self.X.shape
+        size = max(64, BLOCK_FLOATS // (p + 2 * n_sets))
+        for first in range(0, n, size):
+            rows = slice(first, min(first + size, n))
+            seen = None if self.observed is None else self.observed[rows].astype(np.float32)
+            yield rows, self.X[rows].astype(np.float32), seen
+
+    def take(self, rows: Array) -> "Data":
+        """Return some of the rows."""
+        return Data(self.X[rows], None if self.observed is None else self.observed[rows])
+
+
+class Model(NamedTuple):
+    """Parameters: ``p(x_id = 1 | L) = eps r + (1 - eps) (1 - prod_{k in L} beta_kd)``."""
+
+    sets: Array  # (n_sets, K) bool
+    beta: Array  # (K, D): probability that a source emits 0
+    eps: float  # share of the bits that are noise
+    r: float  # probability that a noisy bit is 1
+
+
+class Statistics(NamedTuple):
+    """What the M-step needs: counts of ones and zeros per feature and set, and the objective."""
+
+    ones: Array  # (D, n_sets)
+    zeros: Array  # (D, n_sets)
+    free_energy: float
+    doubt: float = 0.0  # mean over rows of the probability of all sets but the best
+
+
+class Start(NamedTuple):
+    """Result of one start of the annealing."""
+
+    model: Model
+    statistics: Statistics  # of the best set of each row
+    log_likelihood: float
+    n_iter: int
+
+
+class Settings(NamedTuple):
+    """How one start goes; see the parameters of the estimator."""
+
+    n_clusters: int
+    max_assignments: int
+    allow_empty: bool
+    noise: str | None
+    schedule: Sequence[float]
+    n_rounds: int
+    tol: float
+    refit: bool
+    pruned: bool
+    n_inner: int = 10
+
+
+def one_start(
+    data: Data, sets: Array, settings: Settings, *, seed: int, progress: Progress | None = None
+) -> Start:
+    """Anneal from one random start, then round and refit the sources."""
+    rng = np.random.RandomState(seed)
+    # products of blocks are too small to share: two threads gain little on an idle machine, and
+    # cost a factor of ten where the cores have other work
+    with one_blas_thread():
+        model = start(data, sets, settings.n_clusters, noise=settings.noise, rng=rng)
+        first = 0
+        if data.X.shape[0] > 2 * SAMPLE:
+            sample = data.take(np.sort(rng.choice(data.X.shape[0], SAMPLE, replace=False)))
+            model, first = _coincident(sample, model, settings)
+        model, n_iter = anneal(data, model, settings, first=first, progress=progress)
+        if not settings.refit:
+            statistics = expectation(data, model, 0)
+            return Start(model, statistics, -statistics.free_energy, n_iter)
+        model, statistics = boolean_refit(data, model, noise=settings.noise)
+        model, statistics = replace_sources(data, model, statistics, settings, rng)
+        for _ in range(5 if settings.pruned else 0):
+            grown = model._replace(sets=active_sets(model.sets, statistics, settings))
+            grown, more = boolean_refit(data, grown, noise=settings.noise)
+            if more.free_energy >= statistics.free_energy:
+                break
+            model, statistics = grown, more
+    return Start(model, statistics, -statistics.free_energy, n_iter)
+
+
+def log_tables(model: Model) -> tuple[Array, Array]:
+    """Return `log p(1|L) - log p(0|L)` and `log p(0|L)`, each of shape (D, n_sets)."""
+    log_beta = np.log(np.maximum(model.beta, 1e-300))
+    silent = np.exp((model.sets.astype(float) @ log_beta).T)  # (D, n_sets)
+    one = model.eps * model.r + (1 - model.eps) * (1 - silent)
+    one = np.clip(one, CERTAIN, 1 - CERTAIN)
+    log_zero = np.log1p(-one)
+    return np.log(one) - log_zero, log_zero
+
+
+def likelihood_blocks(data: Data, model: Model) -> Iterator[tuple[slice, Array]]:
+    """Yield row slices and `log p(x_i | L)` in double precision, shape (rows, n_sets)."""
+    weights, log_zero = log_tables(model)
+    base = log_zero.sum(axis=0)
+    for rows, X, seen in data.blocks(2 * len(base)):
+        yield rows, X @ weights + (base if seen is None else seen @ log_zero)
+
+
+def expectation(data: Data, model: Model, temperature: float) -> Statistics:
+    """Soft assignment at a temperature, reduced to counts; 0 means the best set only."""
+    weights, log_zero = log_tables(model)
+    base = log_zero.sum(axis=0).astype(np.float32)
+    weights, log_zero = weights.astype(np.float32), log_zero.astype(np.float32)
+    D, n_sets = weights.shape
+    ones, free_energy, certain = np.zeros((D, n_sets)), 0.0, 0.0
+    seen_by_set: Array = np.zeros(1)
+    for _, X, seen in data.blocks(n_sets):
+        q = X @ weights
+        q += base if seen is None else seen @ log_zero
+        peak = q.max(axis=1, keepdims=True)
+        free_energy -= float(peak.sum(dtype=np.float64))
+        if temperature > 0:
+            q -= peak
+            q *= 1 / temperature
+            np.maximum(q, NEGLIGIBLE, out=q)
+            np.exp(q, out=q)
+            total = q.sum(axis=1, keepdims=True)
+            free_energy -= temperature * float(np.log(total).sum(dtype=np.float64))
+            share = 1 / total  # of the best set, whose entry is 1
+            certain += float(share.sum(dtype=np.float64))
+            q *= share
+        else:
+            certain += len(q)
+            q = _one_hot(q.argmax(axis=1), n_sets)
+        ones += X.T @ q
+        seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
+    doubt = 1 - certain / data.X.shape[0]
+    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
+
+
+def _one_hot(index: Array, width: int) -> Array:
+    out = np.zeros((len(index), width), dtype=np.float32)
+    out[np.arange(len(index)), index] = 1.0
+    return out
+
+
+def maximization(
+    model: Model, statistics: Statistics, *, noise: str | None, n_inner: int = 10
+) -> Model:
+    """Raise the expected log-likelihood by EM steps over noise switch and single emissions."""
+    beta, noise_parameters = model.beta.copy(), np.array([model.eps, model.r])
+    code = {None: 0, "flip": 1, "mixture": 2}[noise]
+    members, sizes = _members(model.sets)
+    _em_steps(
+        members, sizes, statistics.ones, statistics.zeros, beta, noise_parameters, code, n_inner
+    )
+    return model._replace(beta=beta, eps=float(noise_parameters[0]), r=float(noise_parameters[1]))
+
+
+def _members(sets: Array) -> tuple[Array, Array]:
+    """List the members of each set, padded with -1, and their number."""
+    sizes = sets.sum(axis=1)
+    members = np.full((len(sets), max(1, sizes.max())), -1)
+    for row, chosen in zip(members, sets, strict=True):
+        row[: chosen.sum()] = np.flatnonzero(chosen)
+    return members, sizes
+
+
+@jit
+def _em_steps(
+    members: Array,
+    sizes: Array,
+    ones: Array,
+    zeros: Array,
+    beta: Array,
+    noise: Array,
+    code: int,
+    n_inner: int,
+) -> None:
+    """Repeat the closed-form steps on the tables; updates `beta` and `noise` in place.
+
+    a1, a0: probability that an observed 1, 0 is signal. c: probability that source k emitted 0
+    although the union emitted 1.
+    """
+    K, D = beta.shape
+    n_sets = ones.shape[1]
+    up, down = np.empty(K), np.empty(K)
+    for _ in range(n_inner):
+        eps, r = noise[0], noise[1]
+        noisy_ones, noisy_zeros, total = 0.0, 0.0, 0.0
+        for d in range(D):
+            for k in range(K):
+                up[k] = 0.0
+                down[k] = 0.0
+            for s in range(n_sets):
+                n1, n0 = ones[d, s], zeros[d, s]
+                if n1 + n0 < 1e-9:
+                    continue
+                silent = 1.0
+                for j in range(sizes[s]):
+                    silent *= beta[members[s, j], d]
+                a1, a0 = 1.0, 1.0
+                if code > 0:
+                    a1 = (1 - eps) * (1 - silent) / (eps * r + (1 - eps) * (1 - silent))
+                    a0 = (1 - eps) * silent / (eps * (1 - r) + (1 - eps) * silent)
+                    noisy_ones += n1 * (1 - a1)
+                    noisy_zeros += n0 * (1 - a0)
+                    total += n1 + n0
+                for j in range(sizes[s]):
+                    k = members[s, j]
+                    b = beta[k, d]
+                    c = (b - silent) / (1 - silent)
+                    up[k] += n0 * (a0 + (1 - a0) * b) + n1 * (a1 * c + (1 - a1) * b)
+                    down[k] += n0 + n1
+            for k in range(K):
+                if down[k] > 0:
+                    beta[k, d] = min(max(up[k] / down[k], BETA_RANGE), 1 - BETA_RANGE)
+        if code > 0 and total > 0:
+            noise[0] = min(max((noisy_ones + noisy_zeros) / total, NOISE_RANGE), 1 - NOISE_RANGE)
+            if code == 2 and noisy_ones + noisy_zeros > 0:
+                r = noisy_ones / (noisy_ones + noisy_zeros)
+                noise[1] = min(max(r, NOISE_RANGE), 1 - NOISE_RANGE)
+
+
+def start(
+    data: Data,
+    sets: Array,
+    n_clusters: int,
+    *,
+    noise: str | None,
+    rng: np.random.RandomState,
+) -> Model:
+    """All sources near the mean row, each leaning towards one random row."""
+    n, D = data.X.shape
+    mean = _column_means(data)
+    chosen = rng.choice(n, size=n_clusters, replace=n < n_clusters)
+    picked = data.X[chosen]
+    rows = picked.toarray() if sparse.issparse(data.X) else picked
+    jitter = 0.02 * rng.uniform(-1, 1, size=(n_clusters, D))
+    beta = 1 - (0.5 * mean + 0.25 * rows + jitter)
+    beta = np.clip(beta, BETA_RANGE, 1 - BETA_RANGE)
+    eps, r = {None: (0.0, 0.5), "flip": (0.1, 0.5), "mixture": (0.1, 0.5)}[noise]
+    return Model(sets, beta, eps, r)
+
+
+def _column_means(data: Data) -> Array:
+    ones = np.asarray(data.X.sum(axis=0), dtype=float).ravel()
+    seen = data.X.shape[0] if data.observed is None else data.observed.sum(axis=0)
+    means: Array = ones / np.maximum(seen, 1)
+    return means
+
+
+def anneal(
+    data: Data,
+    model: Model,
+    settings: Settings,
+    *,
+    first: int = 0,
+    progress: Progress | None = None,
+    trace: list[tuple[float, float]] | None = None,
+) -> tuple[Model, int]:
+    """Annealed EM: lower the temperature, a few rounds of EM at each level.
+
+    Once every row has decided for one set, only the last temperature is left to do.
+    Returns the model and the number of rounds; `trace` receives (temperature, free energy).
+    """
+    n_iter, doubt = 0, 1.0
+    for temperature in settings.schedule[first:]:
+        if doubt <= DECIDED and temperature != settings.schedule[-1]:
+            continue
+        if progress is not None:
+            progress.begin()
+        model, statistics, n_rounds = _level(data, model, settings, temperature, trace)
+        n_iter += n_rounds
+        doubt = statistics.doubt
+        if settings.pruned:
+            model = model._replace(sets=active_sets(model.sets, statistics, settings))
+        if progress is not None and progress.end():
+            break
+    return model, n_iter
+
+
+def _level(
+    data: Data,
+    model: Model,
+    settings: Settings,
+    temperature: float,
+    trace: list[tuple[float, float]] | None = None,
+) -> tuple[Model, Statistics, int]:
+    """Do EM at one temperature until the free energy stands still; count the rounds."""
+    last, n_rounds = np.inf, 0
+    while True:
+        statistics = expectation(data, model, temperature)
+        if trace is not None:
+            trace.append((temperature, statistics.free_energy))
+        model = maximization(model, statistics, noise=settings.noise, n_inner=settings.n_inner)
+        n_rounds += 1
+        fallen = last - statistics.free_energy
+        if n_rounds == settings.n_rounds or fallen <= settings.tol * abs(statistics.free_energy):
+            return model, statistics, n_rounds
+        last = statistics.free_energy
+
+
+def _coincident(sample: Data, model: Model, settings: Settings) -> tuple[Model, int]:
+    """Follow the sources, which coincide at high temperatures, to where they separate.
+
+    Returns the model four levels before that, and the index of its temperature: there the
+    annealing of all rows begins. Some rows tell as much, and their rounds are not counted.
+    """
+    settings = settings._replace(n_rounds=2)
+    models = [model]
+    for temperature in settings.schedule[:-1]:
+        models.append(_level(sample, models[-1], settings, temperature)[0])
+        beta = models[-1].beta
+        if len(models) > 4 and np.abs(beta[:, None] - beta[None]).mean() > SEPARATE:
+            break
+    first = max(len(models) - 5, 0)
+    return models[first], first
+
+
+def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Array:
+    """Keep the sets in use and add those that differ by one source, at most `MAX_ACTIVE`."""
+    use = (statistics.ones + statistics.zeros).sum(axis=0)
+    ranked = np.argsort(-use, kind="stable")
+    kept = sets[ranked[use[ranked] > 0]][:MAX_ACTIVE]
+    single = np.eye(sets.shape[1], dtype=bool)
+    # the neighbours of the most used sets first
+    neighbours = (kept[:, None] ^ single[None]).reshape(-1, sets.shape[1])
+    first = assignment_sets(sets.shape[1], 1, allow_empty=settings.allow_empty)
+    grown = np.vstack([first, kept, neighbours[: 4 * MAX_ACTIVE]])
+    sizes = grown.sum(axis=1)
+    smallest = 0 if settings.allow_empty else 1
+    grown = grown[(sizes <= settings.max_assignments) & (sizes >= smallest)]
+    _, order = np.unique(grown, axis=0, return_index=True)
+    grown = grown[np.sort(order)[:MAX_ACTIVE]]
+    by_size: Array = grown[np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))]
+    return by_size
+
+
+def boolean_refit(
+    data: Data, model: Model, *, noise: str | None, max_rounds: int = 50
+) -> tuple[Model, Statistics]:
+    """Round the sources and maximise the hard likelihood over sources, sets and noise in turn.
+
+    The emissions and the noise share explain the same zeros; with Boolean sources the two error
+    rates are two counts, so that the noise estimate is unbiased.
+    """
+    model = boolean_model(model.sets, model.beta < 0.5, *_rates_of(model), noise=noise)
+    statistics = expectation(data, model, 0)
+    for _ in range(max_rounds):
+        U = improve_sources(model, statistics)
+        q1, q0 = error_rates(model.sets, U, statistics)
+        new = boolean_model(model.sets, U, q1, q0, noise=noise)
+        counts = expectation(data, new, 0)
+        if counts.free_energy >= statistics.free_energy - 1e-9 * abs(statistics.free_energy):
+            break
+        model, statistics = new, counts
+    return model, statistics
+
+
+def replace_sources(
+    data: Data,
+    model: Model,
+    statistics: Statistics,
+    settings: Settings,
+    rng: np.random.RandomState,
+) -> tuple[Model, Statistics]:
+    """Exchange a source that is hardly missed for one of which the rest of the data speak.
+
+    A local optimum with many sources often has one that is idle or repeats another, and lacks a
+    true one. Sources are tried in ascending order of the likelihood that is lost without them;
+    the newcomer is the set of associated features that gains most on the bits that the others
+    leave over. The exchange stays if the likelihood rises after a refit.
+    """
+    n, p = data.X.shape
+    rows = data.take(np.sort(rng.choice(n, MAX_ROWS, replace=False))) if n > MAX_ROWS else data
+    words = pack_bits(rows.X)
+    hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
+    tried = set()
+    for _ in range(2 * len(model.beta)):
+        U = model.beta < 0.5
+        q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
+        if q1 <= q0:
+            break
+        bonus, penalty = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
+        losses, best_without = _without_each(rows, model)
+        for k in np.argsort(losses, kind="stable")[:MAX_TRIES]:
+            key = U.tobytes(), int(k)
+            if key in tried or not np.isfinite(losses[k]):
+                continue
+            tried.add(key)
+            covered = unions(model.sets, pack_rows(U))[best_without[k]] | hidden
+            newcomer, gain = _best_candidate(words, covered, p, bonus, penalty)
+            if gain <= losses[k]:
+                continue
+            V = U.copy()
+            V[k] = newcomer
+            new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
+            new, counts = boolean_refit(data, new, noise=settings.noise)
+            if counts.free_energy < statistics.free_energy - 1e-6 * abs(statistics.free_energy):
+                model, statistics = new, counts
+                break
+        else:
+            break
+    return model, statistics
+
+
+def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
+    """Loss of log-likelihood without each source, and the best sets then, (K, n)."""
+    K = len(model.beta)
+    losses, best = np.zeros(K), np.zeros((K, rows.X.shape[0]), dtype=np.intp)
+    without = [np.flatnonzero(~model.sets[:, k]) for k in range(K)]
+    for part, log_p in likelihood_blocks(rows, model):
+        top = log_p.max(axis=1).sum()
+        for k in range(K):
+            if len(without[k]) == 0:  # one source, and each row must have it
+                losses[k] = np.inf
+                continue
+            rest = log_p[:, without[k]]
+            chosen = rest.argmax(axis=1)
+            best[k, part] = without[k][chosen]
+            losses[k] += top - rest[np.arange(len(rest)), chosen].sum()
+    return losses, best
+
+
+def _best_candidate(
+    words: Array, covered: Array, p: int, bonus: float, penalty: float
+) -> tuple[Array, float]:
+    """Set of associated features that gains most on the bits not covered, and the gain."""
+    counts = common_ones(transpose_packed(words & ~covered, p))
+    found, most = np.zeros((1, words.shape[1]), dtype=np.uint64), 0.0
+    for tau in SHARES:
+        candidates = associated_features(counts, tau)
+        gains = total_gains(words, covered, candidates, bonus, penalty)
+        if len(gains) > 0 and gains.max() > most:
+            most, found = float(gains.max()), candidates[gains.argmax()][None]
+    return unpack_rows(found, p)[0], most
+
+
+def soft_error_rates(
+    data: Data, model: Model, *, noise: str | None, max_rounds: int = 20, tol: float = 1e-4
+) -> Model:
+    """Refit the error rates of Boolean sources, all sets of a row being weighed by EM.
+
+    The best set of a row fits some of its noise, so that counts of best sets make the share of
+    noisy bits too small where rows are short and noisy.
+    """
+    if noise is None:
+        return model
+    U = model.beta < 0.5
+    union = boolean_product(model.sets, U).T
+    for _ in range(max_rounds):
+        counts = expectation(data, model, 1.0)
+        seen = counts.ones + counts.zeros
+        if min(seen[union].sum(), seen[~union].sum()) < 1:
+            break  # less than one bit: nothing to count, and rates would drift to each other
+        new = boolean_model(model.sets, U, *error_rates(model.sets, U, counts), noise=noise)
+        done = abs(new.eps - model.eps) <= tol
+        model = new
+        if done:
+            break
+    return model
+
+
+def _rates_of(model: Model) -> tuple[float, float]:
+    """Probability of a 1 where the union is 1, and where it is 0."""
+    q0 = model.eps * model.r
+    return q0 + 1 - model.eps, q0
+
+
+def boolean_model(sets: Array, U: Array, q1: float, q0: float, *, noise: str | None) -> Model:
+    """Model whose sources are Boolean and whose bits are 1 with probability q1 or q0."""
+    if noise is None:
+        q1, q0 = 1 - CERTAIN, CERTAIN
+    elif noise == "flip":
+        wrong = 0.5 * (q0 + 1 - q1)
+        q1, q0 = 1 - wrong, wrong
+    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in (q1, q0))
+    if q1 <= q0:  # the union would carry no information
+        q1 = q0 = 0.5 * (q0 + q1)
+    eps = 1 - (q1 - q0)
+    return Model(sets, 1.0 - U, eps, q0 / eps if eps > 0 else 0.5)
+
+
+def error_rates(sets: Array, U: Array, statistics: Statistics) -> tuple[float, float]:
+    """Estimate the probability of a 1 where the union is 1, and where it is 0."""
+    union = boolean_product(sets, U).T  # (D, n_sets)
+    q1, q0 = (
+        (float(statistics.ones[part].sum()), float(statistics.zeros[part].sum()))
+        for part in (union, ~union)
+    )
+    return (
+        q1[0] / sum(q1) if sum(q1) > 0 else 1.0,
+        q0[0] / sum(q0) if sum(q0) > 0 else 0.0,
+    )
+
+
+def soft_counts(data: Data, model: Model) -> Array:
+    """Count ones and zeros where the union is 1 (first row) and 0, all sets of a row weighed."""
+    counts = expectation(data, model, 1.0)
+    union = boolean_product(model.sets, model.beta < 0.5).T
+    return np.array(
+        [[counts.ones[part].sum(), counts.zeros[part].sum()] for part in (union, ~union)]
+    )
+
+
+def table_log_likelihood(model: Model, statistics: Statistics) -> float:
+    """Log-likelihood of the rows whose counts per set are given."""
+    weights, log_zero = log_tables(model)
+    seen = statistics.ones + statistics.zeros
+    return float((statistics.ones * weights).sum() + (seen * log_zero).sum())
+
+
+def improve_sources(model: Model, statistics: Statistics) -> Array:
+    """Best column of the sources for each feature, with sets and error rates held fixed."""
+    U: Array = model.beta < 0.5
+    K = len(U)
+    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
+    if q1 <= q0:
+        return U
+    gain = statistics.ones * np.log(q1 / q0) + statistics.zeros * np.log((1 - q1) / (1 - q0))
+    if 2**K <= MAX_PATTERNS:
+        patterns = assignment_sets(K, K)  # smaller ones first, so ties choose fewer sources
+        chosen = np.empty(len(gain), dtype=np.intp)
+        step = max(1, BLOCK_FLOATS // (2 * len(patterns)))  # features whose scores fit in a block
+        for first in range(0, len(gain), step):
+            part = slice(first, first + step)
+            chosen[part] = _pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
+        best: Array = patterns[chosen]
+        return best.T.copy()
+    U = U.copy()
+    for _ in range(20):
+        before = U.copy()
+        for k in range(K):
+            others = U.copy()
+            others[k] = False
+            free = ~boolean_product(model.sets, others).T & model.sets[:, k]
+            U[k] = np.where(free, gain, 0.0).sum(axis=1) > 0
+        if (U == before).all():
+            break
+    return U
+
+
+def _pattern_scores(patterns: Array, sets: Array, gain: Array) -> Array:
+    """Gain in log-likelihood of each column pattern for each feature, (n_patterns, D)."""
+    used = np.abs(gain).sum(axis=0) > 0
+    scores: Array = boolean_product(patterns, sets[used].T).astype(float) @ gain[:, used].T
+    return scores
+
+
+def gibbs(
+    data: Data,
+    model: Model,
+    *,
+    noise: str | None,
+    rng: np.random.RandomState,
+    n_sweeps: int = 200,
+    burn_in: int = 50,
+) -> tuple[Model, Statistics]:
+    """Majority over posterior samples of Boolean sources, with uniform priors on all the rest.
+
+    Alternates draws of the set of each row, of the frequencies of sets (Dirichlet), of the
+    column of the sources for each feature over all 2^K patterns, of the frequencies of patterns
+    (Dirichlet), and of the two error rates (Beta).
+    """
+    sets, U = model.sets, model.beta < 0.5
+    K, D = U.shape
+    patterns = assignment_sets(K, K)
+    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
+    log_sets, log_patterns = np.zeros(len(sets)), np.zeros(len(patterns))
+    mean_U, mean_rates, n_kept = np.zeros((K, D)), np.zeros(2), 0
+    for sweep in range(n_sweeps):
+        sample = boolean_model(sets, U, q1, q0, noise=noise)
+        counts = _sample_sets(data, sample, log_sets, rng)
+        in_set = (counts.ones + counts.zeros).sum(axis=0) / D
+        log_sets = np.log(rng.dirichlet(1 + in_set) + 1e-300)
+        gain = counts.ones * np.log(q1 / q0) + counts.zeros * np.log((1 - q1) / (1 - q0))
+        scores = _pattern_scores(patterns, sets, gain) + log_patterns[:, None]
+        chosen = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)
+        U = patterns[chosen].T
+        log_patterns = np.log(
+            rng.dirichlet(1 + np.bincount(chosen, minlength=len(patterns))) + 1e-300
+        )
+        q1, q0 = _sample_rates(sets, U, counts, rng)
+        if sweep >= burn_in:
+            mean_U += U
+            mean_rates += q1, q0
+            n_kept += 1
+    q1, q0 = mean_rates / n_kept
+    final = boolean_model(sets, mean_U > n_kept / 2, q1, q0, noise=noise)
+    return final, expectation(data, final, 0)
+
+
+def _sample_sets(
+    data: Data, model: Model, log_sets: Array, rng: np.random.RandomState
+) -> Statistics:
+    """Draw the set of each row and count."""
+    D, n_sets = model.beta.shape[1], len(model.sets)
+    ones = np.zeros((D, n_sets))
+    seen_by_set = np.zeros((D, n_sets))
+    index = np.empty(data.X.shape[0], dtype=np.intp)
+    for rows, log_p in likelihood_blocks(data, model):
+        index[rows] = (log_p + log_sets + rng.gumbel(size=log_p.shape)).argmax(axis=1)
+    for rows, X, seen in data.blocks(n_sets):
+        q = _one_hot(index[rows], n_sets)
+        ones += X.T @ q
+        seen_by_set += q.sum(axis=0) if seen is None else seen.T @ q
+    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), 0.0)
+
+
+def _sample_rates(
+    sets: Array, U: Array, counts: Statistics, rng: np.random.RandomState
+) -> tuple[float, float]:
+    """Draw both error rates from their Beta posteriors."""
+    union = boolean_product(sets, U).T
+    q1, q0 = (
+        rng.beta(1 + counts.ones[part].sum(), 1 + counts.zeros[part].sum())
+        for part in (union, ~union)
+    )
+    q1, q0 = (float(np.clip(q, CERTAIN, 1 - CERTAIN)) for q in (q1, q0))
+    return (q1, q0) if q1 > q0 else (q0, q1)

@@ -1,0 +1,51 @@
+"""Counting passes, stopping, and telling the callbacks."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """What a solver may tell its caller about its passes."""
+
+    def begin(self) -> None:
+        """Start one pass."""
+
+    def end(self) -> bool:
+        """Finish the pass; True asks the solver to stop."""
+        ...
+
+
+class Iterations:
+    """Iterate until `residual <= tol`, at most `max_iter` times.
+
+    The loop stays an ordinary `for`; the body sets `residual`. After the loop `n_iter`,
+    `residual` and `converged` hold what was reached. A body that decides by itself to end sets
+    `converged`, or `ended` where it did not converge, and goes on with `continue`: a `break` would
+    keep the callbacks from hearing of the last pass.
+
+    >>> it = Iterations(max_iter=100, tol=1e-3)
+    >>> for _ in it:
+    ...     it.residual = 2.0 ** -it.n_iter
+    >>> it.n_iter, it.converged
+    (10, True)
+    """
+
+    def __init__(self, max_iter: int, tol: float, progress: Progress | None = None) -> None:
+        self.max_iter, self.tol, self.progress = max_iter, tol, progress
+        self.n_iter = 0
+        self.residual = float("inf")
+        self.converged = self.ended = False
+
+    def __iter__(self) -> Iterator[int]:
+        while self.n_iter < self.max_iter:
+            self.n_iter += 1
+            stop = False
+            if self.progress is not None:
+                self.progress.begin()
+            yield self.n_iter
+            if self.progress is not None:
+                stop = self.progress.end()
+            if self.residual <= self.tol:
+                self.converged = True
+            if self.converged or self.ended or stop:
+                return

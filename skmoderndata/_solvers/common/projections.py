@@ -1,0 +1,243 @@
+"""Euclidean projections onto sets of vectors with a given sparseness."""
+
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+PASSES = 40  # passes that drop entries one by one at worst, before the rest is sorted
+SAFETY = 1e-6  # relative distance of thresholds from sums of one pass, against rounding
+BLOCK = 256  # entries summed at a time
+
+
+def sparseness(X: Array) -> Array:
+    """Hoyer's sparseness of each row: 0 where all entries are equal in size, 1 where one is left.
+
+    It is ``(sqrt(n) - |x|_1 / |x|_2) / (sqrt(n) - 1)``; NaN for rows of zeros, which have none.
+
+    >>> np.abs(sparseness(np.array([[0.0, -3.0], [2.0, 2.0]]))).round(12)
+    array([1., 0.])
+    """
+    X = np.atleast_2d(np.asarray(X, dtype=np.float64))
+    n = X.shape[1]
+    if n < 2:
+        raise ValueError(f"sparseness needs at least 2 entries a row, got {n}.")
+    size = np.abs(X).max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        X = X / size  # neither overflow nor underflow
+        ratio = np.abs(X).sum(axis=1) / np.sqrt((X * X).sum(axis=1))
+    out: Array = (np.sqrt(n) - ratio) / (np.sqrt(n) - 1)
+    return out
+
+
+def project_sparseness(
+    X: Array, level: float, *, norm: Array | float | None = None, signed: bool = False
+) -> Array:
+    """Nearest rows with exactly the given sparseness.
+
+    Each row solves ``min |s - x|_2`` over ``s`` with sparseness `level`, and ``s >= 0`` unless
+    `signed`. The support is found by passes that drop entries, the solution on it is in closed
+    form [Thom & Palm 2013, Hoyer 2004]; at most O(n log n) operations.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n)
+        Rows to be projected, n at least 2.
+    level : float in [0, 1]
+        Sparseness wanted.
+    norm : float or array of shape (n_rows,), optional
+        Euclidean length of the solution. None leaves it free, which is the projection onto a
+        cone; rows that make an obtuse angle with all of it become zero.
+    signed : bool
+        Whether signs are kept; otherwise the solution is non-negative.
+
+    Returns
+    -------
+    S : array of shape (n_rows, n), float64
+        Projected rows. Where the nearest point is not unique (equal largest entries), the one
+        that favours the first.
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    n = X.shape[1]
+    ratio = np.sqrt(n) - level * (np.sqrt(n) - 1)  # of the l1 to the l2 norm
+    lengths = np.ones(len(X)) if norm is None else np.broadcast_to(norm, len(X))
+    out = np.empty_like(X)
+    source = np.abs(X) if signed else X
+    size = np.maximum(source.max(axis=1, keepdims=True), -source.min(axis=1, keepdims=True))
+    if size.size and not (size.min() > 1e-100 and size.max() < 1e100):
+        source = source / np.where(size > 0, size, 1.0)  # neither overflow nor underflow
+    _project_rows(source, float(ratio), np.ascontiguousarray(lengths, dtype=np.float64), out)
+    if signed:
+        out = np.where(X < 0, -out, out)
+    if norm is None:
+        out *= np.maximum((X * out).sum(axis=1, keepdims=True), 0.0)
+    return out
+
+
+@jit
+def _project_rows(X: Array, ratio: float, lengths: Array, out: Array) -> None:
+    """Project each row of `X` onto ``{s >= 0, |s|_2 = length, |s|_1 = ratio * length}``."""
+    m, n = X.shape
+    work = np.empty(n)
+    for i in range(m):
+        project_row(X[i], ratio, lengths[i], out[i], work)
+
+
+@jit
+def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) -> None:
+    n = len(x)
+    top, low = x.max(), x.min()
+    ratio_sq = ratio * ratio
+    if ratio_sq >= n * (1 - 4e-16):
+        out[:] = length / np.sqrt(n)
+        return
+    n_top = 0
+    for i in range(n):
+        work[i] = x[i] - top  # differences from the largest entry: no cancellation later
+        n_top += work[i] == 0.0
+    if ratio_sq <= n_top:
+        _project_tied(work, ratio, length, n_top, out)
+        return
+    scale = 1.0 / (top - low)  # largest difference becomes 1
+    for i in range(n):
+        work[i] *= scale
+    # Entries that are not above the threshold of a support that holds the right one are zero in
+    # the solution, so that the threshold never falls: it is found for fewer and fewer entries,
+    # first from one-pass sums, a little lower than it may be, then exactly.
+    active, kept, tau = n, 0, -2.0
+    while 4 * kept < 3 * active:
+        active = kept if kept else n
+        kept, total, squares = _keep_above(work, active, tau)
+        spread = max(0.0, squares - total * total / kept)
+        shift = ratio * np.sqrt(spread / (kept * (kept - ratio_sq)))
+        tau += (1 - SAFETY) * total / kept - (1 + SAFETY) * shift
+    active = kept
+    mean, spread, shift = 0.0, 0.0, 0.0
+    for step in range(2 * n):
+        if step == PASSES:  # dropping is slow on this row: search the sorted entries instead
+            active = _sorted_support(work, active, ratio_sq)
+        mean, spread = _moments(work, active)
+        shift = ratio * np.sqrt(spread / (active * (active - ratio_sq)))
+        if step >= PASSES:
+            break
+        kept = _keep_above(work, active, mean - shift)[0]
+        if kept == active or kept <= ratio_sq:
+            break
+        active = kept
+    # u = (x - mean) + shift has |u|_1 = active * shift and |u|_2^2 = active * shift^2 + spread
+    factor = length / np.sqrt(active * shift * shift + spread)
+    for i in range(n):
+        out[i] = max(0.0, ((x[i] - top) * scale - mean + shift) * factor)
+    _correct(out, work, ratio, length)
+
+
+@jit
+def _keep_above(values: Array, count: int, tau: float) -> tuple[int, float, float]:
+    """Move entries above `tau` to the front; their number, sum and squares of what is above."""
+    kept, total, squares = 0, 0.0, 0.0
+    for i in range(count):
+        value = values[i]
+        values[kept] = value  # without a branch: which entries stay cannot be foreseen
+        kept += value > tau
+        d = max(0.0, value - tau)
+        total += d
+        squares += d * d
+    return kept, total, squares
+
+
+@jit
+def _moments(values: Array, count: int) -> tuple[float, float]:
+    """Mean and sum of squared deviations of the first entries, in two passes."""
+    mean = _sums(values, count, 0.0)[0] / count
+    rest, spread = _sums(values, count, mean)
+    return mean + rest / count, spread - rest * rest / count
+
+
+@jit
+def _sums(values: Array, count: int, shift: float) -> tuple[float, float]:
+    """Sum and sum of squares of ``values - shift``; rounding does not grow with their number."""
+    total, total_sq = 0.0, 0.0
+    whole = count - count % 4
+    for first in range(0, whole, BLOCK):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four at a time: additions need not wait
+        p, q, r, s = 0.0, 0.0, 0.0, 0.0
+        for i in range(first, min(first + BLOCK, whole), 4):
+            t, u = values[i] - shift, values[i + 1] - shift
+            v, w = values[i + 2] - shift, values[i + 3] - shift
+            a, b, c, d = a + t, b + u, c + v, d + w
+            p, q, r, s = p + t * t, q + u * u, r + v * v, s + w * w
+        total += (a + b) + (c + d)
+        total_sq += (p + q) + (r + s)
+    for i in range(whole, count):
+        t = values[i] - shift
+        total += t
+        total_sq += t * t
+    return total, total_sq
+
+
+@jit
+def _sorted_support(work: Array, active: int, ratio_sq: float) -> int:
+    """Sort the active entries in descending order and return the size of the support."""
+    ordered = -np.sort(-work[:active])
+    first, second = np.cumsum(ordered), np.cumsum(ordered * ordered)
+    low, high = 1, active  # the support has more than ratio_sq entries
+    while low < high:
+        # with the threshold at the entry after the middle one: is the ratio large enough?
+        middle = (low + high) // 2
+        t = ordered[middle]
+        s1 = first[middle - 1] - middle * t
+        s2 = second[middle - 1] - 2 * t * first[middle - 1] + middle * t * t
+        if s1 * s1 >= ratio_sq * s2 and s2 > 0.0:
+            high = middle
+        else:
+            low = middle + 1
+    for i in range(active):
+        work[i] = ordered[i]
+    while low <= ratio_sq and low < active:
+        low += 1
+    return low
+
+
+@jit
+def _correct(out: Array, work: Array, ratio: float, length: float) -> None:
+    """Take the last rounding errors out of both norms; the support stays as it is."""
+    count, least = 0, length
+    for value in out:
+        work[count] = value
+        count += value > 0.0
+        least = min(least, value if value > 0.0 else length)
+    if count < 2:
+        return
+    mean, spread = _moments(work, count)
+    wanted_mean = ratio * length / count
+    wanted_spread = length * length - count * wanted_mean * wanted_mean
+    if spread <= 0.0 or wanted_spread <= 0.0:
+        return
+    factor = np.sqrt(wanted_spread / spread)
+    if wanted_mean + (least - mean) * factor < 0.0:
+        return
+    for i in range(len(out)):
+        if out[i] > 0.0:
+            out[i] = wanted_mean + (out[i] - mean) * factor
+
+
+@jit
+def _project_tied(z: Array, ratio: float, length: float, n_top: int, out: Array) -> None:
+    """Several largest entries share all the weight: the nearest point is not unique."""
+    mass = ratio * length
+    delta = 0.0
+    if n_top > 1:
+        excess = length * length - mass * mass / n_top
+        delta = np.sqrt(max(excess, 0.0) / (n_top * (n_top - 1)))
+    first = True
+    for i in range(len(z)):
+        if z[i] != 0.0:
+            out[i] = 0.0
+        elif first:
+            out[i] = mass / n_top + (n_top - 1) * delta
+            first = False
+        else:
+            out[i] = max(mass / n_top - delta, 0.0)

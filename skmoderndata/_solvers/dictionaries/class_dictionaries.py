@@ -1,0 +1,144 @@
+"""One dictionary for each class, first to represent its samples and then to tell them apart.
+
+``R_j(x) = min |x - a D_j|^2`` over codes a with few non-zeros is the residual of sample x with the
+dictionary of class j. Samples X (N, n) are rows, `target` holds the numbers of their classes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.special import logsumexp, softmax
+
+from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes, prepare_atoms
+from skmoderndata._solvers.dictionaries.ksvd import residual_without, users_of_atoms
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+HALVINGS = 6  # of the step of a dictionary before it is given up
+
+
+class PassResult(NamedTuple):
+    """Dictionaries after a pass, the residuals (N, n_classes), and the cost before and after."""
+
+    dictionaries: Array
+    residuals: Array
+    before: float
+    after: float
+
+
+def code_class(X: Array, atoms: Array, n_nonzero: int, n_jobs: int | None = None) -> SparseCodes:
+    """Orthogonal matching pursuit of samples with one dictionary."""
+    return orthogonal_matching_pursuit(
+        X,
+        prepare_atoms(atoms, distinct=True),
+        n_nonzero=n_nonzero,
+        tol_sq=np.full(len(X), -1.0),
+        n_jobs=n_jobs,
+    )
+
+
+def class_residuals(
+    X: Array, dictionaries: Array, n_nonzero: int, n_jobs: int | None = None
+) -> Array:
+    """Squared residuals of samples with the dictionary of each class, shape (N, n_classes)."""
+    columns = [code_class(X, D, n_nonzero, n_jobs).residual_sq for D in dictionaries]
+    return np.stack(columns, axis=1)
+
+
+def discriminative_cost(residuals: Array, target: Array, sharpness: float, weight: float) -> float:
+    """Mean of ``log sum_j exp(-lam (R_j - R_i)) + lam gamma R_i``, i the class of the sample.
+
+    `sharpness` is lam, `weight` gamma. The first term is a smooth count of wrong decisions: the
+    negative log-likelihood of the softmax of ``-lam R``; the second keeps dictionaries that
+    represent their own class.
+    """
+    own = residuals[np.arange(len(target)), target]
+    logs = logsumexp(-sharpness * residuals, axis=1) + sharpness * own
+    return float(np.mean(logs + sharpness * weight * own))
+
+
+def cost_slopes(residuals: Array, target: Array, sharpness: float, weight: float) -> Array:
+    """Differentiate N times `discriminative_cost` by the residuals, shape (N, n_classes)."""
+    slopes: Array = -sharpness * softmax(-sharpness * residuals, axis=1)
+    slopes[np.arange(len(target)), target] += sharpness * (1 + weight)
+    return slopes
+
+
+def discriminative_pass(
+    X: Array,
+    target: Array,
+    dictionaries: Array,
+    *,
+    n_nonzero: int,
+    sharpness: float,
+    weight: float,
+    rng: np.random.RandomState,
+    n_jobs: int | None = None,
+) -> PassResult:
+    """Lower the cost by new atoms for one class after the other [Mairal et al. 2008].
+
+    To first order the cost is a sum of residuals with the weights `cost_slopes`, positive for the
+    samples of the class and negative for those of others that come near. Given supports, the best
+    atom is the leading eigenvector of ``sum_x w_x e_x e_x^T``, e being what the other atoms leave
+    of sample x. The new dictionary of a class is accepted if the cost itself, with all samples
+    coded anew, is lower, or else half way to it, and so on.
+    """
+    D = dictionaries.copy()
+    residuals = class_residuals(X, D, n_nonzero, n_jobs)
+    cost = before = discriminative_cost(residuals, target, sharpness, weight)
+    for j in range(len(D)):
+        slopes = cost_slopes(residuals, target, sharpness, weight)[:, j]
+        wanted = _better_atoms(X, D[j], code_class(X, D[j], n_nonzero, n_jobs), slopes, rng)
+        step = 1.0
+        for _ in range(HALVINGS):
+            trial = D[j] + step * (wanted - D[j])
+            norms = np.linalg.norm(trial, axis=1, keepdims=True)
+            trial = np.where(norms > 1e-8, trial / np.maximum(norms, 1e-8), D[j])
+            column = code_class(X, trial, n_nonzero, n_jobs).residual_sq
+            changed = residuals.copy()
+            changed[:, j] = column
+            new = discriminative_cost(changed, target, sharpness, weight)
+            if new < cost:
+                D[j], residuals, cost = trial, changed, new
+                break
+            step /= 2
+    return PassResult(D, residuals, before, cost)
+
+
+def _better_atoms(
+    X: Array, atoms: Array, codes: SparseCodes, weights: Array, rng: np.random.RandomState
+) -> Array:
+    """Lower the weighted sum of residuals by one atom after the other, supports as they are."""
+    D = np.ascontiguousarray(atoms, dtype=np.float64).copy()
+    values = codes.values.copy()
+    start, rows, place = users_of_atoms(codes, len(D))
+    for j in rng.permutation(len(D)):
+        users, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
+        if users.size == 0:
+            continue
+        E = np.empty((users.size, X.shape[1]))
+        residual_without(X, D, codes.indptr, codes.indices, values, users, own, j, E)
+        d = leading_direction(E, weights[users])
+        if d is None:
+            continue
+        D[j] = d if d @ D[j] >= 0 else -d
+        values[own] = E @ D[j]
+    return D
+
+
+def leading_direction(E: Array, weights: Array) -> Array | None:
+    """Maximise ``sum_x w_x (d e_x)^2`` over unit vectors d; None if that is nowhere positive."""
+    m, n = E.shape
+    basis = None
+    if m < n:  # it lies in the span of the rows
+        basis, R = np.linalg.qr(E.T)
+        E = R.T
+    M = (E * weights[:, None]).T @ E
+    last = len(M) - 1
+    values, vectors = eigh(M, subset_by_index=[last, last])
+    if not values[0] > 1e-14 * np.abs(np.diag(M)).max():
+        return None
+    d: Array = vectors[:, 0] if basis is None else basis @ vectors[:, 0]
+    return d

@@ -1,0 +1,457 @@
+"""Dictionaries learned with an l1 penalty: the atoms by Lagrange's dual, the codes by the lasso.
+
+Signals X (N, n) and atoms D (k, n) are rows; X may be a CSR array, and stays one. The objective,
+with weights w of the signals, is
+``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)  subject to  |d_j| <= 1``.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.linalg import fix_signs
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Coder = Callable[[Array, "sparse.csr_array | None"], SparseCodes]
+
+# least multiplier, in proportion to the largest diagonal entry of S: S may be singular
+LEAST, MOST = 1e-14, 1e-10
+FURTHEST = 0.9  # largest momentum of the atoms
+
+
+class DualPoint(NamedTuple):
+    """The dual function at given multipliers, its derivatives, and the atoms that belong to them.
+
+    `value` leaves the constant ``1/2 |X|^2`` out.
+    """
+
+    atoms: Array
+    value: float
+    gradient: Array
+    inverse: Array
+
+    @property
+    def hessian(self) -> Array:
+        """Second derivatives, negative semi-definite."""
+        out: Array = -self.inverse * (self.atoms @ self.atoms.T)
+        return out
+
+
+class DictionaryUpdate(NamedTuple):
+    """Atoms in the unit ball, their multipliers, and the proved distance from the optimum.
+
+    `gap` is the primal less the dual objective, in the units of the objective.
+    """
+
+    atoms: Array
+    multipliers: Array
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+class LearnedDictionary(NamedTuple):
+    """A dictionary, codes, and how they were reached.
+
+    `objective` is that of each pass; `code_gap` holds the relative duality gap of each signal,
+    `atom_gap` the relative gap of the last update of the atoms.
+    """
+
+    atoms: Array
+    codes: SparseCodes
+    multipliers: Array
+    objective: Array
+    replaced: Array
+    code_gap: Array
+    atom_gap: float
+    n_iter: int
+    converged: bool
+
+
+def dual_point(S: Array, T: Array, multipliers: Array) -> DualPoint:
+    """Dual of ``min over |d_j| <= 1 of  1/2 tr(D' S D) - tr(T' D)``  [Lee et al. 2007, section 4].
+
+    With ``S = A' A`` and ``T = A' X`` this is ``1/2 |X - A D|^2`` but for a constant. The minimum
+    of the Lagrangian over D is at ``D = (S + diag(multipliers))^-1 T``; half the excess of each
+    squared norm over 1 is the gradient.
+    """
+    factor = cho_factor(S + np.diag(multipliers), lower=True)
+    inverse = cho_solve(factor, np.eye(len(S)))
+    D = cho_solve(factor, T)
+    value = -0.5 * float(np.vdot(T, D)) - 0.5 * float(multipliers.sum())
+    return DualPoint(D, value, 0.5 * (np.einsum("ij,ij->i", D, D) - 1.0), inverse)
+
+
+def primal_value(S: Array, T: Array, D: Array) -> float:
+    """``1/2 tr(D' S D) - tr(T' D)``."""
+    return 0.5 * float(np.vdot(S @ D, D)) - float(np.vdot(T, D))
+
+
+def update_atoms(
+    S: Array, T: Array, start: Array, *, size: float, tol: float = 1e-10, max_iter: int = 100
+) -> DictionaryUpdate:
+    """Minimise ``1/2 tr(D' S D) - tr(T' D)`` over atoms in the unit ball, by its dual.
+
+    Newton steps on the k multipliers, cut off at their bound, with Armijo's rule (Bertsekas 1982).
+    The multipliers start from the condition of optimality at the atoms `start`. Ends when the gap
+    is at most ``tol * size``; `start` is returned if it is better than what was found. An atom
+    that no code uses (``S[j, j] == 0``) stays as it is.
+    """
+    D = np.array(start, dtype=np.float64)
+    used = np.flatnonzero(np.diag(S) > 0)
+    multipliers = np.zeros(len(S))
+    if used.size == 0:
+        return DictionaryUpdate(D, multipliers, 0.0, 0, True)
+    S, T, old = S[np.ix_(used, used)], T[used], D[used]
+    diagonal = np.diag(S)
+    # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
+    largest = float(diagonal.max())
+    floor = min(max(0.5 * tol * size / len(S), LEAST * largest), MOST * largest)
+    # at the optimum d_j (S_jj + multiplier_j) is what the other atoms leave
+    left = T - S @ old + diagonal[:, None] * old
+    lam = np.maximum(np.linalg.norm(left, axis=1) - diagonal, floor)
+    point = _factored(S, T, lam)
+    if point is None:
+        lam = np.maximum(lam, 1e-8 * largest)
+        point = dual_point(S, T, lam)
+    best, best_value = old, primal_value(S, T, old)
+    bound, best_lam = point.value, lam
+    it = Iterations(max_iter, tol)
+    for _ in it:
+        if point.value >= bound:
+            bound, best_lam = point.value, lam
+        norms = np.sqrt(2.0 * point.gradient + 1.0)
+        clipped = point.atoms / np.maximum(norms, 1.0)[:, None]
+        value = primal_value(S, T, clipped)
+        if value < best_value:
+            best, best_value = clipped, value
+        it.residual = (best_value - bound) / size
+        if it.residual <= tol:
+            continue
+        step = _newton_step(point, lam, floor)
+        length = 1.0
+        while length > 1e-10:
+            trial = np.maximum(lam + length * step, floor)
+            candidate = _factored(S, T, trial)
+            expected = float(point.gradient @ (trial - lam))
+            if candidate is not None and candidate.value >= point.value + 1e-4 * expected:
+                break
+            length *= 0.5
+        else:
+            it.ended = True  # rounding
+            continue
+        assert candidate is not None
+        lam, point = trial, candidate
+    D[used], multipliers[used] = best, best_lam
+    return DictionaryUpdate(D, multipliers, max(best_value - bound, 0.0), it.n_iter, it.converged)
+
+
+def _factored(S: Array, T: Array, multipliers: Array) -> DualPoint | None:
+    """Evaluate the dual; None where rounding makes the matrix singular."""
+    try:
+        return dual_point(S, T, multipliers)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _newton_step(point: DualPoint, lam: Array, floor: float) -> Array:
+    """Newton direction of the free multipliers; those that are bound stay."""
+    gradient = point.gradient
+    free = (lam > floor * (1 + 1e-6)) | (gradient > 0)
+    step = np.zeros_like(lam)
+    if not free.any():
+        return step
+    hessian = -point.hessian[np.ix_(free, free)]
+    hessian[np.diag_indices_from(hessian)] *= 1 + 1e-12
+    try:
+        step[free] = cho_solve(cho_factor(hessian, lower=True), gradient[free])
+    except np.linalg.LinAlgError:
+        step[free] = gradient[free] / np.maximum(np.diag(hessian), 1e-300)
+    return step
+
+
+def update_positive_atoms(
+    S: Array, T: Array, start: Array, *, size: float, tol: float = 1e-8, max_iter: int = 200
+) -> DictionaryUpdate:
+    """Minimise ``1/2 tr(D' S D) - tr(T' D)`` over atoms of at least zero in the unit ball.
+
+    Block descent: for given others the best atom is the projection of
+    ``d_j + (T_j - S_j D) / S_jj`` on the ball and the orthant, which is the positive part, cut to
+    length 1. The gap is ``max over D' of <gradient, D - D'>``, an upper bound on the distance from
+    the optimum of any convex function [Frank, Wolfe 1956], here
+    ``sum_j <gradient_j, d_j> + |(-gradient_j)_+|``. The multipliers of ``|d_j|^2 <= 1`` (of half
+    of it) are those that the gradient asks for. Unused atoms stay as they are.
+    """
+    D = np.array(start, dtype=np.float64)
+    multipliers = np.zeros(len(S))
+    used = np.flatnonzero(np.diag(S) > 0)
+    if used.size == 0:
+        return DictionaryUpdate(D, multipliers, 0.0, 0, True)
+    S, T, d = S[np.ix_(used, used)], T[used], np.ascontiguousarray(D[used])
+    it = Iterations(max_iter, tol)
+    gap = np.inf
+    for _ in it:
+        _positive_sweep(S, T, d)
+        ahead = T - S @ d  # minus the gradient
+        along = np.einsum("ij,ij->i", ahead, d)
+        gap = float(np.sum(np.linalg.norm(np.maximum(ahead, 0.0), axis=1) - along))
+        it.residual = gap / size
+    D[used] = d
+    multipliers[used] = np.maximum(along, 0.0)
+    return DictionaryUpdate(D, multipliers, max(gap, 0.0), it.n_iter, it.converged)
+
+
+@jit
+def _positive_sweep(S, T, D):  # type: ignore[no-untyped-def]
+    """One round over the atoms, in place."""
+    k, n = D.shape
+    step = np.empty(n)
+    for j in range(k):
+        for q in range(n):
+            step[q] = T[j, q]
+        for i in range(k):
+            v = S[j, i]
+            if v != 0.0 and i != j:
+                for q in range(n):
+                    step[q] -= v * D[i, q]
+        total = 0.0
+        for q in range(n):
+            step[q] = max(step[q] / S[j, j], 0.0)
+            total += step[q] * step[q]
+        factor = 1.0 / np.sqrt(total) if total > 1.0 else 1.0
+        for q in range(n):
+            D[j, q] = step[q] * factor
+
+
+def code_statistics(
+    codes: SparseCodes, X: Any, weights: Array, k: int
+) -> tuple[Array, Array, Array]:
+    """Return ``A' W A``, ``A' W X`` and ``sum_i w_i |a_ij|`` of sparse codes A."""
+    if sparse.issparse(X):
+        A = to_csr(codes, k)
+        weighted: Any = sparse.csr_array(A.multiply(weights[:, None]))
+        products = (weighted.T @ A).toarray(), np.asarray((weighted.T @ X).toarray(), np.float64)
+        return *products, np.asarray(abs(weighted).sum(axis=0))
+    S, T, l1 = np.zeros((k, k)), np.zeros((k, X.shape[1])), np.zeros(k)
+    _add_statistics(codes.indptr, codes.indices, codes.values, X, weights, S, T, l1)
+    upper = np.triu(S, 1)
+    return np.diag(np.diag(S)) + upper + upper.T, T, l1
+
+
+def learn_l1_dictionary(
+    X: Array,
+    start: Array,
+    code: Coder,
+    *,
+    alpha: float,
+    weights: Array,
+    known: Array | None = None,
+    momentum: bool = True,
+    positive: bool = False,
+    positive_code: bool = False,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    progress: Progress | None = None,
+) -> LearnedDictionary:
+    """Alternate lasso codes and the dual update of the atoms from the unit atoms `start`.
+
+    After each update atoms shorter than 1 are lengthened and their codes shortened, which changes
+    no fit and lowers the penalty. Atoms that no signal uses become the largest residuals. With
+    `known`, a Boolean mask, hidden entries are filled by the fit before the atoms are updated:
+    this majorises the objective over the known entries.
+
+    With `momentum` the signals are coded with atoms further along the line of the last two
+    updates. Where that does not lower the objective, the codes with the atoms themselves are
+    taken, so that the objective never rises. Converged is a pass that lowers it by at most the
+    share `tol`.
+
+    With `positive` atoms are at least zero, and updated by `update_positive_atoms`;
+    `positive_code` says that `code` gives codes of at least zero.
+    """
+    improve = update_positive_atoms if positive else update_atoms
+    D = np.array(start, dtype=np.float64)
+    k = len(D)
+    objective: list[float] = []
+    replaced: list[int] = []
+    atom_gap, last = 0.0, np.inf
+    ahead, beta = D, 0.5
+    warm: sparse.csr_array | None = None
+    multipliers = np.zeros(k)
+    codes: SparseCodes | None = None
+    it = Iterations(max_iter, tol, progress)
+    for _ in it:
+        tried = code(ahead, warm)
+        value = coded_objective(tried, alpha, weights)
+        if value > last and ahead is not D:
+            # momentum led astray
+            beta *= 0.5
+            ahead = D
+            tried = code(D, warm)
+            value = coded_objective(tried, alpha, weights)
+        elif ahead is not D:
+            beta = min(1.2 * beta, FURTHEST)
+        codes, atoms = tried, ahead
+        filled = X if known is None else _filled(X, known, codes, atoms)
+        S, T, l1 = code_statistics(codes, filled, weights, k)
+        update = improve(S, T, atoms, size=max(value, 1e-300))
+        new, multipliers = update.atoms, update.multipliers
+        if known is None:
+            value += primal_value(S, T, new) - primal_value(S, T, atoms)
+        else:
+            rest = np.where(known, X - to_csr(codes, k) @ new, 0.0)
+            value = 0.5 * float(weights @ np.einsum("ij,ij->i", rest, rest)) + alpha * l1.sum()
+        atom_gap = update.gap / max(value, 1e-300)
+        norms = np.linalg.norm(new, axis=1)
+        short = (norms < 1.0) & (norms > 0)
+        if short.any():
+            value -= alpha * float(l1[short] @ (1.0 - norms[short]))
+            new[short] /= norms[short, None]
+            factor = np.where(short, norms, 1.0)
+            codes = codes._replace(values=codes.values * factor[codes.indices])
+        count = replace_unused(
+            filled, new, codes, np.diag(S) > 0, weights, alpha, positive, positive_code
+        )
+        replaced.append(count)
+        objective.append(value)
+        if np.isfinite(last) and count == 0:
+            it.residual = (last - value) / max(last, 1e-300)
+            if tol == 0.0:
+                it.residual = max(it.residual, 1e-300)
+        last = value
+        warm = to_csr(codes, k)
+        ahead = new
+        if momentum and count == 0 and it.n_iter > 1:
+            ahead = new + beta * (new - D)
+            if positive:
+                ahead = np.maximum(ahead, 0.0)
+            ahead /= np.maximum(np.linalg.norm(ahead, axis=1), 1e-300)[:, None]
+        D = new
+    assert codes is not None
+    return LearnedDictionary(
+        D, codes, multipliers, np.array(objective), np.array(replaced), codes.gap, atom_gap,
+        it.n_iter, it.converged,
+    )  # fmt: skip
+
+
+def coded_objective(codes: SparseCodes, alpha: float, weights: Array) -> float:
+    """``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)`` from what the coder says."""
+    magnitudes = np.concatenate([[0.0], np.cumsum(np.abs(codes.values))])
+    l1 = magnitudes[codes.indptr[1:]] - magnitudes[codes.indptr[:-1]]
+    return float(weights @ (0.5 * codes.residual_sq + alpha * l1))
+
+
+def _filled(X: Array, known: Array, codes: SparseCodes, atoms: Array) -> Array:
+    """Signals whose hidden entries come from their codes."""
+    fit = to_csr(codes, len(atoms)) @ atoms
+    return np.where(known, X, fit)
+
+
+def replace_unused(
+    X: Any,
+    D: Array,
+    codes: SparseCodes,
+    used: Array,
+    weights: Array,
+    alpha: float,
+    positive: bool = False,
+    positive_code: bool = False,
+) -> int:
+    """Give idle atoms the directions of the largest residuals, in place; returns how many.
+
+    A residual longer than `alpha` will use its atom, which lowers the objective; shorter ones
+    would not, and are no candidates. With `positive` the positive part of a residual counts, or,
+    unless `positive_code`, the negative part if that is longer.
+    """
+    idle = np.flatnonzero(~used)
+    count = 0
+    if idle.size == 0:
+        return count
+    matrix = to_csr(codes, len(D))
+    taken = np.zeros((0, X.shape[1]))
+    for i in np.argsort(-codes.residual_sq * (weights > 0), kind="stable"):
+        if count == idle.size or codes.residual_sq[i] <= alpha**2 or weights[i] == 0:
+            break
+        one: Any = X[[i]]
+        row = one.toarray() if sparse.issparse(X) else one
+        d = np.asarray(row - matrix[[i]] @ D, dtype=np.float64)[0]
+        if positive:
+            part = np.maximum(d, 0.0)
+            if not positive_code and np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(part):
+                part = np.maximum(-d, 0.0)
+            d = part
+        norm = float(np.linalg.norm(d))
+        if norm <= alpha * (1 + 1e-6) or (np.abs(taken @ d) > 0.9 * norm).any():
+            continue
+        D[idle[count]] = d / norm
+        taken = np.concatenate([taken, d[None] / norm])
+        count += 1
+    return count
+
+
+def draw_atoms(
+    X: Any,
+    k: int,
+    rng: np.random.RandomState,
+    *,
+    positive: bool = False,
+    positive_code: bool = False,
+) -> Array:
+    """Draw unit directions of different rows of X, and random ones where these end.
+
+    Neither the order of the rows nor how often a row occurs matters. Signs are fixed unless
+    `positive_code`; with `positive` the positive part is taken.
+    """
+    n = X.shape[1]
+    rows: Any = X.astype(np.float64)
+    if sparse.issparse(X):
+        norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        keep = np.flatnonzero(norms > 0)
+        rows = sparse.csr_array(rows[keep].multiply(1.0 / norms[keep, None]))
+        if not positive_code and rows.shape[0]:
+            peak, least = (np.asarray(f(axis=1).toarray()).ravel() for f in (rows.max, rows.min))
+            rows = sparse.csr_array(rows.multiply(np.where(-least > peak, -1.0, 1.0)[:, None]))
+        if positive:
+            rows.data = np.maximum(rows.data, 0.0)
+    else:
+        norms = np.linalg.norm(rows, axis=1)
+        rows = rows[norms > 0] / norms[norms > 0, None]
+        if not positive_code:
+            rows = fix_signs(rows)
+        if positive:
+            rows = np.maximum(rows, 0.0)
+    if rows.shape[0]:  # equal rows have equal products
+        keys = np.round(rows @ np.random.RandomState(0).normal(size=n), 9) + 0.0
+        rows = rows[np.unique(keys, return_index=True)[1]]
+    start: Any = rows[rng.permutation(rows.shape[0])[:k]]
+    if sparse.issparse(X):
+        start = start.toarray()
+    start = start[np.any(start != 0, axis=1)]
+    more = rng.normal(size=(k - len(start), n))
+    out = np.concatenate([start, np.abs(more) if positive else more])
+    out /= np.linalg.norm(out, axis=1, keepdims=True)
+    return out
+
+
+@jit
+def _add_statistics(indptr, indices, values, X, weights, S, T, l1):  # type: ignore[no-untyped-def]
+    """Add the products of the codes of every signal; of S the entries with ``i <= j``."""
+    n = X.shape[1]
+    for i in range(X.shape[0]):
+        w = weights[i]
+        x = X[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            v = w * values[p]
+            l1[j] += abs(v)
+            row = T[j]
+            for q in range(n):
+                row[q] += v * x[q]
+            for q in range(indptr[i], indptr[i + 1]):
+                if indices[q] >= j:
+                    S[j, indices[q]] += v * values[q]

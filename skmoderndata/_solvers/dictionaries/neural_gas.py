@@ -1,0 +1,556 @@
+"""Neural gas: units drawn to samples by the rank of their distance, and its version for atoms.
+
+A sample x ranks the units by their distance; the unit of rank r (0 for the nearest) is drawn to x
+with the strength ``exp(-r / range)``. While the range falls, neural gas turns into k-means.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.iterate import Progress
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NEGLIGIBLE = 1e-12  # strength of the last rank that still counts
+BLOCK_BYTES = 2**24
+CANCELS = 1e-6  # below this share of its terms a squared distance is taken from differences
+
+
+class Gas(NamedTuple):
+    """Units, the nearest two of each sample, and how they were reached.
+
+    `objective` holds ``sum_i w_i sum_j h(rank_ij) |x_i - c_j|^2`` before the update of each pass,
+    with the range in `ranges`, and the inertia after each pass of k-means, with 0 there.
+    """
+
+    centers: Array
+    nearest: Array
+    second: Array
+    inertia: float
+    objective: Array
+    ranges: Array
+    n_iter: int
+    converged: bool
+
+
+class Nearest(NamedTuple):
+    """Nearest and second nearest unit of each row, with the squared distances from both."""
+
+    first: Array
+    second: Array
+    distance: Array
+    to_second: Array
+
+
+class Standardised(NamedTuple):
+    """Rows in double precision, ``unit * rows + shift`` what they stand for."""
+
+    rows: Any
+    shift: Array
+    unit: float
+
+
+def standardised(X: Any) -> Standardised:
+    """Bring rows near to zero and to magnitude 1, without rounding where that is possible.
+
+    `unit` is a power of two, and `shift` its multiples next to the means: zero for data that lie
+    around zero, and for a CSR array.
+    """
+    few: bool = sparse.issparse(X)
+    shift = np.zeros(X.shape[1])
+    if few:
+        peak = float(np.max(np.abs(X.data), initial=0.0))
+    else:
+        shift = X.mean(axis=0, dtype=np.float64)
+        peak = max(float(np.max(X - shift)), -float(np.min(X - shift)))
+    unit = 2.0 ** np.frexp(peak)[1] if peak > 0 else 1.0
+    if few:
+        return Standardised(sparse.csr_array(X, dtype=np.float64) / unit, shift, unit)
+    shift = unit * np.round(shift / unit)
+    rows = np.subtract(X, shift, dtype=np.float64, order="C")
+    rows /= unit
+    return Standardised(rows, shift, unit)
+
+
+def annealed(first: float, last: float, share: float) -> float:
+    """Value at the given share of a geometric descent from `first` to `last`."""
+    return float(first * (last / first) ** min(max(share, 0.0), 1.0))
+
+
+def strengths(width: float, k: int) -> Array:
+    """``exp(-r / width)`` for the ranks r from 0 that count, at most k of them."""
+    ranks = np.arange(k)
+    h: Array = np.exp(-ranks / width)
+    return h[h >= NEGLIGIBLE]
+
+
+def squared_norms(X: Any) -> Array:
+    """Squared norms of the rows of an array or a CSR array, in double precision."""
+    if sparse.issparse(X):
+        rows: Any = X
+        sums = np.add.reduceat(np.append(rows.data.astype(np.float64) ** 2, 0.0), rows.indptr[:-1])
+        return np.asarray(sums * (np.diff(rows.indptr) > 0))
+    out: Array = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return out
+
+
+def row_blocks(n: int, k: int) -> list[slice]:
+    """Blocks of rows whose distances from k units fill a bounded memory."""
+    size = max(64, BLOCK_BYTES // (8 * max(k, 1)))
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+
+
+def squared_distances(X: Any, own: Array, centers: Array) -> Array:
+    """Squared distances of rows from units, in double precision; `own` are `squared_norms` of X.
+
+    ``|x|^2 - 2 x'c + |c|^2`` by a matrix product, and ``|x - c|^2`` where the terms cancel.
+    """
+    C = np.ascontiguousarray(centers, dtype=np.float64)
+    norms = np.einsum("ij,ij->i", C, C)
+    if sparse.issparse(X):
+        given: Any = X
+        rows = given.astype(np.float64, copy=False)
+        out = np.ascontiguousarray(rows @ C.T)
+        _sparse_distances(rows.data, rows.indices, rows.indptr, own, C, norms, out)
+        return out
+    dense = np.ascontiguousarray(X, dtype=np.float64)
+    out = dense @ C.T
+    _distances(dense, own, C, norms, out)
+    return out
+
+
+def rank_units(distances: Array, most: int) -> Array:
+    """Return the indices of the `most` nearest units of each row, nearest first.
+
+    Ties go by index. The index of a unit replaces the lowest bits of its distance, in place, so
+    that integers are sorted, row by row, with vector instructions; differences in the last bits do
+    not count.
+    """
+    k = distances.shape[1]
+    low = (1 << max(k - 1, 1).bit_length()) - 1
+    keys = np.ascontiguousarray(distances).view(np.int64)
+    keys &= ~low
+    keys |= np.arange(k)
+    if most == 1:
+        return np.asarray(keys.min(axis=1, keepdims=True) & low)
+    if most < k // 2:
+        keys = np.partition(keys, most - 1, axis=1)[:, :most]
+    keys.sort(axis=1)
+    return np.asarray(keys[:, :most] & low)
+
+
+def batch_pass(X: Any, own: Array, w: Array, centers: Array, width: float) -> tuple[Array, float]:
+    """One pass over all samples: new units, and the objective of the old ones.
+
+    Each unit becomes the mean of the samples, weighted by w and by the strength of its rank; for a
+    given range this never raises the objective. A unit without any weight stays.
+    """
+    k, p = centers.shape
+    h = strengths(width, k)
+    sums, mass, value = np.zeros((k, p)), np.zeros(k), 0.0
+    for rows in row_blocks(len(own), k):
+        x = X[rows]
+        distances = squared_distances(x, own[rows], centers)
+        ranked = rank_units(distances.copy(), len(h))
+        near = np.take_along_axis(distances, ranked, axis=1)
+        value += float(w[rows] @ (near @ h))
+        if len(h) > k // 4 and not sparse.issparse(x):
+            H = np.zeros((len(ranked), k))
+            _spread(ranked, w[rows], h, H)
+            mass += H.sum(axis=0)
+            sums += H.T.astype(x.dtype, copy=False) @ x
+        else:
+            weights = (w[rows][:, None] * h).ravel()
+            start = np.arange(0, weights.size + 1, len(h))
+            shape = (len(ranked), k)
+            H_few = sparse.csr_array((weights, ranked.ravel(), start), shape=shape)
+            mass += np.bincount(ranked.ravel(), weights=weights, minlength=k)
+            sums += _dense(H_few.T @ x)
+    new = np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], centers)
+    return new, value
+
+
+def _dense(product: Any) -> Array:
+    """Array in double precision from an array or a sparse array."""
+    if sparse.issparse(product):
+        rows: Any = product
+        return np.asarray(rows.toarray(), np.float64)
+    return np.asarray(product, np.float64)
+
+
+def nearest_units(X: Any, own: Array, centers: Array) -> Nearest:
+    """Nearest and second nearest unit of each row; the first twice if it is the only one."""
+    k, n = len(centers), len(own)
+    first, second = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    distance, to_second = np.empty(n), np.empty(n)
+    for rows in row_blocks(len(own), k):
+        distances = squared_distances(X[rows], own[rows], centers)
+        ranked = rank_units(distances.copy(), min(2, k))
+        first[rows], second[rows] = ranked[:, 0], ranked[:, -1]
+        two = np.take_along_axis(distances, ranked, axis=1)
+        distance[rows], to_second[rows] = two[:, 0], two[:, -1]
+    return Nearest(first, second, distance, to_second)
+
+
+def batch_neural_gas(
+    X: Any,
+    w: Array,
+    centers: Array,
+    *,
+    width: float,
+    last_width: float,
+    max_iter: int,
+    polish: int = 300,
+    progress: Progress | None = None,
+) -> Gas:
+    """Make passes with a range that falls from `width` to `last_width`, and then k-means.
+
+    The passes are those of Cottrell, Hammer, Hasenfuss and Villmann (2006). After the `max_iter`
+    passes of annealing the nearest units alone count, for at most `polish` passes, until no sample
+    changes its unit; then units are moved from where they are hardly missed to where the error is
+    largest, as long as that lowers the inertia.
+    """
+    own = squared_norms(X)
+    C = np.array(centers, dtype=np.float64)
+    objective: list[float] = []
+    ranges: list[float] = []
+    stopped = False
+    for t in range(max_iter):
+        share = t / (max_iter - 1) if max_iter > 1 else 1.0
+        ranges.append(annealed(width, last_width, share))
+        if progress is not None:
+            progress.begin()
+        C, value = batch_pass(X, own, w, C, ranges[-1])
+        objective.append(value)
+        if progress is not None and progress.end():
+            stopped = True
+            break
+    near = nearest_units(X, own, C)
+    converged = True
+    if polish and not stopped:
+        C, near, path, converged = _k_means(X, own, w, C, polish)
+        objective += path
+        while converged and len(C) > 1:  # each round lowers the inertia
+            moved = _moved_unit(X, w, C, near)
+            if moved is None:
+                break
+            tried = _k_means(X, own, w, moved, polish)
+            if float(w @ tried[1].distance) >= float(w @ near.distance) * (1 - 1e-9):
+                break
+            C, near, path, converged = tried
+            objective += path
+    ranges += [0.0] * (len(objective) - len(ranges))
+    return Gas(
+        C, near.first, near.second, float(w @ near.distance), np.array(objective),
+        np.array(ranges), len(objective), converged,
+    )  # fmt: skip
+
+
+def _k_means(
+    X: Any, own: Array, w: Array, centers: Array, max_iter: int
+) -> tuple[Array, Nearest, list[float], bool]:
+    """Move units to the means of their samples until no sample changes its unit."""
+    C = centers
+    near = nearest_units(X, own, C)
+    path: list[float] = []
+    for _ in range(max_iter):
+        C = cluster_means(X, w, near.first, C)
+        former = near.first
+        near = nearest_units(X, own, C)
+        path.append(float(w @ near.distance))
+        if np.array_equal(near.first, former):
+            return C, near, path, True
+    return C, near, path, False
+
+
+def _moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
+    """Units with the one that is missed least beside the one of largest error [Fritzke 1997].
+
+    A unit is missed by what the inertia rises when its samples go to their second nearest units.
+    The two halves stand on the line of largest variance, at one standard deviation.
+    """
+    k, first, distance = len(C), near.first, near.distance
+    missed = np.bincount(first, weights=w * (near.to_second - distance), minlength=k)
+    error = np.bincount(first, weights=w * distance, minlength=k)
+    order = np.argsort(-error, kind="stable")
+    target = int(order[0])
+    idle = int(np.argmin(np.where(np.arange(k) == target, np.inf, missed)))
+    rows = np.flatnonzero((first == target) & (w > 0))
+    if error[target] <= missed[idle] or rows.size < 2:
+        return None
+    part, c, weight = X[rows], C[target], w[rows]
+    farthest = int(np.argmax(distance[rows]))
+    v = _dense(part[[farthest]])[0] - c
+    for _ in range(10):
+        v = v / max(float(np.linalg.norm(v)), 1e-300)
+        along = np.asarray(part @ v, np.float64) - c @ v
+        v = _dense((weight * along) @ part) - float(weight @ along) * c
+    spread = float(np.sqrt(np.linalg.norm(v) / weight.sum()))
+    v = v / max(float(np.linalg.norm(v)), 1e-300)
+    moved = C.copy()
+    moved[target], moved[idle] = c + spread * v, c - spread * v
+    return moved
+
+
+def cluster_means(X: Any, w: Array, labels: Array, centers: Array) -> Array:
+    """Weighted means of the rows of each label; units without weight stay."""
+    k = len(centers)
+    member = sparse.csr_array((w, labels, np.arange(len(w) + 1)), shape=(len(w), k))
+    mass = np.bincount(labels, weights=w, minlength=k)
+    sums = _dense(member.T @ X)
+    return np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], centers)
+
+
+def online_neural_gas(
+    X: Array,
+    order: Array,
+    w: Array,
+    centers: Array,
+    *,
+    step: int,
+    n_steps: int,
+    widths: tuple[float, float],
+    rates: tuple[float, float],
+) -> Array:
+    """Draw the units to one sample after the other [Martinetz, Berkovich, Schulten 1993].
+
+    Range and rate fall geometrically over `n_steps` samples, of which `step` have been seen, and
+    stay at their last values afterwards. A sample of weight w moves units as w samples would:
+    the rate is ``1 - (1 - rate)^w``.
+    """
+    C = np.array(centers, dtype=np.float64)
+    _online(X, order, w, C, step, n_steps, *widths, *rates)
+    return C
+
+
+def sparse_coding_gas(
+    X: Array,
+    atoms: Array,
+    *,
+    n_nonzero: int,
+    n_steps: int,
+    rng: np.random.RandomState,
+    widths: tuple[float, float] | None = None,
+    rates: tuple[float, float] = (0.1, 1e-3),
+) -> Array:
+    """Sparse coding neural gas: unit atoms for codes of `n_nonzero` [Labusch et al. 2009].
+
+    A signal ranks the atoms by how much of it each explains, all atoms move towards what they
+    would explain (Oja's rule), with the strength of their rank, and the best one is taken away;
+    this is repeated with the rest, among what is orthogonal to the atoms chosen. `n_steps` signals
+    are drawn at random, in rounds over all of them.
+    """
+    D = np.array(atoms, dtype=np.float64)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    norms = np.sqrt(squared_norms(X))
+    rows = np.flatnonzero(norms > 0)
+    if rows.size == 0:
+        return D
+    rounds = -(-n_steps // rows.size)
+    order = np.concatenate([rng.permutation(rows) for _ in range(rounds)])[:n_steps]
+    first, last = widths or (max(len(D) / 2, 1.0), 0.01)
+    most = min(n_nonzero, X.shape[1], len(D))
+    # Oja's rule is not invariant to scale: signals of mean square 1
+    scale = 1.0 / float(np.sqrt(np.mean(norms[rows] ** 2)))
+    _sparse_gas(X, order, D, most, scale, first, last, *rates)
+    return D
+
+
+@jit
+def _distances(X, own, C, norms, P):  # type: ignore[no-untyped-def]
+    """Turn products P of rows with units into squared distances, in place."""
+    for i in range(P.shape[0]):
+        for j in range(P.shape[1]):
+            terms = own[i] + norms[j]
+            total = terms - 2.0 * P[i, j]
+            if total < CANCELS * terms:
+                total = 0.0
+                for q in range(X.shape[1]):
+                    total += (X[i, q] - C[j, q]) ** 2
+            P[i, j] = total
+
+
+@jit
+def _sparse_distances(  # type: ignore[no-untyped-def]
+    data, indices, indptr, own, C, norms, P
+):
+    """Turn products P of the rows of a CSR array with units into squared distances, in place."""
+    x = np.zeros(C.shape[1])
+    for i in range(P.shape[0]):
+        for s in range(indptr[i], indptr[i + 1]):
+            x[indices[s]] += data[s]
+        for j in range(P.shape[1]):
+            terms = own[i] + norms[j]
+            total = terms - 2.0 * P[i, j]
+            if total < CANCELS * terms:
+                total = 0.0
+                for q in range(C.shape[1]):
+                    total += (x[q] - C[j, q]) ** 2
+            P[i, j] = total
+        for s in range(indptr[i], indptr[i + 1]):
+            x[indices[s]] = 0.0
+
+
+@jit
+def _spread(ranked, w, h, H):  # type: ignore[no-untyped-def]
+    """Write the strength of each rank to the place of its unit."""
+    for i in range(ranked.shape[0]):
+        for r in range(h.shape[0]):
+            H[i, ranked[i, r]] = w[i] * h[r]
+
+
+@jit
+def _sorted_indices(key, most, out):  # type: ignore[no-untyped-def]
+    """Write the indices of the `most` smallest keys to `out`, smallest first, ties by index."""
+    k = key.shape[0]
+    if most * 8 >= k:
+        out[:k] = np.argsort(key, kind="mergesort")
+        return
+    for r in range(most):  # insertion into a short list
+        out[r] = -1
+    filled = 0
+    for j in range(k):
+        value = key[j]
+        if filled == most and value >= key[out[most - 1]]:
+            continue
+        place = filled if filled < most else most - 1
+        while place > 0 and key[out[place - 1]] > value:
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = j
+        if filled < most:
+            filled += 1
+
+
+@jit
+def _online(  # type: ignore[no-untyped-def]
+    X, order, w, C, step, n_steps, width, last_width, rate, last_rate
+):
+    """Stochastic neural gas, in place."""
+    k, p = C.shape
+    distance = np.empty(k)
+    place = np.empty(k, np.int64)
+    for o in range(order.shape[0]):
+        i = order[o]
+        x = X[i]
+        share = min(1.0, (step + o) / n_steps)
+        here = width * (last_width / width) ** share
+        eta = rate * (last_rate / rate) ** share
+        if w[i] != 1.0:
+            eta = 1.0 - (1.0 - eta) ** w[i]
+        for j in range(k):
+            total = 0.0
+            c = C[j]
+            for q in range(p):
+                total += (x[q] - c[q]) ** 2
+            distance[j] = total
+        most = min(k, int(-here * np.log(1e-6)) + 1)
+        _sorted_indices(distance, most, place)
+        for r in range(most):
+            c = C[place[r]]
+            move = eta * np.exp(-r / here)
+            for q in range(p):
+                c[q] += move * (x[q] - c[q])
+
+
+@jit
+def _sparse_gas(  # type: ignore[no-untyped-def]
+    X, order, D, n_nonzero, scale, width, last_width, rate, last_rate
+):
+    """Sparse coding neural gas, in place.
+
+    Of an atom, what is orthogonal to the chosen ones (the rows of Q) has the squared norm
+    `left[j]`; its product with the residual r is that of the atom itself, as r is orthogonal to Q.
+    """
+    k, n = D.shape
+    Q = np.empty((n_nonzero, n))
+    r, y, key = np.empty(n), np.empty(k), np.empty(k)
+    left = np.empty(k)
+    place = np.empty(k, np.int64)
+    total_steps = order.shape[0]
+    direction = np.empty(n)
+    products = np.empty(n_nonzero)
+    free = np.empty(k, np.bool_)
+    for o in range(total_steps):
+        share = o / total_steps
+        here = width * (last_width / width) ** share
+        eta = rate * (last_rate / rate) ** share
+        most = min(k, int(-here * np.log(1e-3)) + 1)
+        for q in range(n):
+            r[q] = X[order[o], q] * scale
+        for j in range(k):
+            free[j] = True
+        for t in range(n_nonzero):
+            for j in range(k):
+                d = D[j]
+                total = 0.0
+                for q in range(n):
+                    total += d[q] * r[q]
+                rest = 1.0
+                for s in range(t):
+                    product = 0.0
+                    for q in range(n):
+                        product += d[q] * Q[s, q]
+                    rest -= product * product
+                left[j] = rest
+                if free[j] and rest > 1e-6:
+                    y[j] = total / np.sqrt(rest)
+                    key[j] = -y[j] * y[j]
+                else:
+                    y[j] = 0.0
+                    key[j] = np.inf
+            _sorted_indices(key, most, place)
+            winner = place[0]
+            if key[winner] >= 0.0:
+                break
+            for rank in range(most):
+                j = place[rank]
+                if key[j] == np.inf:
+                    break
+                d = D[j]
+                for s in range(t):
+                    product = 0.0
+                    for q in range(n):
+                        product += d[q] * Q[s, q]
+                    products[s] = product
+                root = 1.0 / np.sqrt(left[j])
+                for q in range(n):
+                    direction[q] = d[q]
+                for s in range(t):
+                    for q in range(n):
+                        direction[q] -= products[s] * Q[s, q]
+                move = eta * np.exp(-rank / here) * y[j]
+                norm = 0.0
+                for q in range(n):
+                    d[q] += move * (r[q] - y[j] * root * direction[q])
+                    norm += d[q] * d[q]
+                norm = 1.0 / np.sqrt(norm)
+                for q in range(n):
+                    d[q] *= norm
+            # the winner, orthogonal to those before it, is taken out of the residual
+            free[winner] = False
+            new = Q[t]
+            for q in range(n):
+                new[q] = D[winner, q]
+            for _ in range(2):
+                for s in range(t):
+                    product = 0.0
+                    for q in range(n):
+                        product += new[q] * Q[s, q]
+                    for q in range(n):
+                        new[q] -= product * Q[s, q]
+            norm = 0.0
+            for q in range(n):
+                norm += new[q] * new[q]
+            norm = np.sqrt(norm)
+            if norm <= 1e-6:
+                break
+            along = 0.0
+            for q in range(n):
+                new[q] /= norm
+                along += new[q] * r[q]
+            for q in range(n):
+                r[q] -= along * new[q]

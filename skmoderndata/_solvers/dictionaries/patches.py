@@ -1,0 +1,310 @@
+"""Overlapping patches of images: taken, coded and put back in bands of bounded memory.
+
+An image is an array (h, w, c); the patch at row y and column x is ``image[y:y+p, x:x+q]`` as a row
+of ``p q c`` numbers. Patches are numbered row by row. The mean of each channel is taken away
+before a patch is coded, and put back afterwards.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes
+from skmoderndata._solvers.dictionaries.fixed import (
+    cosines,
+    daubechies_filter,
+    overcomplete_cosines,
+    unit_rows,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+PatchCoder = Callable[[Array, "Array | None"], SparseCodes]  # of patches and what is known of them
+
+BAND_BYTES = 2**25  # patches of a band, where `working_memory` does not ask for less
+# quantile of the chi-squared distribution at (1.15)^2 n for the n = 64 of the published gain
+QUANTILE = 0.957
+
+
+class Grid(NamedTuple):
+    """Where patches lie: height and width of image and patch, and the number of channels."""
+
+    height: int
+    width: int
+    channels: int
+    p: int
+    q: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of patches."""
+        return self.height - self.p + 1
+
+    @property
+    def columns(self) -> int:
+        """Number of patches in a row of patches."""
+        return self.width - self.q + 1
+
+    @property
+    def size(self) -> int:
+        """Numbers in a patch."""
+        return self.p * self.q * self.channels
+
+
+def grid_of(image: Array, patch: tuple[int, int]) -> Grid:
+    """Grid of the patches of an image (h, w, c); a patch is not larger than the image."""
+    height, width, channels = image.shape
+    return Grid(height, width, channels, min(patch[0], height), min(patch[1], width))
+
+
+def take_patches(image: Array, grid: Grid, index: Array) -> Array:
+    """Patches with the given numbers, in rows."""
+    view = np.lib.stride_tricks.sliding_window_view(image, (grid.p, grid.q), axis=(0, 1))
+    chosen = view[index // grid.columns, index % grid.columns]  # (m, c, p, q)
+    return np.ascontiguousarray(chosen.transpose(0, 2, 3, 1)).reshape(len(index), grid.size)
+
+
+def bands(grid: Grid, max_bytes: float) -> Iterator[tuple[int, int]]:
+    """First and last row of stretches of rows of patches of which copies fit in memory."""
+    row_bytes = 8 * 4 * grid.size * grid.columns
+    rows = max(1, int(max_bytes / row_bytes))
+    for first in range(0, grid.rows, rows):
+        yield first, min(first + rows, grid.rows)
+
+
+def take_means_away(
+    patches: Array, channels: int, known: Array | None = None
+) -> tuple[Array, Array]:
+    """Patches without the mean of each channel (over what is known), and the means."""
+    cube = patches.reshape(len(patches), patches.shape[1] // channels, channels)
+    if known is None:
+        means = cube.mean(axis=1)
+        return (cube - means[:, None]).reshape(patches.shape), means
+    seen = known.reshape(cube.shape)
+    count = seen.sum(axis=1)
+    means = np.where(seen, cube, 0.0).sum(axis=1) / np.maximum(count, 1)
+    return np.where(seen, cube - means[:, None], 0.0).reshape(patches.shape), means
+
+
+def training_patches(
+    image: Array,
+    known: Array | None,
+    grid: Grid,
+    *,
+    max_patches: int,
+    rng: np.random.RandomState,
+    min_known: float = 0.3,
+    above: float = 0.0,
+) -> tuple[Array, Array | None]:
+    """At most `max_patches` patches without their means, from anywhere in the image.
+
+    Left out are those of squared norm at most `above` for each known number, which need no atom,
+    and those of which less than the share `min_known` is known. Sums over boxes find them.
+    """
+    seen = np.ones(image.shape) if known is None else known.astype(np.float64)
+    image64 = np.where(seen > 0, image, 0.0).astype(np.float64)
+    image64 -= np.where(seen > 0, image64.sum() / max(1.0, seen.sum()), 0.0)
+    count = _box_sums(seen, grid)
+    square = _box_sums(image64**2, grid) - _box_sums(image64, grid) ** 2 / np.maximum(count, 1)
+    count, square = count.sum(axis=2).ravel(), square.sum(axis=2).ravel()
+    # above 0: what is left of a constant patch is rounding
+    floor = np.maximum(above * count, 1e-12 * square.max(initial=0.0))
+    index = np.flatnonzero((square > floor) & (count >= max(1.0, min_known * grid.size)))
+    if len(index) > max_patches:
+        index = np.sort(rng.choice(index, max_patches, replace=False))
+    patches = take_patches(image, grid, index)
+    part = None if known is None else take_patches(known, grid, index)
+    return take_means_away(patches, grid.channels, part)[0], part
+
+
+def _box_sums(image: Array, grid: Grid) -> Array:
+    """Sum of every patch, for each channel."""
+    sums = np.zeros((grid.height + 1, grid.width + 1, grid.channels))
+    np.cumsum(np.cumsum(image, axis=0), axis=1, out=sums[1:, 1:])
+    p, q = grid.p, grid.q
+    out: Array = sums[p:, q:] - sums[:-p, q:] - sums[p:, :-q] + sums[:-p, :-q]
+    return out
+
+
+def average_patches(
+    image: Array,
+    known: Array | None,
+    grid: Grid,
+    atoms: Array,
+    code: PatchCoder,
+    *,
+    max_bytes: float = BAND_BYTES,
+) -> tuple[Array, Array]:
+    """Code all patches; sums of their approximations, and of weights, at every pixel.
+
+    Without a mask each patch has weight one. With one its weight, for each channel, is the share
+    of it that is known, so that patches of which nothing is known say nothing.
+    """
+    total = np.zeros(image.shape)
+    weight = np.zeros(image.shape)
+    for first, last in bands(grid, max_bytes):
+        index = np.arange(first * grid.columns, last * grid.columns)
+        patches = take_patches(image, grid, index)
+        seen = None if known is None else take_patches(known, grid, index)
+        data, means = take_means_away(patches, grid.channels, seen)
+        shares = np.ones(means.shape)
+        if seen is not None:
+            shares = seen.reshape(len(index), -1, grid.channels).mean(axis=1)
+        codes = code(data, seen)
+        _add_patches(
+            codes.indptr, codes.indices, codes.values, atoms, means, shares, first, grid.columns,
+            grid.p, grid.q, total, weight,
+        )  # fmt: skip
+    return total, weight
+
+
+@jit
+def _add_patches(  # type: ignore[no-untyped-def]
+    indptr, indices, values, atoms, means, shares, first, columns, p, q, total, weight
+):
+    """Add approximations of consecutive patches, and their weights, at their places."""
+    channels = total.shape[2]
+    size = atoms.shape[1]
+    patch = np.empty(size)
+    for i in range(means.shape[0]):
+        y, x = first + i // columns, i % columns
+        for e in range(size):
+            patch[e] = means[i, e % channels]
+        for t in range(indptr[i], indptr[i + 1]):
+            v = values[t]
+            atom = atoms[indices[t]]
+            for e in range(size):
+                patch[e] += v * atom[e]
+        e = 0
+        for dy in range(p):
+            for dx in range(q):
+                for c in range(channels):
+                    total[y + dy, x + dx, c] += shares[i, c] * patch[e]
+                    weight[y + dy, x + dx, c] += shares[i, c]
+                    e += 1
+
+
+def patch_cosines(p: int, q: int, channels: int, n_atoms: int) -> Array:
+    """Over-complete cosines on patches, those of lowest frequencies first.
+
+    Products of a cosine along the columns, one along the rows and, for colours, one of the
+    orthonormal cosine transform of the channels: sums of the channels and differences.
+    """
+    side = int(np.ceil(np.sqrt(n_atoms / channels)))
+    high, wide = overcomplete_cosines(p, side), overcomplete_cosines(q, side)
+    colors = cosines(channels)
+    atoms = np.einsum("ap,bq,cz->abcpqz", high, wide, colors).reshape(-1, p * q * channels)
+    a, b, c = np.indices((len(high), len(wide), channels)).reshape(3, -1)
+    order = np.lexsort((c, a, b, np.maximum(a, b)))
+    return unit_rows(atoms[order[:n_atoms]])
+
+
+def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
+    """Estimate the standard deviation of white noise from patches that hold little else.
+
+    Patches of 7 x 7 pixels are kept whose squared differences of pixels two apart add up to no
+    more than noise of the level found so far would give with probability 0.99 [Liu, Tanaka &
+    Okutomi 2013], round after round from all of them. The level is the mean of the smallest
+    eigenvalues of their covariance, as many as have their mean for a median [Chen, Zhu & Heng
+    2015]. Images with too few patches for that get the median of the moduli of the finest
+    diagonal wavelets over 0.6745 [Donoho & Johnstone 1994], which texture raises.
+    """
+    if min(image.shape[:2]) < 4:
+        return 0.0
+    channels = image.shape[2]
+    grid = grid_of(image, (7, 7))
+    total = grid.rows * grid.columns
+    fewest = 10 * grid.size
+    if (grid.p, grid.q) != (7, 7) or total < fewest:
+        return _wavelet_noise(image)
+    wide = _box_sums(np.square(image[:, 2:] - image[:, :-2], dtype=np.float64), _part(grid, 0, 2))
+    high = _box_sums(np.square(image[2:] - image[:-2], dtype=np.float64), _part(grid, 2, 0))
+    # an odd step does not follow the columns of an image of even width
+    index = np.arange(0, total, -(-total // max_patches) | 1)
+    texture = (wide + high).sum(axis=2).ravel()[index]
+    patches = take_patches(image, grid, index).astype(np.float64, copy=False)
+    limit = _texture_of_noise(channels)
+    kept = np.ones(len(index), np.bool_)
+    variance = _smallest_variance(patches)
+    for _ in range(30):
+        last, kept = kept, texture < limit * variance
+        if np.count_nonzero(kept) < fewest or np.array_equal(kept, last):
+            break
+        variance = _smallest_variance(patches[kept])
+    return float(np.sqrt(variance))
+
+
+def _part(grid: Grid, rows: int, columns: int) -> Grid:
+    """Grid of an image and of patches with so many rows and columns less."""
+    return grid._replace(
+        height=grid.height - rows, width=grid.width - columns, p=grid.p - rows, q=grid.q - columns
+    )
+
+
+def _texture_of_noise(channels: int) -> float:
+    """Quantile 0.99 of the sum of squared differences in a 7 x 7 patch of unit white noise.
+
+    The sum is a quadratic form of matrix G in the noise; a gamma distribution of the same mean
+    ``tr G`` and variance ``2 tr G^2`` stands for its own.
+    """
+    from scipy.stats import gamma
+
+    steps = np.eye(5, 7, 2) - np.eye(5, 7)
+    along = steps.T @ steps
+    form = np.kron(np.eye(7), along) + np.kron(along, np.eye(7))
+    mean, half = channels * np.trace(form), channels * np.sum(form**2)
+    return float(gamma.ppf(0.99, mean**2 / (2 * half), scale=2 * half / mean))
+
+
+def _smallest_variance(patches: Array) -> float:
+    """Mean of the smallest eigenvalues of the covariance, as many as have it for a median."""
+    values = np.linalg.eigvalsh(np.cov(patches, rowvar=False))
+    mean = 0.0
+    for count in range(len(values), 0, -1):
+        mean = float(values[:count].mean())
+        if np.count_nonzero(values[:count] > mean) >= np.count_nonzero(values[:count] < mean):
+            break
+    return max(mean, 0.0)
+
+
+def _wavelet_noise(image: Array) -> float:
+    low = daubechies_filter(2)
+    taps = low[::-1] * (-1.0) ** np.arange(4)
+    height, width = image.shape[:2]
+    part = sum(t * image[:, s : width - 3 + s : 2] for s, t in enumerate(taps))
+    details = sum(t * part[s : height - 3 + s : 2] for s, t in enumerate(taps))
+    return float(np.median(np.abs(details)) / 0.6745)
+
+
+def error_gain(n: int) -> float:
+    """Root of the quantile of chi-squared with n degrees of freedom over n; 1.15 for n = 64."""
+    from scipy.stats import chi2
+
+    return float(np.sqrt(chi2.ppf(QUANTILE, n) / n))
+
+
+def fill_by_means(image: Array, known: Array) -> Array:
+    """Give unknown pixels the mean of the known ones in the smallest box that holds some.
+
+    Boxes of sides 3, 7, 15, ... about the pixel; each channel by itself, and the mean of all that
+    is known for a channel without known pixels.
+    """
+    out = np.where(known, image, 0.0)
+    left = ~known
+    side = 1
+    while left.any() and side < 2 * max(image.shape[:2]):
+        around = ((side, side), (side, side), (0, 0))
+        grid = Grid(
+            image.shape[0] + 2 * side, image.shape[1] + 2 * side, image.shape[2],
+            2 * side + 1, 2 * side + 1,
+        )  # fmt: skip
+        count = np.round(_box_sums(np.pad(known.astype(np.float64), around), grid))
+        total = _box_sums(np.pad(np.where(known, image, 0.0), around), grid)
+        here = left & (count > 0)
+        out[here] = total[here] / count[here]
+        left = left & ~here
+        side = 2 * side + 1
+    if left.any():
+        out[left] = image[known].mean()
+    return out

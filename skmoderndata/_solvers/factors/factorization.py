@@ -1,0 +1,696 @@
+"""Factorisations ``X ~ W H`` by alternation; factors non-negative, free or of given sparseness.
+
+Notation: X (n, p), codes W (n, k), components H (k, p); the components are kept as ``V = H'``, so
+that both factors are updated row by row with the same functions.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.nnls import descend_rows, nnls, weigh_rows
+from skmoderndata._solvers.common.projections import project_sparseness
+from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
+
+BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
+SWEEPS = 10  # of coordinate descent on one factor, at most
+NEWTON = 2  # steps in a pass on codes of rows of given sparseness
+AFRESH = 20  # passes after which such codes are looked for from several starts again
+CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
+FAR = 1e4  # lengths of components at which they are brought back to 1
+APART = 20  # passes without penalty before the first with it
+
+
+class Side(NamedTuple):
+    """What one factor may look like, and what it costs.
+
+    The penalty is ``l1 sum z + l1_sq / 2 sum_rows (sum z)^2 + l2 / 2 sum z^2``. `kind`:
+    "nonnegative"; "free"; or with sparseness `level` of the columns at unit length
+    ("columns_unit") or any length ("columns"), or of the rows at any length ("rows").
+    """
+
+    kind: Kind = "nonnegative"
+    l1: float = 0.0
+    l1_sq: float = 0.0
+    l2: float = 0.0
+    level: float = 0.0
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array."""
+    return bool(sparse.issparse(X))
+
+
+def canonical(X: Any) -> Any:
+    """Return sparse X with sorted entries, none of them twice, and small indices if they fit.
+
+    The matrix that was given stays as it is, and so do dense ones.
+    """
+    if not is_sparse(X):
+        return X
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    small = max(*X.shape, X.nnz) <= np.iinfo(np.int32).max
+    if small and not (X.indices.dtype == X.indptr.dtype == np.int32):
+        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+        X = type(X)(parts, shape=X.shape)
+    return X
+
+
+def largest(X: Any) -> float:
+    """Largest entry in size; 0 if there is none but missing ones."""
+    values = X.data if is_sparse(X) else X
+    if not values.size:
+        return 0.0
+    return max(float(np.nanmax(values, initial=0.0)), -float(np.nanmin(values, initial=0.0)))
+
+
+def scaled(X: Any, scale: float) -> Any:
+    """Multiply X by a power of two, in its own type, also where that has no such number."""
+    factor = X.dtype.type(min(scale, 2.0**100))
+    X = X * factor
+    return X if float(factor) == scale else X * X.dtype.type(scale / float(factor))
+
+
+def scaled_data(X: Any, scale: float, weights: Array | None = None) -> "Data":
+    """Return the matrix times `scale`, and which of its entries are known (not NaN)."""
+    if is_sparse(X):
+        return Data(sparse.csr_array(scaled(X, scale)), None, weights)
+    missing = np.isnan(X)
+    X = scaled(X, scale)
+    if not missing.any():
+        return Data(X, None, weights)
+    return Data(np.where(missing, 0, X), ~missing, weights)
+
+
+def check_scale(name: str, size: float, sum_sq: float) -> None:
+    """Refuse data with entries up to `size` whose squares are no numbers of double precision."""
+    if size == 0 or (np.isfinite(sum_sq) and size * size >= np.finfo(np.float64).tiny):
+        return
+    wrong = "larger" if size > 1 else "smaller"
+    raise ValueError(
+        f"{name}: the scale of X is out of range; its largest entry is {size:.3g} in size, and "
+        f"sums of squares of such entries are {wrong} than the numbers of double precision. "
+        f"Rescale X, for example by 1 / {size:.3g}."
+    )
+
+
+def narrowed(values: Array, dtype: Any, name: str, what: str) -> Array:
+    """Return numbers in a type, or raise where they are too large for it."""
+    with np.errstate(over="ignore"):
+        out: Array = values.astype(dtype, copy=False)
+    if not np.isfinite(out).all():
+        raise ValueError(
+            f"{name}: {what} of up to {np.max(np.abs(values)):.3g} are beyond the numbers of "
+            f"{np.dtype(dtype).name}, at this scale of X and of the penalties: rescale X, for "
+            "example to a largest entry of 1, or pass float64."
+        )
+    return out
+
+
+class Data:
+    """The matrix, seen from both factors.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, p)
+        With zeros in place of missing entries.
+    observed : bool array of shape (n, p), optional
+        None when every entry is observed.
+    weights : array of shape (n,), optional
+        Weights of the rows.
+    """
+
+    def __init__(self, X: Any, observed: Array | None = None, weights: Array | None = None):
+        self.X, self.weights = X, weights
+        self.observed = observed
+        self.shape: tuple[int, int] = X.shape
+        self._masks: list[Array] | None = None
+        if observed is not None:
+            self._masks = [observed.astype(X.dtype), np.ascontiguousarray(observed.T, X.dtype)]
+        values = X.data if is_sparse(X) else X
+        if weights is None:
+            flat = values.ravel()
+            self.sum_sq = float(np.dot(flat, flat))
+        else:
+            squares = X.multiply(X).sum(axis=1) if is_sparse(X) else (X * X).sum(axis=1)
+            self.sum_sq = float(weights @ np.asarray(squares, dtype=np.float64).ravel())
+
+    @property
+    def cancelled(self) -> float:
+        """Size below which the difference of sums of squares is little but their rounding."""
+        return float(self.sum_sq * np.finfo(self.X.dtype).eps ** CANCELLED)
+
+    def terms(self, other: Array, codes: bool) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield rows, Gram matrices and linear terms of the problem of one factor given the other.
+
+        Only with missing entries there is more than one block, with a Gram matrix for each row.
+        """
+        narrow = other.astype(self.X.dtype, copy=False)
+        if not codes and self.weights is not None:
+            weighted = other * self.weights[:, None]
+            heavy = weighted.astype(self.X.dtype, copy=False)
+        else:
+            weighted, heavy = other, narrow
+        F = (self.X if codes else self.X.T) @ heavy
+        F = np.ascontiguousarray(F, dtype=np.float64)
+        if self._masks is None:
+            yield slice(0, len(F)), other.T @ weighted, F
+            return
+        mask = self._masks[0 if codes else 1]
+        k = other.shape[1]
+        lower = np.tril_indices(k)
+        pairs = (other[:, lower[0]] * weighted[:, lower[1]]).astype(self.X.dtype, copy=False)
+        block = max(1, BLOCK_BYTES // (8 * k * k))
+        for first in range(0, len(F), block):
+            rows = slice(first, min(first + block, len(F)))
+            packed = mask[rows] @ pairs
+            G = np.empty((len(packed), k, k))
+            G[:, lower[0], lower[1]] = packed
+            G[:, lower[1], lower[0]] = packed
+            yield rows, G, F[rows]
+
+
+class SummedData:
+    """Rows that were seen before, as the sums that the problem of the components needs.
+
+    `S` is codes' codes, `T` is X' codes, `sum_sq` the sum of squares of X.
+    """
+
+    weights = None
+
+    def __init__(self, S: Array, T: Array, sum_sq: float):
+        self.S, self.T, self.sum_sq = S, T, sum_sq
+
+    def terms(self, other: Array, codes: bool) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield the one problem there is; `other` is in the sums already."""
+        yield slice(0, len(self.T)), self.S, self.T
+
+
+class Update(NamedTuple):
+    """What is known after one factor was updated (or only looked at)."""
+
+    value: float  # linear and quadratic terms of the objective with the penalty of this factor
+    residual_sq: float  # squared norm of the projected gradient
+    size_sq: float  # squared norm of the linear terms
+
+
+def update(
+    data: Data | SummedData,
+    side: Side,
+    other: Array,
+    Z: Array,
+    *,
+    codes: bool,
+    sweeps: int,
+    scales: Array,
+) -> Update:
+    """Lower the objective over the factor Z, in place; `sweeps` 0 looks only, -1 is exact.
+
+    More than `SWEEPS` ask for several starts, for codes of rows of given sparseness.
+
+    `scales` are the lengths by which the columns of Z have to be multiplied for the residual.
+    """
+    total = np.zeros(3)
+    for rows, G, F in data.terms(other, codes):
+        k = F.shape[1]
+        if side.l1_sq or side.l2:
+            G = G + (side.l1_sq + side.l2 * np.eye(k))
+        if side.l1:
+            F = F - side.l1
+        z = Z[rows]
+        Y = _improve(side, G, F, z, sweeps)
+        weights = data.weights[rows] if codes and data.weights is not None else np.zeros(0)
+        if side.kind == "nonnegative":
+            total += weigh_rows(z, Y, F, side.l1, 1 / scales, weights)
+        else:
+            gradient = violation(side, G, z, Y) / scales
+            linear = (F + side.l1) / scales
+            each_row = (z * (Y - F) / 2, gradient * gradient, linear * linear)
+            total += [(weights @ part if len(weights) else part).sum() for part in each_row]
+    return Update(*total.tolist())
+
+
+def violation(side: Side, G: Array, Z: Array, Y: Array) -> Array:
+    """Projected gradient, or for sets that are not convex the step of a projected gradient."""
+    if side.kind == "free":
+        return Y
+    if side.kind == "nonnegative":
+        return np.where(Z > 0, Y, np.minimum(Y, 0))
+    steep = _steepness(side, G)
+    step: Array = steep * (Z - project(side, Z - Y / steep))
+    return step
+
+
+def project(side: Side, Z: Array) -> Array:
+    """Nearest point of the set of a factor."""
+    if side.kind == "free":
+        return Z
+    if side.kind == "nonnegative":
+        return np.maximum(Z, 0)
+    if side.kind == "rows":
+        return project_sparseness(Z, side.level)
+    norm = 1.0 if side.kind == "columns_unit" else None
+    return project_sparseness(Z.T, side.level, norm=norm).T
+
+
+def _steepness(side: Side, G: Array) -> Any:
+    """Bound on the curvature: the largest eigenvalue, or norms where rows have Gram matrices.
+
+    It is one for each row where rows are independent.
+    """
+    if G.ndim == 2:
+        top = np.linalg.eigvalsh(G)[-1]
+    else:
+        top = np.sqrt(np.einsum("ijk,ijk->i", G, G))
+        top = top[:, None] if side.kind == "rows" else top.max()
+    return np.maximum(top, 1e-300)
+
+
+def _gradient(G: Array, F: Array, z: Array) -> Array:
+    out: Array = np.einsum("mj,mjk->mk", z, G) - F if G.ndim == 3 else z @ G - F
+    return out
+
+
+def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
+    """Improve z in place and return the gradient ``z G - F`` there."""
+    each = G.ndim == 3
+    if side.kind == "free" and sweeps:
+        z[:] = least_squares(G, F)
+    elif side.kind == "nonnegative" and sweeps < 0:
+        z[:] = nnls(G, F, start=z).Z
+    Y = _gradient(G, F, z)
+    if sweeps <= 0 or side.kind == "free":
+        return Y
+    if side.kind == "nonnegative":
+        descend_rows(G if each else G[None], z, Y, sweeps, 0.03)
+        return Y
+    if side.kind == "rows":
+        if sweeps > SWEEPS or not 0 < side.level < 1:
+            z[:] = cone_codes(G, F, side.level, start=z)
+        else:
+            descend_cone(G, F, z, side.level, steps=1, newton=NEWTON)
+        return _gradient(G, F, z)
+    norm = 1.0 if side.kind == "columns_unit" else None
+    # a column at a time, each to its minimum; with Gram matrices of rows to that of a bound
+    curves = np.einsum("...jj->...j", G)
+    if each:
+        curves = curves.max(axis=0)
+    for _ in range(sweeps):
+        for j in range(z.shape[1]):
+            if curves[j] <= 0:
+                continue
+            wanted = z[:, j] - Y[:, j] / curves[j]
+            new = project_sparseness(wanted[None], side.level, norm=norm)[0]
+            change = (new - z[:, j])[:, None]
+            Y += change * G[..., j, :]
+            z[:, j] = new
+    return Y
+
+
+def least_squares(G: Array, F: Array) -> Array:
+    """Solutions of ``z G = f`` for each row, of minimum norm where G is singular."""
+    if G.ndim == 2:
+        out: Array = F @ linalg.pinvh(G)
+        return out
+    inverse = np.linalg.pinv(G, hermitian=True, rcond=1e-12)
+    solved: Array = np.einsum("mj,mjk->mk", F, inverse)
+    return solved
+
+
+class FactorizationResult(NamedTuple):
+    """Factors, how good they are, and how it went."""
+
+    codes: Array
+    components: Array  # (p, k)
+    objective: float
+    residual: float
+    n_iter: int
+    converged: bool
+    history: list[float]
+
+
+def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
+    """Penalty of a factor."""
+    if not (side.l1 or side.l1_sq or side.l2):
+        return 0.0
+    sums = Z.sum(axis=1)
+    rows = side.l1 * sums + side.l1_sq / 2 * sums**2 + side.l2 / 2 * (Z * Z).sum(axis=1)
+    return float(rows.sum() if weights is None else weights @ rows)
+
+
+def scales_of(V: Array, fixed: bool) -> Array:
+    """Lengths of the components; ones where a penalty fixes the scale."""
+    if fixed:
+        return np.ones(V.shape[1])
+    size = np.sqrt((V * V).sum(axis=0))
+    return np.where(size > 0, size, 1.0)
+
+
+def factorize(
+    data: Data,
+    W: Array,
+    V: Array,
+    *,
+    codes_side: Side,
+    components_side: Side,
+    exact: bool = False,
+    max_iter: int = 500,
+    tol: float = 1e-4,
+    least_fall: float = 0.0,
+    progress: Progress | None = None,
+    history: list[float] | None = None,
+) -> FactorizationResult:
+    """Minimise ``1/2 |X - W V'|^2`` plus penalties by alternating improvements of W and V.
+
+    Each factor is improved by a few sweeps of coordinate descent from an extrapolated point
+    [Ang & Gillis 2019]; a step that raises the objective is taken back and repeated without
+    extrapolation, so that the accepted objectives never rise. With `exact` each factor is
+    minimised over by block principal pivoting, without extrapolation [Kim & Park 2007]. It stops
+    when the projected gradients of both factors, relative to the linear terms of their problems,
+    are below `tol`, the components being taken at unit length where no penalty fixes the scale, or
+    when a pass lowers the objective by less than the share `least_fall`.
+    `history` holds the objectives of passes that were made before, and counts them.
+    """
+    p, k = data.shape[1], W.shape[1]
+    penalised = any(side.l1 or side.l1_sq or side.l2 for side in (codes_side, components_side))
+    fixed = penalised or "rows" in (codes_side.kind, components_side.kind)
+    if exact:
+        sweeps_codes = sweeps_components = -1
+    else:
+        # a sweep costs k k per row, the linear terms p k; the number must not depend on that of
+        # the rows, so that weights mean the same as repetition
+        sweeps_codes = int(np.clip(p / k / 10, 3, SWEEPS))
+        sweeps_components = SWEEPS
+    weights = data.weights
+    best_W, best_V = W.copy(), V.copy()
+    last_W, last_V = best_W, best_V  # before extrapolation
+    Wy, Vy = best_W.copy(), best_V.copy()
+    best = np.inf
+    step, step_limit = (0.0, 0.0) if exact else (0.5, 1.0)
+    fresh = True  # the next pass must not extrapolate
+    history = [] if history is None else list(history)
+    it = Iterations(max_iter, tol, progress)
+    since_look = 0
+    for _ in it:
+        extra = 0.0 if fresh else step
+        W_new = Wy.copy()
+        afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
+        looked = update(
+            data,
+            codes_side,
+            Vy,
+            W_new,
+            codes=True,
+            sweeps=SWEEPS + 1 if afresh else sweeps_codes,
+            scales=scales_of(Vy, fixed),
+        )
+        # codes of given sparseness are solved for again anyway
+        ahead = extra and codes_side.kind != "rows"
+        Wy = project(codes_side, W_new + extra * (W_new - last_W)) if ahead else W_new
+        V_new = Vy.copy()
+        moved = update(
+            data,
+            components_side,
+            Wy,
+            V_new,
+            codes=False,
+            sweeps=sweeps_components,
+            scales=1 / scales_of(V_new, fixed),
+        )
+        objective = data.sum_sq / 2 + moved.value + penalty_value(codes_side, Wy, weights)
+        noise = float(np.finfo(data.X.dtype).eps) * data.sum_sq
+        if objective < data.cancelled / 2:
+            noise = 0.0
+            objective = squared_error(data, Wy, V_new) / 2
+            objective += penalty_value(codes_side, Wy, weights)
+            objective += penalty_value(components_side, V_new)
+        if objective > best + 1e-15 * data.sum_sq and not exact and not fresh:
+            Wy, Vy = best_W.copy(), best_V.copy()
+            last_W, last_V = best_W, best_V
+            step_limit, step, fresh = step, step / 1.5, True
+            history.append(best)
+            continue
+        falls = best - objective
+        if objective <= best + noise:  # without extrapolation, all but rounding ends below
+            best_W, best_V = Wy, V_new
+        best = min(best, objective)
+        history.append(best)
+        if least_fall and falls < least_fall * best:
+            it.ended = True
+            continue
+        Vy = project(components_side, V_new + extra * (V_new - last_V)) if extra else V_new
+        last_W, last_V = W_new, V_new
+        if not fixed and codes_side.kind == "nonnegative":
+            length = scales_of(best_V, False)
+            if length.max() > FAR or length.min() < 1 / FAR:  # long before anything overflows
+                best_W, Wy, last_W = best_W * length, Wy * length, last_W * length
+                best_V, Vy, last_V = best_V / length, Vy / length, last_V / length
+        if not fresh:
+            step_limit = min(1.0, 1.01 * step_limit)
+            step = min(step_limit, 1.05 * step)
+        fresh = exact
+        since_look += 1
+        there = ratio(moved) <= tol
+        if exact or (there and since_look >= 5) or falls <= 1e-15 * data.sum_sq:
+            looked = update(
+                data,
+                codes_side,
+                best_V,
+                best_W,
+                codes=True,
+                sweeps=0,
+                scales=scales_of(best_V, fixed),
+            )
+            it.residual = worst(ratio(looked), ratio(moved))
+            since_look = 0
+    residual = residual_of(data, best_W, best_V, codes_side, components_side)
+    return FactorizationResult(
+        best_W,
+        best_V,
+        best,
+        residual,
+        len(history),
+        it.converged or residual <= tol,
+        history,
+    )
+
+
+def codes_for(data: Data, V: Array, side: Side) -> Array:
+    """Codes for given components: exact, or the best of some where rows have a given sparseness.
+
+    The code of a row depends on that row alone.
+    """
+    W = np.zeros((data.shape[0], V.shape[1]))
+    if side.kind != "rows":
+        plain = side if side.kind in ("nonnegative", "free") else Side()
+        update(data, plain, V, W, codes=True, sweeps=-1, scales=np.ones(V.shape[1]))
+        return project(side, W) if side is not plain else W
+    for rows, G, F in data.terms(V, True):
+        W[rows] = cone_codes(G, F, side.level)
+    return W
+
+
+def start_from(
+    data: Data, V: Array, codes_side: Side, components_side: Side, *, given: bool = False
+) -> tuple[Array, Array]:
+    """Codes for given components, and both at the scale and on the sets of the problem.
+
+    Components that are not `given` by the user but a guess are improved without penalty first.
+    """
+    V = project(components_side, V)
+    if given:
+        return codes_for(data, V, codes_side), V
+    plain = Side("free" if codes_side.kind == "free" else "nonnegative")
+    if codes_side.kind == "rows":
+        return codes_for(data, V, codes_side), V
+    W = codes_for(data, V, plain)
+    if codes_side.kind not in ("nonnegative", "free"):
+        return project(codes_side, W), V
+    sides = (codes_side, components_side)
+    if any(side.l1 or side.l1_sq or side.l2 for side in sides):
+        # components part ways before the penalty can switch some of them off
+        W, V = factorize(
+            data,
+            W,
+            V,
+            codes_side=plain,
+            components_side=plain,
+            max_iter=APART,
+            tol=1e-2,
+            least_fall=1e-3,
+        )[:2]
+        factor = _balance(codes_side, W, components_side, V, data.weights)
+        W, V = W / factor, V * factor
+    return W, V
+
+
+def _balance(side: Side, W: Array, other: Side, V: Array, weights: Array | None) -> float:
+    """Scale of V (and 1 / scale of W) at which the penalties are smallest."""
+    first = penalty_value(side._replace(l1_sq=0, l2=0), W, weights)
+    second = penalty_value(side._replace(l1=0), W, weights)
+    third = penalty_value(other._replace(l1_sq=0, l2=0), V)
+    fourth = penalty_value(other._replace(l1=0), V)
+    if min(first + second, third + fourth) <= 0:
+        return 1.0
+    logs = np.linspace(-12, 12, 481) * np.log(10)
+    c = np.exp(logs)
+    return float(c[np.argmin(first / c + second / c**2 + third * c + fourth * c**2)])
+
+
+def ratio(update: Update) -> float:
+    """Norm of the projected gradient relative to that of the linear terms."""
+    if update.size_sq > 0:
+        return float(np.sqrt(update.residual_sq / update.size_sq))
+    return float(np.sqrt(update.residual_sq))
+
+
+def residual_of(data: Data, W: Array, V: Array, codes_side: Side, components_side: Side) -> float:
+    """Relative projected gradient of both factors, the larger of the two: the KKT residual.
+
+    Zero exactly at stationary points. The components are taken at unit length where no penalty
+    fixes the scale, so that it does not depend on the units of the data or of the factors.
+    """
+    sides = (codes_side, components_side)
+    fixed = any(side.l1 or side.l1_sq or side.l2 or side.kind == "rows" for side in sides)
+    scales = scales_of(V, fixed)
+    first = update(data, codes_side, V, W, codes=True, sweeps=0, scales=scales)
+    second = update(data, components_side, W, V, codes=False, sweeps=0, scales=1 / scales)
+    return worst(ratio(first), ratio(second))
+
+
+def worst(*residuals: float) -> float:
+    """Return the largest of numbers, and not a number where one of them is none."""
+    return float(np.max(residuals))
+
+
+def power_of_two(size: float) -> float:
+    """Factor that brings `size` to [1/2, 1) without rounding; 1 for zero."""
+    return float(np.ldexp(1.0, -int(np.clip(np.frexp(size)[1], -1000, 1000)))) if size else 1.0
+
+
+def residual_blocks(data: Data, W: Array, V: Array) -> Iterator[tuple[slice, Array]]:
+    """Yield blocks of rows of ``X - W V'``, zero where entries are missing."""
+    n, p = data.shape
+    block = max(1, BLOCK_BYTES // (8 * p))
+    for first in range(0, n, block):
+        rows = slice(first, min(first + block, n))
+        part = data.X[rows]
+        R = (part.toarray() if is_sparse(part) else part) - W[rows] @ V.T
+        if data.observed is not None:
+            R *= data.observed[rows]
+        yield rows, R
+
+
+def squared_error(data: Data, W: Array, V: Array) -> float:
+    """Weighted sum of squared residuals over observed entries."""
+    if is_sparse(data.X):
+        error, size = _error_of_sums(data, W, V)
+        if error > size * np.finfo(np.float64).eps ** CANCELLED:
+            return error
+    total = 0.0
+    for rows, R in residual_blocks(data, W, V):
+        squares = np.einsum("ij,ij->i", R, R)
+        total += float(squares.sum() if data.weights is None else data.weights[rows] @ squares)
+    return total
+
+
+def _error_of_sums(data: Data, W: Array, V: Array) -> tuple[float, float]:
+    """Squared error from the stored entries alone, and the size of the terms it is the rest of."""
+    X: Any = data.X.astype(np.float64, copy=False)
+    heavy = W if data.weights is None else W * data.weights[:, None]
+    squares = X.data**2
+    if data.weights is not None:
+        squares *= np.repeat(data.weights, np.diff(X.indptr))
+    met = float(((X.T @ heavy) * V).sum())
+    model = float(((W.T @ heavy) * (V.T @ V)).sum())
+    size = float(squares.sum()) + model
+    return size - 2 * met, size
+
+
+def revive(data: Data, W: Array, V: Array) -> bool:
+    """Replace components of zeros by what some row lacks most; False if there is nothing to do.
+
+    A factorisation with a component of zeros is stationary, and no minimum while X is not met.
+    """
+    dead = np.flatnonzero(~V.any(axis=0) | ~W.any(axis=0))
+    if not len(dead):
+        return False
+    most = np.empty(0)
+    lacks = np.empty((0, data.shape[1]))
+    for _, R in residual_blocks(data, W, V):
+        lack = np.maximum(R, 0)
+        size = np.einsum("ij,ij->i", lack, lack)
+        first = np.argsort(-size, kind="stable")[: len(dead)]
+        most, lacks = np.append(most, size[first]), np.vstack([lacks, lack[first]])
+    first = np.argsort(-most, kind="stable")[: len(dead)]
+    first = first[most[first] > 1e-12 * data.sum_sq]
+    for j, row in zip(dead, first, strict=False):
+        V[:, j] = lacks[row] / np.sqrt(most[row])
+        W[:, j] = 0.0
+    return len(first) > 0
+
+
+def nndsvd_components(
+    data: Data, k: int, rng: np.random.RandomState, *, codes: bool = False
+) -> Array:
+    """Non-negative parts of the right singular vectors [Boutsidis & Gallopoulos 2008], (p, k).
+
+    Each component is the positive or the negative part of a singular vector, whichever belongs to
+    the larger product with its left one, at unit length. Components beyond the rank are random.
+    With `codes` the parts are those of the left vectors, and the components fit them best.
+    """
+    X = data.X
+    if data.weights is not None:
+        root = np.sqrt(data.weights)
+        X = sparse.csr_array(X.multiply(root[:, None])) if is_sparse(X) else X * root[:, None]
+    V = _right_singular_vectors(X, k, rng)
+    U = np.asarray(X @ V.astype(X.dtype, copy=False), dtype=np.float64)
+    out = np.zeros((data.shape[1], k))
+    top = 0.0
+    for j in range(k):
+        if j < V.shape[1]:
+            size = float(np.linalg.norm(U[:, j]))
+            top = max(top, size)
+            if size > 1e-6 * top:
+                u, v = U[:, j], V[:, j]
+                down, up = np.linalg.norm(np.minimum(u, 0)), np.linalg.norm(np.maximum(u, 0))
+                if not codes:
+                    down *= np.linalg.norm(np.minimum(v, 0))
+                    up *= np.linalg.norm(np.maximum(v, 0))
+                if down > up:
+                    u, v = -u, -v
+                out[:, j] = X.T @ np.maximum(u, 0) if codes else np.maximum(v, 0)
+        if not out[:, j].any():
+            out[:, j] = rng.uniform(size=len(out))
+        out[:, j] /= np.linalg.norm(out[:, j])
+    return out
+
+
+def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array:
+    n, p = X.shape
+    if min(n, p) <= 1000:
+        wide = p > n
+        gram = X @ X.T if wide else X.T @ X
+        gram = gram.toarray() if is_sparse(gram) else gram
+        gram = np.asarray(gram, dtype=np.float64)
+        size = len(gram)
+        _, Q = linalg.eigh(gram, subset_by_index=[max(0, size - k), size - 1])
+        Q = Q[:, ::-1]
+        if wide:
+            Q = np.asarray(X.T @ Q.astype(X.dtype), dtype=np.float64)
+            length = np.linalg.norm(Q, axis=0)
+            Q = Q / np.where(length > 0, length, 1.0)
+        return np.asarray(Q)
+    if not (X.nnz and X.data.any() if is_sparse(X) else X.any()):
+        return np.zeros((p, k))
+    start = rng.uniform(-1, 1, size=min(n, p)).astype(X.dtype)
+    Vt = sparse.linalg.svds(X, k=min(k, min(n, p) - 1), v0=start, tol=1e-3)[2]
+    return np.asarray(Vt[::-1].T, dtype=np.float64)

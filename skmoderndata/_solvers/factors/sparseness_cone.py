@@ -1,0 +1,485 @@
+"""Least squares over the cone of non-negative rows with a given sparseness.
+
+Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0`` with Hoyer's sparseness `level`,
+that is ``sum z = ratio |z|_2``: a ray of any length in a set of directions that is not convex.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.nnls import nnls
+from skmoderndata._solvers.common.projections import project_row
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SINGLES = 2  # starts at the best single entries
+SHORT = 8  # rounds from each start, at most
+STEPS = 100  # rounds from the best of them, at most
+NEWTON = 12  # Newton steps of a round, at most
+FLAT = 1e-12  # share of the largest diagonal entry that a smaller one is taken for in a metric
+DUST = 1e-14  # share of the largest entry of a row that is rounding
+GAIN = 1e-13  # share of the value below which a step gains nothing
+
+
+def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) -> Array:
+    """Solutions for each row f of F: exact for levels 0 and 1, else the best of several starts.
+
+    The starts are the projections of the non-negative solution, of ``f / diag(G)``, and of the
+    best single entries. Each descends for some rounds, and the best one of them on, to a
+    stationary point, see `descend_cone`. A code of given sparseness without any loss is known
+    where an entry costs nothing: a row of zeros in G takes what is lacking.
+
+    Parameters
+    ----------
+    G : array of shape (k, k) or (m, k, k)
+        Positive semi-definite Gram matrix, one for all rows or one for each.
+    F : array of shape (m, k)
+        Linear terms.
+    level : float in [0, 1]
+        Sparseness.
+    start : array of shape (m, k), optional
+        One more start, so that no row gets worse.
+    """
+    G = np.ascontiguousarray(G, dtype=np.float64)
+    F = np.ascontiguousarray(F, dtype=np.float64)
+    m, k = F.shape
+    if level >= 1:  # a single entry: what it gains is known
+        diagonal = np.einsum("...jj->...j", G)
+        alive = (F > 0) & (diagonal > 0)
+        entries = np.where(alive, F / np.where(diagonal > 0, diagonal, 1.0), 0.0)
+        best = (entries * F).argmax(axis=1)
+        Z = np.zeros((m, k))
+        Z[np.arange(m), best] = entries[np.arange(m), best]
+        return Z
+    if level <= 0:  # equal entries
+        total = np.maximum(F.sum(axis=1), 0.0)
+        size = G.sum(axis=(-2, -1))
+        return np.repeat((total / np.where(size > 0, size, 1.0))[:, None], k, axis=1)
+    each, steep = _matrices(G)
+    Z = nnls(G, F).Z
+    given = np.zeros((0, k)) if start is None else np.array(start, dtype=np.float64, order="C")
+    _search_rows(each, F, Z, given, _ratio(k, level), steep, SINGLES, STEPS, NEWTON)
+    return Z
+
+
+def descend_cone(G: Array, F: Array, Z: Array, level: float, *, steps: int, newton: int) -> None:
+    """Improve rows of Z that have the sparseness, in place.
+
+    A round is a projected gradient step, which no longer one could replace, then Newton steps on
+    the support (of the Lagrange function, back onto the cone in the metric of the diagonal of G),
+    and at the end an entry that the multipliers let enter. Every step lowers the value.
+
+    Parameters
+    ----------
+    G : array of shape (k, k) or (m, k, k)
+        Positive semi-definite Gram matrix, one for all rows or one for each.
+    F : array of shape (m, k)
+        Linear terms.
+    Z : array of shape (m, k)
+        Where to start.
+    level : float in [0, 1]
+        Sparseness.
+    steps, newton : int
+        Largest numbers of rounds, and of Newton steps in each.
+    """
+    G = np.ascontiguousarray(G, dtype=np.float64)
+    each, steep = _matrices(G)
+    given = np.zeros((0, Z.shape[1]))
+    _search_rows(each, F, Z, given, _ratio(Z.shape[1], level), steep, -1, steps, newton)
+
+
+def _ratio(k: int, level: float) -> float:
+    return float(np.sqrt(k) - level * (np.sqrt(k) - 1))
+
+
+def _matrices(G: Array) -> tuple[Array, Array]:
+    """Gram matrices as a stack, and for each a bound on its largest eigenvalue."""
+    if G.ndim == 3:
+        return G, np.sqrt(np.einsum("ijk,ijk->i", G, G))
+    return G[None], np.linalg.eigvalsh(G)[-1:] * (1 + 1e-8)
+
+
+@jit
+def _search_rows(
+    G: Array,
+    F: Array,
+    Z: Array,
+    given: Array,
+    ratio: float,
+    steep: Array,
+    singles: int,
+    steps: int,
+    newton: int,
+) -> None:
+    """Descend from each row of Z; with `singles` not negative from the further starts as well."""
+    m, k = F.shape
+    w, y, best = np.empty(k), np.empty(k), np.empty(k)
+    metric, used = np.empty(k), np.zeros(k, dtype=np.bool_)
+    work = np.empty((5, k + 1))
+    support, system = np.empty(k + 1, dtype=np.int64), np.empty((k + 1, k + 1))
+    for i in range(m):
+        g = i if len(G) > 1 else 0
+        H, f = G[g], F[i]
+        top = 0.0
+        for j in range(k):
+            top = max(top, H[j, j])
+        if top <= 0.0 or not steep[g] > 0.0:
+            Z[i, :] = 0.0
+            continue
+        for j in range(k):
+            metric[j] = max(H[j, j], FLAT * top)
+            used[j] = False
+        lowest = np.inf
+        for start in range(-1, 2 + singles if singles >= 0 else 1):
+            if start == -1:
+                if not len(given):
+                    continue
+                w[:] = given[i]
+            elif start == 0:
+                w[:] = Z[i]
+                if singles >= 0:
+                    _use_slack(H, w, ratio)
+            elif start == 1:
+                for j in range(k):
+                    w[j] = f[j] / metric[j]
+            else:
+                first, gain = -1, 0.0
+                for j in range(k):
+                    if not used[j] and f[j] > 0.0 and f[j] * f[j] / metric[j] > gain:
+                        first, gain = j, f[j] * f[j] / metric[j]
+                if first < 0:
+                    break
+                used[first] = True
+                w[:] = 0.0
+                w[first] = f[first] / metric[first]
+            if singles >= 0:
+                work[0, :k] = w
+                _project_cone(work[0, :k], ratio, w, work[1, :k])
+            rounds = min(steps, SHORT) if singles >= 0 else steps
+            value = _descend(
+                H, f, w, y, metric, steep[g], ratio, rounds, newton, support, system, work
+            )
+            if value < lowest:
+                lowest = value
+                best[:] = w
+        if singles >= 0 and steps > SHORT:
+            _descend(H, f, best, y, metric, steep[g], ratio, steps, newton, support, system, work)
+        Z[i] = best
+
+
+@jit
+def _use_slack(G: Array, w: Array, ratio: float) -> None:
+    """Bring w to the sparseness by an entry that the value does not depend on, if there is one."""
+    free, total, square = -1, 0.0, 0.0
+    for j in range(len(w)):
+        if G[j, j] == 0.0:
+            free = j
+            w[j] = 0.0
+        total += w[j]
+        square += w[j] * w[j]
+    if free < 0:
+        return
+    # (total + x)^2 = ratio^2 (square + x^2)
+    lacks = total * total - ratio * ratio * square
+    curve = ratio * ratio - 1.0
+    root = total * total + curve * lacks
+    if root >= 0.0:
+        w[free] = max((total + np.sqrt(root)) / curve, 0.0)
+
+
+@jit
+def _project_cone(x: Array, ratio: float, out: Array, work: Array) -> None:
+    """Nearest point of the cone; x is overwritten."""
+    size = 0.0
+    for j in range(len(x)):
+        size = max(size, abs(x[j]))
+    if size == 0.0:
+        out[:] = 0.0
+        return
+    for j in range(len(x)):
+        x[j] /= size
+    project_row(x, ratio, 1.0, out, work)
+    length = 0.0
+    for j in range(len(x)):
+        length += x[j] * out[j]
+    length = max(length, 0.0) * size
+    for j in range(len(x)):
+        out[j] *= length
+
+
+@jit
+def _best_length(G: Array, f: Array, z: Array, y: Array) -> float:
+    """Bring z to its best length, put ``G z - f`` into y, and return the value."""
+    k = len(f)
+    for j in range(k):
+        y[j] = 0.0
+    for c in range(k):
+        if z[c] != 0.0:
+            for j in range(k):
+                y[j] += z[c] * G[c, j]
+    met, size = 0.0, 0.0
+    for j in range(k):
+        met += z[j] * f[j]
+        size += z[j] * y[j]
+    length = 0.0
+    if met > 0.0:
+        length = met / size if size > 0.0 else 1.0
+    value = 0.0
+    for j in range(k):
+        z[j] *= length
+        y[j] = y[j] * length - f[j]
+        value += 0.5 * z[j] * (y[j] - f[j])
+    return value
+
+
+@jit
+def _descend(
+    G: Array,
+    f: Array,
+    w: Array,
+    y: Array,
+    metric: Array,
+    steep: float,
+    ratio: float,
+    steps: int,
+    newton: int,
+    support: Array,
+    system: Array,
+    work: Array,
+) -> float:
+    """Lower the value from w, in place, and return it; y becomes the gradient."""
+    k = len(f)
+    z, slope, x = work[0, :k], work[1, :k], work[2, :k]
+    value: float = _best_length(G, f, w, y)
+    for _ in range(steps):
+        before = value
+        for j in range(k):
+            x[j] = w[j] - y[j] / steep
+        _project_cone(x, ratio, z, work[3, :k])
+        new = _best_length(G, f, z, slope)
+        if new < value:
+            value = new
+            w[:] = z
+            y[:] = slope
+        for _ in range(newton):
+            n = _support_of(w, support)
+            if n < 3:  # no direction is tangent
+                break
+            new = _newton_step(
+                G, f, w, y, value, metric, ratio, support, n, -1, z, slope, system, work
+            )
+            if not new < value:
+                break
+            gain = value - new
+            value = new
+            w[:] = z
+            y[:] = slope
+            if gain <= GAIN * abs(value):
+                break
+        n = _support_of(w, support)
+        if n < 2 or newton == 0:
+            break
+        enter = _entering(w, y, metric, ratio, support, n, value)
+        if enter >= 0:
+            support[n] = enter
+            new = _newton_step(
+                G, f, w, y, value, metric, ratio, support, n + 1, enter, z, slope, system, work
+            )
+            if new < value:
+                value = new
+                w[:] = z
+                y[:] = slope
+        if before - value <= GAIN * abs(value):
+            break
+    top = 0.0
+    for j in range(k):
+        top = max(top, w[j])
+    for j in range(k):  # of rounding: what is hardly there, and what is hardly off the cone
+        if w[j] <= DUST * top:
+            w[j] = 0.0
+    x[:] = w
+    _project_cone(x, ratio, z, work[3, :k])
+    for j in range(k):
+        w[j] = z[j] if w[j] > 0.0 else 0.0
+    value = _best_length(G, f, w, y)
+    return value
+
+
+@jit
+def _support_of(w: Array, support: Array) -> int:
+    n = 0
+    for j in range(len(w)):
+        if w[j] > 0.0:
+            support[n] = j
+            n += 1
+    return n
+
+
+@jit
+def _multiplier(
+    w: Array, y: Array, metric: Array, ratio: float, support: Array, n: int, normal: Array
+) -> tuple[float, float]:
+    """Multiplier of ``((sum w)^2 - ratio^2 |w|^2) / 2``, whose gradient is `normal`; and sum w."""
+    total, met, size = 0.0, 0.0, 0.0
+    for a in range(n):
+        total += w[support[a]]
+    for a in range(n):
+        j = support[a]
+        normal[a] = total - ratio * ratio * w[j]
+        met -= normal[a] * y[j] / metric[j]
+        size += normal[a] * normal[a] / metric[j]
+    return (met / size if size > 0.0 else 0.0), total
+
+
+@jit
+def _entering(
+    w: Array, y: Array, metric: Array, ratio: float, support: Array, n: int, value: float
+) -> int:
+    """Entry off the support that promises most, or -1."""
+    normal = np.empty(n)
+    multiplier, total = _multiplier(w, y, metric, ratio, support, n, normal)
+    most, enter = GAIN * abs(value), -1
+    for j in range(len(w)):
+        reduced = y[j] + multiplier * total
+        if w[j] == 0.0 and reduced < 0.0 and reduced * reduced / metric[j] > most:
+            most, enter = reduced * reduced / metric[j], j
+    return enter
+
+
+@jit
+def _newton_step(
+    G: Array,
+    f: Array,
+    w: Array,
+    y: Array,
+    value: float,
+    metric: Array,
+    ratio: float,
+    support: Array,
+    n: int,
+    enter: int,
+    z: Array,
+    slope: Array,
+    system: Array,
+    work: Array,
+) -> float:
+    """Put a point with a lower value into z, its gradient into `slope`; else return `value`.
+
+    First with the second derivatives of the Lagrange function, then with those of the objective.
+    """
+    normal, step = work[3, :n], work[4, : n + 1]
+    multiplier, _ = _multiplier(w, y, metric, ratio, support, n, normal)
+    largest = 0.0
+    for a in range(n):
+        largest = max(largest, abs(normal[a]) / np.sqrt(metric[support[a]]))
+    if largest == 0.0:
+        return value
+    for curved in range(2):
+        bend = multiplier if curved == 0 else 0.0
+        for a in range(n):  # scaled, so that the metric is the identity
+            i = support[a]
+            p = 1.0 / np.sqrt(metric[i])
+            for c in range(n):
+                j = support[c]
+                system[a, c] = (G[i, j] + bend) * p / np.sqrt(metric[j])
+            system[a, a] -= bend * ratio * ratio * p * p
+            system[a, n] = system[n, a] = normal[a] * p / largest
+            step[a] = -y[i] * p
+        system[n, n] = 0.0
+        step[n] = 0.0
+        if not _eliminate(system, step, n + 1):
+            continue
+        down = 0.0
+        for a in range(n):
+            step[a] /= np.sqrt(metric[support[a]])
+            down += step[a] * y[support[a]]
+        if not down < 0.0 or (enter >= 0 and step[n - 1] <= 0.0):
+            continue
+        length = 1.0
+        for a in range(n):
+            j = support[a]
+            if step[a] < 0.0 and w[j] + length * step[a] < 0.0:
+                length = -w[j] / step[a]
+        if length <= 0.0:
+            continue
+        for _ in range(6):
+            z[:] = 0.0
+            for a in range(n):
+                j = support[a]
+                z[j] = w[j] + length * step[a]
+                if z[j] <= 1e-15 * w[j]:
+                    z[j] = 0.0
+            if _back_to_cone(z, metric, ratio, support, n):
+                new: float = _best_length(G, f, z, slope)
+                if new < value:
+                    return new
+            length *= 0.3
+    return value
+
+
+@jit
+def _back_to_cone(z: Array, metric: Array, ratio: float, support: Array, n: int) -> bool:
+    """Move the positive entries of z along the normal of the cone, in the metric, onto it."""
+    rr = ratio * ratio
+    total, square = 0.0, 0.0
+    for a in range(n):
+        total += z[support[a]]
+        square += z[support[a]] ** 2
+    v1, v2, zv = 0.0, 0.0, 0.0
+    for a in range(n):
+        j = support[a]
+        if z[j] > 0.0:
+            v = (total - rr * z[j]) / metric[j]
+            v1 += v
+            v2 += v * v
+            zv += v * z[j]
+    # of z + t v: a t^2 + 2 b t + c = 0
+    a2, b1, c0 = v1 * v1 - rr * v2, total * v1 - rr * zv, total * total - rr * square
+    root = b1 * b1 - a2 * c0
+    if root < 0.0:
+        return False
+    root = b1 + np.sqrt(root) if b1 >= 0.0 else b1 - np.sqrt(root)
+    if root == 0.0:
+        return c0 == 0.0
+    t = -c0 / root
+    for a in range(n):
+        j = support[a]
+        if z[j] > 0.0:
+            z[j] += t * (total - rr * z[j]) / metric[j]
+            if z[j] < 0.0:
+                return False
+    total, square = 0.0, 0.0
+    for a in range(n):
+        total += z[support[a]]
+        square += z[support[a]] ** 2
+    return abs(total * total - rr * square) <= 1e-12 * total * total  # else it was rounding
+
+
+@jit
+def _eliminate(A: Array, b: Array, n: int) -> bool:
+    """Put the solution of ``A x = b`` into b by elimination; False where A is singular."""
+    for c in range(n):
+        pivot, size = c, abs(A[c, c])
+        for r in range(c + 1, n):
+            if abs(A[r, c]) > size:
+                pivot, size = r, abs(A[r, c])
+        if not size > 1e-14:
+            return False
+        if pivot != c:
+            for q in range(c, n):
+                A[c, q], A[pivot, q] = A[pivot, q], A[c, q]
+            b[c], b[pivot] = b[pivot], b[c]
+        for r in range(c + 1, n):
+            factor = A[r, c] / A[c, c]
+            if factor != 0.0:
+                for q in range(c + 1, n):
+                    A[r, q] -= factor * A[c, q]
+                b[r] -= factor * b[c]
+    for c in range(n - 1, -1, -1):
+        value = b[c]
+        for q in range(c + 1, n):
+            value -= A[c, q] * b[q]
+        b[c] = value / A[c, c]
+    return True

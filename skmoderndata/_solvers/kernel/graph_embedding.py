@@ -1,0 +1,155 @@
+"""Graphs on samples, and the functions in feature space that fit them."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from skmoderndata._solvers.kernel.kernel_subspace import leading_eigen
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DENSE = 1000  # samples up to which all eigenvectors of a Laplacian are computed
+
+
+class GraphDirections(NamedTuple):
+    """Solution of `max tr W'BW  s.t.  W'(L + ridge I)W = I`."""
+
+    coef: Array  # (r, k)
+    values: Array  # (k,), descending
+    ridge: float
+
+
+def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> GraphDirections:
+    """Directions of large penalty for their intrinsic scatter [Yan 2007, eq. 4].
+
+    Parameters
+    ----------
+    inner, outer : ndarray of shape (r, r)
+        `Z'LZ` and `Z'BZ`, for coordinates Z of the samples.
+    k : int
+        Number of directions.
+    alpha : float
+        Ridge in units of the trace of `inner`.
+    """
+    scale = float(inner.trace())
+    if not scale > 1e-14 * float(outer.trace()):
+        scale = float(outer.trace())
+    ridge = alpha * (scale if scale > 0 else 1.0)
+    A = (inner + inner.T) / 2
+    A[np.diag_indices_from(A)] += ridge
+    root = linalg.cholesky(A, lower=True, check_finite=False)
+    T = linalg.solve_triangular(root, (outer + outer.T) / 2, lower=True)
+    T = linalg.solve_triangular(root, T.T, lower=True)
+    values, V = leading_eigen(T, k)
+    coef = linalg.solve_triangular(root, V, lower=True, trans=1)
+    return GraphDirections(coef, values, ridge)
+
+
+def laplacian_form(S: Any, Z: Array) -> Array:
+    """`Z'(D - S)Z` for symmetric weights S, dense or sparse, with row sums D."""
+    degrees = np.asarray(S.sum(axis=1), dtype=np.float64).ravel()
+    form: Array = Z.T @ (degrees[:, None] * Z) - Z.T @ (S @ Z)
+    return form
+
+
+def centred_form(weights: Array, Z: Array) -> Array:
+    """Weighted scatter of the rows of Z around their weighted mean."""
+    centred = Z - (weights @ Z) / weights.sum()
+    form: Array = centred.T @ (weights[:, None] * centred)
+    return form
+
+
+def class_forms(codes: Array, Z: Array) -> tuple[Array, Array]:
+    """Scatter within classes and between them."""
+    sizes = np.bincount(codes).astype(np.float64)
+    means = np.zeros((len(sizes), Z.shape[1]))
+    np.add.at(means, codes, Z)
+    means /= sizes[:, None]
+    rest = Z - means[codes]
+    return rest.T @ rest, centred_form(sizes, means)
+
+
+def neighbour_graph(
+    distances: Iterable[tuple[slice, Array]],
+    n: int,
+    n_neighbors: int,
+    codes: Array | None = None,
+    same: bool = True,
+) -> sparse.csr_array:
+    """Connect each sample with its nearest ones, symmetric, all weights 1.
+
+    Parameters
+    ----------
+    distances : iterable of (slice, ndarray of shape (m, n))
+        Blocks of rows of the matrix of distances; they are overwritten.
+    n, n_neighbors : int
+        Number of samples, and of neighbours of each.
+    codes : ndarray of shape (n,) or None
+        Classes; with `same`, neighbours are those of the own class, else of the others.
+    """
+    rows_of, columns_of = [], []
+    for rows, D in distances:
+        own = np.arange(rows.start, rows.stop)
+        D[np.arange(len(D)), own] = np.inf
+        if codes is not None:
+            D[(codes[own, None] == codes) != same] = np.inf
+        m = min(n_neighbors, n - 1)
+        if m == 0:
+            continue
+        near = np.argsort(D, axis=1, kind="stable")[:, :m]
+        known = np.isfinite(np.take_along_axis(D, near, axis=1))
+        rows_of.append(np.repeat(own, m)[known.ravel()])
+        columns_of.append(near.ravel()[known.ravel()])
+    i = np.concatenate(rows_of) if rows_of else np.zeros(0, dtype=np.intp)
+    j = np.concatenate(columns_of) if columns_of else np.zeros(0, dtype=np.intp)
+    graph = sparse.csr_array((np.ones(2 * len(i)), (np.r_[i, j], np.r_[j, i])), shape=(n, n))
+    graph.sum_duplicates()
+    graph.data[:] = 1.0
+    return graph
+
+
+def smallest_laplacian(K: Array, k: int, weights: Array | None = None) -> tuple[Array, Array]:
+    """Eigenvectors of `D - K` of the k smallest eigenvalues, orthogonal to the constant vector.
+
+    The constant vector is moved to the upper end of the spectrum, so that further zero
+    eigenvalues, one for each additional component of the graph, are kept. With weights W the
+    vectors solve ``W L W v = value W v``, where L is the Laplacian in which row sums are weighted:
+    as if each sample was there so many times.
+    """
+    n = len(K)
+    w = np.ones(n) if weights is None else weights
+    roots = np.sqrt(w)
+    degrees = K @ w
+    top = 2 * float(degrees.max(initial=0.0))
+    top = top if top > 0 else 1.0
+    L = (K + K.T) / -2
+    L += top / float(w.sum())
+    if weights is not None:
+        L *= roots
+        L *= roots[:, None]
+    L[np.diag_indices(n)] += degrees
+    if n <= DENSE or k > n // 8:
+        values, V = linalg.eigh(L)
+        values, V = values[:k], V[:, :k]
+    else:
+        shift = 1e-7 * top
+        L[np.diag_indices(n)] += shift
+        factor = linalg.cho_factor(L, overwrite_a=True, check_finite=False)
+
+        def solve(b: Array) -> Array:
+            solution: Array = linalg.cho_solve(factor, b, check_finite=False)
+            return solution
+
+        inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
+        start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
+        inverted, V = eigsh(inverse, k, which="LA", v0=start, tol=0)
+        order = np.argsort(-inverted)
+        values, V = 1 / inverted[order] - shift, V[:, order]
+    V -= np.outer(roots, roots @ V) / float(w.sum())
+    V /= np.linalg.norm(V, axis=0) * roots[:, None]
+    peaks = np.argmax(np.abs(V), axis=0)
+    signs = np.where(V[peaks, np.arange(V.shape[1])] < 0, -1.0, 1.0)
+    return np.maximum(values, 0.0), V * signs

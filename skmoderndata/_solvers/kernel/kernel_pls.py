@@ -1,0 +1,81 @@
+"""Partial least squares with a kernel that is only applied, never deflated."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class KernelPLSResult(NamedTuple):
+    """Coefficients of all components found."""
+
+    dual: Array  # (n, m): predictions are K dual + mean of Y
+    rotations: Array  # (n, k): scores are K rotations
+    scores: Array  # (n, k), orthogonal
+    loadings: Array  # (m, k): Y is nearly scores loadings' + mean
+    orthogonality: float  # largest cosine between two scores
+    residual: Array  # (n, m): Y - mean - scores loadings'
+
+
+def kernel_pls(
+    apply: Callable[[Array], Array], Y: Array, k: int, progress: Progress | None = None
+) -> KernelPLSResult:
+    """Kernel partial least squares [Rosipal 2001; Shawe-Taylor 2004, Alg. 6.48].
+
+    With centred ``K`` and ``Y``, component j is ``t = Q K b``, where ``b = Y_j v`` for the leading
+    eigenvector ``v`` of ``Y_j' K Y_j``, ``Y_j = Q Y`` is what the components before leave over,
+    and ``Q`` projects out their scores. The deflated kernel of the algorithm is ``Q K Q``, and
+    ``Q b = b``: so K is applied to m columns for each component, and stays as it is. Scores are
+    scaled as those of the linear method, ``b' K b = 1``; the largest entry of ``v`` is positive.
+    With weights of the samples the rows of Y, and the rows and columns of K, are multiplied by
+    their roots, and so are the scores.
+    """
+    n, m = Y.shape
+    T, B, KB = np.empty((n, k)), np.empty((n, k)), np.empty((n, k))
+    sizes = np.empty(k)
+    E = Y.copy()
+    total = float(linalg.norm(Y))
+    found = 0
+    it = Iterations(k, -1.0, progress)
+    for n_iter in it:
+        j = n_iter - 1
+        KE = apply(E)
+        if m == 1:
+            b, Kb = E[:, 0], KE[:, 0]
+        else:
+            inner = E.T @ KE
+            _, V = linalg.eigh((inner + inner.T) / 2, check_finite=False)
+            v = V[:, -1] * (1.0 if V[np.abs(V[:, -1]).argmax(), -1] > 0 else -1.0)
+            b, Kb = E @ v, KE @ v
+        norm2 = float(b @ Kb)
+        if linalg.norm(E) <= 1e-13 * total or not norm2 > 0:
+            it.ended = True
+            continue
+        b, Kb = b / np.sqrt(norm2), Kb / np.sqrt(norm2)
+        t = Kb
+        for _ in range(2):  # once more against rounding
+            t = t - T[:, :j] @ (T[:, :j].T @ t)
+        size = float(linalg.norm(t))
+        if not size > 1e-12 * linalg.norm(Kb):
+            it.ended = True
+            continue
+        T[:, j], B[:, j], KB[:, j], sizes[j] = t / size, b, Kb, size
+        E = E - np.outer(T[:, j], T[:, j] @ E)
+        found = j + 1
+    T, B, KB, sizes = T[:, :found], B[:, :found], KB[:, :found], sizes[:found]
+    # T' K B is upper triangular: K b_j is a combination of the first j scores
+    rotations = linalg.solve_triangular(np.triu(T.T @ KB).T, B.T, lower=True).T
+    overlap = np.abs(T.T @ T - np.eye(found)).max(initial=0.0)
+    return KernelPLSResult(
+        rotations @ (T.T @ Y),
+        rotations * sizes,
+        T * sizes,
+        (Y.T @ T) / sizes,
+        float(overlap),
+        E,
+    )

@@ -1,0 +1,329 @@
+"""Low rank plus sparse: principal component pursuit, its stable version, and their certificate.
+
+Both minimise, over a matrix L, ``|L|_* + sum h(X - L)`` over the observed entries, where `h` is
+the Huber function with slope `lam` and quadratic part ``x**2 / (2 * delta)``; ``delta=0`` gives
+``h = lam * |x|``, principal component pursuit. The sparse part is ``soft(X - L, lam * delta)``.
+The dual is ``max <Y, X> - delta / 2 |Y|_F^2`` subject to ``|Y|_2 <= 1`` and ``|Y|_inf <= lam``,
+with ``Y = 0`` on missing entries.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.prox import huber
+from skmoderndata._solvers.lowrank.svt import ThresholdedSVD, orthonormal, spectral_norm, svt
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+RELAX_AFTER, RELAXATION = 40, 1.6
+TINY = float(np.finfo(float).tiny)
+DUAL_TOL_RATIO = 100.0  # the dual residual may be so many times the primal tolerance
+
+
+class PursuitResult(NamedTuple):
+    """Factors ``L = U * s @ Vt``, the sparse part, the dual matrix, and what was reached."""
+
+    U: Array
+    s: Array
+    Vt: Array
+    sparse: Array
+    dual: Array
+    objective: float
+    dual_gap: float
+    residual: float
+    n_iter: int
+    converged: bool
+
+
+def principal_component_pursuit(
+    X: Array,
+    *,
+    lam: float,
+    delta: float = 0.0,
+    solver: str = "auto",
+    schedule: str = "balanced",
+    tol: float = 1e-7,
+    tol_gap: float = 1e-6,
+    max_iter: int = 1000,
+    progress: Progress | None = None,
+    rng: np.random.RandomState | None = None,
+) -> PursuitResult:
+    """Minimise ``|L|_* + sum h(X - L)`` by the alternating direction method of multipliers.
+
+    One pass, for the splitting ``Z = X - L``:
+    ``L = svt(X - Z + Y / mu, 1 / mu)``, ``Y = clip(mu T / (1 + delta mu), -lam, lam)`` and
+    ``Z = T - Y / mu`` with ``T = X - L + Y_old / mu``. The first pass starts from
+    ``Z = soft(X, lam / mu)``, which keeps the rank low from the first decomposition on. After
+    40 passes L is over-relaxed by 1.6 (a third fewer passes where many are needed, more where few
+    are). The penalty `mu` is constant, balanced by the residuals, or grows by 1.5 a pass
+    ("ialm"). A pass ends the loop when primal residual ``|X - L - Z|_F``, change of L on missing
+    entries (both relative to ``|L|_F``, at least ``1e-6 |X|_F``) and dual residual
+    ``mu |Z - Z_old|_F / |Y|_F`` (100 times looser) are below `tol` and then the relative duality
+    gap is below `tol_gap`; otherwise the passes go on with `mu` held constant. A residual up to
+    ten times `tol` will do when the gap is smaller in proportion.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        C-contiguous float64, NaN where missing, of moderate scale.
+    lam, delta : float
+        Slope and quadratic width of the loss.
+    solver, schedule, tol, tol_gap, max_iter, progress, rng
+        See `svt` and above.
+    """
+    rng = np.random.RandomState(0) if rng is None else rng
+    n, p = X.shape
+    observed = ~np.isnan(X)
+    n_observed = int(observed.sum())
+    filled = X if n_observed == X.size else np.where(observed, X, 0.0)
+    size = float(linalg.norm(filled))
+    if size == 0.0:
+        zero = np.zeros((n, p))
+        return PursuitResult(
+            np.zeros((n, 0)), np.zeros(0), np.zeros((0, p)), zero, zero.copy(), 0, 0, 0, 1, True
+        )
+    mu = n_observed / (4 * float(np.abs(filled).sum()))
+    Y, growth, relax, mu_start = np.zeros((n, p)), 1.0, 1.0, mu
+    if schedule == "balanced":
+        mu *= 0.3  # a low start keeps the rank low; rising later is cheap
+    elif schedule == "ialm":
+        norm = spectral_norm(filled, rng=rng)
+        Y += filled / max(norm, float(np.abs(filled).max()) / lam)
+        mu, growth = 1.25 / norm, 1.5
+    mu_end = 1e7 * mu
+    # X - Z + Y / mu for Z = soft(X + Y / mu, lam / mu): the step that starts from L = 0
+    W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
+    L, rows, sums = np.empty((n, p)), np.ones(n), np.empty((n, 4))
+    factors = ThresholdedSVD(L, L, L, None, 1.0, 0)
+    # early passes need neither all singular values nor accurate ones
+    max_rank, accuracy, check_at = 10 + min(n, p) // 10, 1e-1, 1.0
+    gap = objective = np.inf
+    it = Iterations(max_iter, 0.0, progress)
+    for n_iter in it:
+        factors = svt(
+            W,
+            1 / mu,
+            solver=solver,
+            subspace=factors.subspace,
+            max_rank=max_rank,
+            tol=accuracy,
+            max_passes=6 if accuracy > 1e-3 else 40,
+            best_effort=accuracy > 1e-3,
+            rng=rng,
+        )
+        max_rank = 10 + max(3 * factors.s.size // 2, min(n, p) // 10)
+        np.dot(factors.U * factors.s, factors.Vt, out=L)
+        mu_next = min(mu * growth, mu_end)
+        if n_iter > RELAX_AFTER and growth == 1.0:
+            relax = RELAXATION
+        update_rows(X, L, Y, W, rows * mu, rows * mu_next, lam, delta, relax, sums)
+        primal, change, dual_size, fill = np.sqrt(sums.sum(axis=0))
+        rank_zero = factors.s.size == 0
+        scale = size if rank_zero else max(float(linalg.norm(factors.s)), 1e-6 * size)
+        primal = max(primal, fill) / scale
+        dual = mu * change / max(dual_size, TINY)
+        it.residual = max(primal, dual / DUAL_TOL_RATIO)
+        accuracy = min(accuracy, max(0.1 * it.residual, 1e-11))
+        feasible = growth > 1.0 and primal <= tol  # where the inexact method stops
+        tail = n_iter % 50 == 0 and it.residual <= 10 * tol
+        if feasible or tail or it.residual <= tol * check_at or n_iter == max_iter:
+            objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta, rng=rng)
+            near = it.residual <= 10 * tol and gap * it.residual <= tol_gap * tol
+            it.converged = gap <= tol_gap and (it.residual <= tol or near)
+            if it.converged:
+                continue
+            if growth > 1.0:  # a penalty that has grown has stopped the duals: start afresh
+                W += Y * (1 / mu_start - 1 / mu_next)
+                mu_next, growth = mu_start, 1.0
+            if feasible or not tail:
+                check_at = 1.0 if feasible else 0.3 * it.residual / tol
+                schedule = "constant"
+        if schedule == "balanced" and n_iter % 3 == 0:
+            mu_next = _balanced(mu, primal, dual, n_iter)
+            W += Y * (1 / mu_next - 1 / mu)
+        mu = mu_next
+    if not np.isfinite(gap):  # a callback has stopped the passes
+        objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta, rng=rng)
+    sparse = _soft(X, L, Y, lam, delta)
+    return PursuitResult(
+        factors.U,
+        factors.s,
+        factors.Vt,
+        sparse,
+        Y,
+        objective,
+        gap,
+        it.residual,
+        it.n_iter,
+        it.converged,
+    )
+
+
+def _balanced(mu: float, primal: float, dual: float, n_iter: int) -> float:
+    """Move mu towards equal residuals, ever less, so that convergence is that of constant mu."""
+    ratio = float(np.sqrt(10 * primal / max(dual, 1e-100)))
+    if 0.5 < ratio < 2:
+        return mu
+    factor: float = float(np.clip(ratio, 0.5, 2.0)) ** (1 / (1 + n_iter / 100))
+    return mu * factor
+
+
+@jit
+def update_rows(X, L, Y, W, mu, mu_next, lam, delta, relax, sums):  # type: ignore[no-untyped-def]
+    """Update Y and ``W = X - Z + Y / mu_next`` in place, one fused pass over memory.
+
+    Row by row `sums` gets the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on
+    missing entries.
+    """
+    for i in range(X.shape[0]):
+        primal = 0.0
+        change = 0.0
+        dual = 0.0
+        fill = 0.0
+        inverse = 1.0 / mu[i]
+        inverse_next = 1.0 / mu_next[i]
+        shrink = mu[i] / (1.0 + delta * mu[i])
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            low = L[i, j]
+            if x != x:  # missing: Z = X - L costs nothing, Y stays 0 and W repeats L
+                step = low - W[i, j]
+                fill += step * step
+                W[i, j] = low
+                continue
+            y_old = Y[i, j]
+            z_old = x + y_old * inverse - W[i, j]
+            t = relax * (x - low) + (1.0 - relax) * z_old + y_old * inverse
+            y = min(max(t * shrink, -lam), lam)
+            z = t - y * inverse
+            residual = x - low - z
+            step = z - z_old
+            primal += residual * residual
+            change += step * step
+            dual += y * y
+            Y[i, j] = y
+            W[i, j] = x - z + y * inverse_next
+        sums[i, 0] = primal
+        sums[i, 1] = change
+        sums[i, 2] = dual
+        sums[i, 3] = fill
+
+
+def _soft(X: Array, L: Array, Y: Array, lam: float, delta: float) -> Array:
+    """Sparse part: zero where the dual is inside its bounds, ``X - L -+ lam delta`` elsewhere."""
+    S = np.where(np.abs(Y) >= lam, X - L - delta * Y, 0.0)
+    S[np.isnan(S)] = 0.0
+    return S
+
+
+def duality_gap(
+    X: Array,
+    factors: Any,
+    Y: Array,
+    *,
+    lam: float,
+    delta: float = 0.0,
+    L: Array | None = None,
+    rng: np.random.RandomState | None = None,
+) -> tuple[float, float]:
+    """Objective of L and its relative duality gap, a bound on how far from the optimum it is.
+
+    Any L is feasible (with ``S = X - L``). Any matrix Y becomes dual feasible when it is divided
+    by ``max(1, |Y|_2, |Y|_inf / lam)`` and zero on missing entries.
+    """
+    L = (factors.U * factors.s) @ factors.Vt if L is None else L
+    loss = huber(X - L, lam, delta)
+    primal = float(factors.s.sum() + np.nansum(loss))
+    if primal == 0.0:
+        return 0.0, 0.0
+    Y = np.where(np.isnan(X), 0.0, Y)
+    start = None if factors.s.size == 0 else factors.Vt.T
+    kappa = max(1.0, spectral_norm(Y, start=start, rng=rng), float(np.abs(Y).max()) / lam)
+    dual = float(np.nansum(X * Y)) / kappa - delta / 2 * (float(linalg.norm(Y)) / kappa) ** 2
+    return primal, max(primal - dual, 0.0) / primal
+
+
+def polish(
+    X: Array, V: Array, sparse: Array, *, tol: float = 1e-9, max_iter: int = 300
+) -> tuple[Array, Array, Array, Array] | None:
+    """Fit the entries outside the support of `sparse` exactly with the rank of V.
+
+    Alternating projections: entries in the support or missing take the values of L, and L is the
+    projection of the result on matrices of that rank, from one pass of subspace iteration. From a
+    start that is nearly right the error shrinks linearly, by about the share of those entries.
+
+    Parameters
+    ----------
+    X : array of shape (n, p), NaN where missing
+    V : array of shape (p, r)
+        Orthonormal columns, the right singular vectors found so far.
+    sparse : array of shape (n, p)
+    tol : float
+        Accept when the misfit outside the support is below ``tol * |X|_F``.
+    max_iter : int
+
+    Returns
+    -------
+    tuple ``U, s, Vt, sparse`` or None when the entries do not fit that rank.
+    """
+    free = np.isnan(X) | (sparse != 0)
+    W = np.where(np.isnan(X), 0.0, X - sparse)
+    size = float(linalg.norm(np.where(np.isnan(X), 0.0, X)))
+    best, stalled = np.inf, 0
+    L = W
+    for _ in range(max_iter):
+        Q = orthonormal(W @ V)[0]
+        B = W.T @ Q
+        V = orthonormal(B)[0]
+        L = Q @ B.T
+        misfit = float(linalg.norm((W - L)[~free]))
+        stalled = 0 if misfit < 0.9 * best else stalled + 1
+        best = min(best, misfit)
+        if stalled == 5 or misfit <= 1e-15 * size:
+            break
+        np.copyto(W, L, where=free)
+    if not best <= tol * size:
+        return None
+    Z, s, Qt = linalg.svd(B, full_matrices=False, check_finite=False)
+    return Q @ Qt.T, s, Z.T, np.where(free & ~np.isnan(X), X - L, 0.0)
+
+
+def noise_scale(
+    X: Array, *, lam: float, solver: str, max_rounds: int = 15, rng: np.random.RandomState
+) -> float:
+    """Estimate the standard deviation of dense noise on a low-rank matrix with gross errors.
+
+    Fixed point of "stable pursuit with the present estimate, then 1.4826 times the median
+    absolute residual", from above, so that every round works at low rank and loose tolerance.
+    """
+    residual = X
+    sigma, first = np.inf, 0.0
+    for _ in range(max_rounds):
+        middle = np.nanmedian(residual)
+        new = 1.4826 * float(np.nanmedian(np.abs(residual - middle)))
+        if new <= 1e-6 * (first := max(first, new)):
+            return 0.0
+        if new > 0.98 * sigma:
+            return min(new, sigma)
+        sigma = new
+        fit = principal_component_pursuit(
+            X,
+            lam=lam,
+            delta=noise_width(sigma, X.shape),
+            solver=solver,
+            tol=1e-4,
+            tol_gap=1e-2,
+            max_iter=200,
+            rng=rng,
+        )
+        residual = X - (fit.U * fit.s) @ fit.Vt
+    return sigma
+
+
+def noise_width(sigma: float, shape: tuple[int, int]) -> float:
+    """Quadratic width ``delta`` of stable pursuit for noise of standard deviation `sigma`."""
+    return sigma * float(np.sqrt(2 * max(shape)))

@@ -1,0 +1,664 @@
+"""Support vector problems in the form that the core-set search solves."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.margins.core_set import best_multiple, squared_hinge_gap, tube_gap
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+START_SAMPLE = 100  # points of which the first two are chosen
+
+
+class Rows(Protocol):
+    """Kernel values between the samples of a data set."""
+
+    n_rows: int
+
+    def matrix(self, a: Array, b: Array) -> Array:
+        """Kernel values of samples against samples."""
+
+    def expansion(self, b: Array, coef: Array) -> Any:
+        """Weighted sum of kernels at samples."""
+
+    def values(self, expansion: Any, rows: Array | slice, *, exact: bool) -> Array:
+        """Values of such a sum at samples."""
+
+
+class _Units:
+    """Samples with positive weight, numbered from zero."""
+
+    listed = True
+
+    def __init__(self, rows: Rows, ids: Array | None) -> None:
+        self.rows, self.ids = rows, ids
+        self.core = np.zeros(0, np.int64)
+        self.n_units = rows.n_rows if ids is None else len(ids)
+
+    def row(self, units: Array | slice) -> Array | slice:
+        """Rows of the data that belong to units."""
+        if self.ids is None:
+            return units
+        found: Array = self.ids[units]
+        return found
+
+    def units_of(self, rows: Array) -> tuple[Array, Array]:
+        """Numbers of the units that rows of the data are, and a mask of those that are one."""
+        if self.ids is None:
+            there = rows < self.n_units
+            return np.where(there, rows, 0), there
+        place = np.searchsorted(self.ids, rows)
+        place[place == len(self.ids)] = 0
+        return place, self.ids[place] == rows
+
+    def draw(self, rng: np.random.RandomState, size: int) -> Array:
+        """Sample with replacement, each once."""
+        return np.unique(rng.randint(0, self.n_units, size=size))
+
+    def order(self, rng: np.random.RandomState) -> Array:
+        """Random order."""
+        n = self.n_units
+        return rng.permutation(n).astype(np.int64 if n > 2**31 - 1 else np.int32)
+
+    def involved(self, units: Array, chosen: Array, indices: Array) -> Array:
+        """Each candidate is one unit."""
+        return chosen
+
+    def kernel(self, a: Array, b: Array) -> Array:
+        """Kernel values of units."""
+        ids = self.ids
+        return self.rows.matrix(a if ids is None else ids[a], b if ids is None else ids[b])
+
+    def scores(self, expansion: Any, units: Array | slice, exact: bool) -> Array:
+        """Values of an expansion at units."""
+        return self.rows.values(expansion, self.row(units), exact=exact)
+
+
+def carried(indices: Array, a: Array, there: Array) -> tuple[Array, Array] | None:
+    """Core set to begin with: the indices that are there; None where none of them has weight."""
+    return (indices[there], a[there]) if (a[there] > 0).any() else None
+
+
+class SignedRows(_Units):
+    """Classification, `K'_ij = y_i y_j (k_ij + bias) + delta_ij / c_i`; one class with all y = 1.
+
+    Parameters
+    ----------
+    rows : Rows
+    signs : ndarray of shape (n_units,)
+        Labels -1 and 1.
+    costs : ndarray of shape (n_units,) or float
+        Weights `c_i` in `1/2 sum c_i slack_i^2`, positive.
+    bias : float
+        Added to the kernel: the square of the constant that plays the part of a feature.
+    diagonal : float
+        Largest `k_ii`; everything is divided by it.
+    ids : ndarray or None
+        Rows that take part; None is all.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        signs: Array,
+        costs: Array | float,
+        *,
+        bias: float,
+        diagonal: float,
+        ids: Array | None = None,
+    ) -> None:
+        super().__init__(rows, ids)
+        self.signs, self.bias = signs, bias
+        self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
+        self.costs = np.asarray(costs, dtype=np.float64) * self.scale
+        self.n_indices = self.n_units
+        self.fixed = np.zeros(0, np.int64)
+        self.largest_diagonal = 1.0 + 1.0 / float(self.costs.min())
+
+    def state(self, core: Array, a: Array) -> tuple[Array, Array]:
+        """Rows of the data in a core set, and the weights."""
+        rows: Array = core if self.ids is None else self.ids[core]
+        return rows, a
+
+    def begin(self, rows: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set from `state`, of these or other samples; None where it says nothing."""
+        units, there = self.units_of(rows)
+        return carried(units, a, there)
+
+    def start(self, rng: np.random.RandomState) -> Array:
+        """Choose a sample and the nearest of the other class; in one class, the furthest."""
+        first = int(rng.randint(self.n_units))
+        others = np.flatnonzero(self.signs != self.signs[first])
+        alone = len(others) == 0
+        if alone:
+            others = np.arange(self.n_units)
+        if len(others) > START_SAMPLE:
+            others = others[rng.randint(0, len(others), size=START_SAMPLE)]
+        k = self.kernel(np.array([first]), others)[0]
+        second = int(others[k.argmin() if alone else k.argmax()])
+        return np.unique([first, second])
+
+    def gram(self, a: Array, b: Array) -> Array:
+        """Return `K'` without its diagonal part."""
+        K = self.kernel(a, b)
+        K += self.bias
+        K *= self.signs[a][:, None] / self.scale
+        K *= self.signs[b]
+        return K
+
+    def slack(self, indices: Array) -> Array:
+        """Return `1 / c`."""
+        return 1.0 / self.cost(indices)
+
+    def cost(self, indices: Array | slice) -> Array:
+        """Scaled costs of indices."""
+        if self.costs.ndim:
+            found: Array = self.costs[indices]
+            return found
+        return np.broadcast_to(self.costs, self.signs[indices].shape)
+
+    def linear(self, indices: Array) -> Array:
+        """No linear part."""
+        return np.zeros(len(indices))
+
+    def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
+        """Values of the function, in the scaled kernel."""
+        coef = a * self.signs[core] / self.scale
+        ids = core if self.ids is None else self.ids[core]
+        expansion, offset = self.rows.expansion(ids, coef), self.bias * float(coef.sum())
+
+        def score(units: Array | slice, *, exact: bool) -> Array:
+            values = self.scores(expansion, units, exact)
+            values += offset
+            return values
+
+        return score
+
+    def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
+        """Return the units themselves, and `g = y f`."""
+        indices = np.arange(self.n_units)[units] if isinstance(units, slice) else units
+        return indices, self.signs[units] * values
+
+    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
+        """Gap of the squared hinge loss at the best multiple of the function."""
+        norm = max(0.0, rho - float((a * a) @ self.slack(core)))
+        return squared_hinge_gap(self.signs * values, self.costs, norm, rho)
+
+    def margin_unit(self, rho: float) -> float:
+        """Return the margin."""
+        return rho
+
+
+class TubeRows(_Units):
+    """Regression: index `2 i` pulls sample i up, `2 i + 1` down, the last is the idle one.
+
+    `K' = s s' (k_ij + bias) + delta / c` and `v = 2 s y_i / D`; the idle index has a zero row and
+    keeps the width of the tube from becoming negative.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        y: Array,
+        cost: Array | float,
+        level: float,
+        *,
+        bias: float,
+        diagonal: float,
+        ids: Array | None = None,
+    ) -> None:
+        super().__init__(rows, ids)
+        self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
+        self.y, self.level, self.bias = y, level, bias
+        self.target = y / (level * self.scale)
+        self.costs = np.asarray(cost, dtype=np.float64)
+        self.n_indices = 2 * self.n_units + 1
+        self.fixed = np.array([2 * self.n_units])
+        self.largest_diagonal = (
+            1.0
+            + 1.0 / float(self.costs.min() * self.scale)
+            + 2.0 * float(np.abs(self.target).max())
+        )
+        self.spread = float(np.std(y)) or 1.0
+
+    def start(self, rng: np.random.RandomState) -> Array:
+        """Pull the largest y up and the smallest down."""
+        return np.array([2 * int(self.y.argmax()), 2 * int(self.y.argmin()) + 1])
+
+    def _split(self, indices: Array) -> tuple[Array, Array]:
+        """Units and signs; the idle index has sign zero."""
+        idle = indices == 2 * self.n_units
+        signs = np.where(idle, 0.0, np.where(indices % 2 == 0, 1.0, -1.0))
+        return np.where(idle, 0, indices // 2), signs
+
+    def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Rows of the data in a core set, the direction of each (0: idle), and the weights."""
+        units, signs = self._split(core)
+        rows: Array = units if self.ids is None else self.ids[units]
+        return rows, signs, a
+
+    def begin(self, rows: Array, signs: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set from `state`, of these or other samples; None where it says nothing."""
+        units, there = self.units_of(rows)
+        indices = np.where(signs == 0, 2 * self.n_units, 2 * units + (signs < 0))
+        return carried(indices, a, there | (signs == 0))
+
+    def gram(self, a: Array, b: Array) -> Array:
+        """Return `K'` without its diagonal part."""
+        (rows_a, signs_a), (rows_b, signs_b) = self._split(a), self._split(b)
+        K = self.kernel(rows_a, rows_b)
+        K += self.bias
+        K *= signs_a[:, None] / self.scale
+        K *= signs_b
+        return K
+
+    def slack(self, indices: Array) -> Array:
+        """Return `1 / c`, zero for the idle index."""
+        units, signs = self._split(indices)
+        cost = self.costs[units] if self.costs.ndim else self.costs
+        return np.abs(signs) / (cost * self.scale)
+
+    def linear(self, indices: Array) -> Array:
+        """Return `2 s y / D`."""
+        units, signs = self._split(indices)
+        v: Array = 2.0 * signs * self.target[units]
+        return v
+
+    def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
+        """Units and the weights of their kernels, in the scaled problem."""
+        units, signs = self._split(core)
+        used = signs != 0
+        found, place = np.unique(units[used], return_inverse=True)
+        return found, np.bincount(place, (a * signs)[used], minlength=len(found)) / self.scale
+
+    def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
+        """Values of the function, in the scaled problem."""
+        units, coef = self.coefficients(core, a)
+        ids = units if self.ids is None else self.ids[units]
+        expansion, offset = self.rows.expansion(ids, coef), self.bias * float(coef.sum())
+
+        def score(units: Array | slice, *, exact: bool) -> Array:
+            values = self.scores(expansion, units, exact)
+            values += offset
+            return values
+
+        return score
+
+    def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
+        """Return the index of the side on which each sample lies, and `g = -|residual|`."""
+        number = np.arange(self.n_units)[units] if isinstance(units, slice) else units
+        residual = values - self.target[units]
+        return 2 * number + (residual > 0), -np.abs(residual)
+
+    def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
+        """Relative duality gap and the best width of the tube."""
+        level, scale = self.level, self.scale
+        norm = level**2 * scale * max(0.0, rho - float((a * a) @ self.slack(core)))
+        linear = 0.5 * level**2 * scale * float(self.linear(core) @ a)
+        dual = linear - 0.5 * level**2 * scale * rho
+        residuals = level * scale * (values - self.target)
+        return tube_gap(residuals, self.costs, norm, level, dual)
+
+    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
+        """Gap of the squared loss outside of the tube."""
+        return self.solution(values, core, a, rho)[0]
+
+    def margin_unit(self, rho: float) -> float:
+        """Return a fifth of the deviation of y."""
+        return 0.2 * self.spread / (self.level * self.scale)
+
+
+class _Pairs(_Units):
+    """Pairs (i, j), i to be ranked above j: `K' = k_ip - k_iq - k_jp + k_jq + delta / c`."""
+
+    def __init__(self, rows: Rows, cost: float, diagonal: float) -> None:
+        super().__init__(rows, None)
+        self.scale = 4.0 * diagonal if diagonal > 0 else 1.0
+        self.cost = cost * self.scale
+        self.fixed = np.zeros(0, np.int64)
+        self.largest_diagonal = 1.0 + 1.0 / self.cost
+
+    def ends(self, indices: Array) -> tuple[Array, Array]:
+        """Upper and lower rows of pairs."""
+        raise NotImplementedError
+
+    def gram(self, a: Array, b: Array) -> Array:
+        """Return `K'` without its diagonal part."""
+        (up_a, down_a), (up_b, down_b) = self.ends(a), self.ends(b)
+        left, place_a = np.unique(np.concatenate([up_a, down_a]), return_inverse=True)
+        right, place_b = np.unique(np.concatenate([up_b, down_b]), return_inverse=True)
+        k = self.rows.matrix(left, right) / self.scale
+        half = k[place_a[: len(a)]] - k[place_a[len(a) :]]
+        found: Array = half[:, place_b[: len(b)]] - half[:, place_b[len(b) :]]
+        return found
+
+    def slack(self, indices: Array) -> Array:
+        """Return `1 / c`."""
+        return np.full(len(indices), 1.0 / self.cost)
+
+    def linear(self, indices: Array) -> Array:
+        """No linear part."""
+        return np.zeros(len(indices))
+
+    def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
+        """Rows and the weights of their kernels, in the scaled problem."""
+        up, down = self.ends(core)
+        found, place = np.unique(np.concatenate([up, down]), return_inverse=True)
+        weights = np.bincount(place, np.concatenate([a, -a]), minlength=len(found))
+        return found, weights / self.scale
+
+    def row_scorer(self, core: Array, a: Array) -> Callable[..., Array]:
+        """Values of the function at rows."""
+        expansion = self.rows.expansion(*self.coefficients(core, a))
+
+        def score(rows: Array | slice, *, exact: bool) -> Array:
+            return self.rows.values(expansion, rows, exact=exact)
+
+        return score
+
+    def norm(self, core: Array, a: Array, rho: float) -> float:
+        """Squared length of the weights of the function."""
+        return max(0.0, rho - float(a @ a) / self.cost)
+
+    def margin_unit(self, rho: float) -> float:
+        """Return the margin."""
+        return rho
+
+
+class GivenPairs(_Pairs):
+    """Pairs that are listed; each is a unit."""
+
+    def __init__(self, rows: Rows, pairs: Array, cost: float, *, diagonal: float) -> None:
+        super().__init__(rows, cost, diagonal)
+        self.pairs = pairs
+        self.n_units = self.n_indices = len(pairs)
+
+    def ends(self, indices: Array) -> tuple[Array, Array]:
+        """Rows of listed pairs."""
+        return self.pairs[indices, 0], self.pairs[indices, 1]
+
+    def begin(self, pairs: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set of an earlier search, of these or other pairs; None where it says nothing."""
+        n = max(int(self.pairs.max()), int(pairs.max())) + 1
+        listed, keys = self.pairs @ [n, 1], pairs @ [n, 1]
+        order = np.argsort(listed)
+        place = order[np.searchsorted(listed, keys, sorter=order).clip(max=len(order) - 1)]
+        return carried(place, a, listed[place] == keys)
+
+    def start(self, rng: np.random.RandomState) -> Array:
+        """Two pairs."""
+        return np.unique(rng.randint(0, self.n_units, size=2))
+
+    def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
+        """Differences of the values of pairs."""
+        at_rows = self.row_scorer(core, a)
+
+        def score(units: Array | slice, *, exact: bool) -> Array:
+            pairs = self.pairs[units]
+            rows, place = np.unique(pairs, return_inverse=True)
+            values = at_rows(rows, exact=exact)[place].reshape(pairs.shape)
+            difference: Array = values[:, 0] - values[:, 1]
+            return difference
+
+        return score
+
+    def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
+        """Return the pairs themselves."""
+        indices = np.arange(self.n_units)[units] if isinstance(units, slice) else units
+        return indices, values
+
+    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
+        """Gap of the squared hinge loss at the best multiple of the function."""
+        costs = np.broadcast_to(np.asarray(self.cost), values.shape)
+        return squared_hinge_gap(values, costs, self.norm(core, a, rho), rho)
+
+
+class GradedRows(_Pairs):
+    """All pairs of rows of one query with different grades, which are never listed.
+
+    A unit is a row; its candidate is the pair with the worst row of a lower grade. The pair of
+    rows i and j has the index `i n + j`.
+    """
+
+    listed = False
+
+    def __init__(
+        self, rows: Rows, grades: Array, queries: Array, cost: float, *, diagonal: float
+    ) -> None:
+        super().__init__(rows, cost, diagonal)
+        self.grades = grades
+        self.queries = np.asarray(queries, np.int64)
+        self.n_indices = self.n_units**2
+        self.by_query = np.lexsort((grades, self.queries))  # rows, query by query, grades rising
+        counts = np.bincount(self.queries)
+        self.ends_of = np.cumsum(counts)
+        self.starts_of = self.ends_of - counts
+
+    def ends(self, indices: Array) -> tuple[Array, Array]:
+        """Rows of pairs."""
+        up, down = np.divmod(indices, self.n_units)
+        return up, down
+
+    def draw(self, rng: np.random.RandomState, size: int) -> Array:
+        """Rows of random queries; of long ones, part."""
+        found: list[Array] = []
+        while sum(map(len, found)) < size:
+            q = self.queries[rng.randint(self.n_units)]
+            inside = self.by_query[self.starts_of[q] : self.ends_of[q]]
+            if len(inside) > size:
+                inside = inside[rng.randint(0, len(inside), size=size)]
+            found.append(inside)
+        return np.unique(np.concatenate(found))
+
+    def order(self, rng: np.random.RandomState) -> Array:
+        """Shuffle the queries, and the rows of each."""
+        tie = rng.permutation(self.n_units)
+        return np.lexsort((tie, rng.permutation(len(self.starts_of))[self.queries]))
+
+    def involved(self, units: Array, chosen: Array, indices: Array) -> Array:
+        """Both ends of each pair."""
+        up, down = self.ends(indices[chosen])
+        return chosen | np.isin(units, np.concatenate([up, down]))
+
+    def begin(self, pairs: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set of an earlier search, of these or other rows; None where it says nothing."""
+        there = np.asarray((pairs < self.n_units).all(axis=1))
+        up, down = np.where(there[:, None], pairs, 0).T
+        there &= self.queries[up] == self.queries[down]
+        there &= self.grades[up] > self.grades[down]
+        return carried(up * self.n_units + down, a, there)
+
+    def start(self, rng: np.random.RandomState) -> Array:
+        """Best and worst of two queries with different grades."""
+        low = self.grades[self.by_query[self.starts_of]]
+        high = self.grades[self.by_query[self.ends_of - 1]]
+        useful = np.flatnonzero(high > low)
+        q = useful[rng.randint(0, len(useful), size=2)]
+        up, down = self.by_query[self.ends_of[q] - 1], self.by_query[self.starts_of[q]]
+        return np.unique(up * self.n_units + down)
+
+    def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
+        """Values at rows."""
+        return self.row_scorer(core, a)
+
+    def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
+        """Pair each row with the highest of a lower grade in its query."""
+        rows = np.arange(self.n_units)[units] if isinstance(units, slice) else units
+        order = np.lexsort((self.grades[rows], self.queries[rows]))
+        place = rows[order]
+        queries, grades, f = self.queries[place], self.grades[place], values[order]
+        partner, top = worst_below(queries, grades, f)
+        # the pairs of the core set are not looked for: where the worst is one, the next
+        pair = place * self.n_units + np.where(partner >= 0, place[partner], place)
+        known = np.flatnonzero(np.isin(pair, self.core) & (partner >= 0))
+        if len(known):
+            core = np.sort(self.core)
+            next_below(known, place, queries, grades, f, core, self.n_units, partner, top)
+        indices = np.empty(len(rows), np.int64)
+        g = np.empty(len(rows))
+        indices[order] = place * self.n_units + np.where(partner >= 0, place[partner], place)
+        g[order] = values[order] - top
+        return indices, g
+
+    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
+        """Gap of the squared hinge loss over all pairs, at the best multiple of the function."""
+        norm = self.norm(core, a, rho)
+        size = float(np.abs(values).max(initial=0.0))
+        f = values[self.by_query] / (size or 1.0)
+        queries, grades = self.queries[self.by_query], self.grades[self.by_query]
+        rank = np.argsort(np.argsort(f, kind="stable"), kind="stable")
+        levels = np.sort(f)
+        scaled = (norm**0.5 / size) ** 2 if size else 0.0
+
+        def parts(s: float) -> tuple[float, float, float]:
+            reach = 1.0 / s if s > 0 else np.inf
+            # first rank whose value lies above f - 1 / s
+            first = np.searchsorted(levels, f - reach, side="right")
+            squares, crossed, spread = pair_sums(queries, grades, f, rank, first, s)
+            value = 0.5 * (s * s * scaled + self.cost * squares)
+            return value, s * scaled - self.cost * crossed, scaled + self.cost * spread
+
+        primal, _ = best_multiple(parts, parts(0.0)[0])
+        if primal <= 0 or rho <= 0:
+            return 0.0 if primal <= 0 else 1.0
+        return max(0.0, primal - 0.5 / rho) / primal
+
+
+@jit
+def worst_below(queries, grades, values):  # type: ignore[no-untyped-def]
+    """For rows sorted by query and grade: the highest value of a lower grade, and whose."""
+    n = len(queries)
+    partner = np.full(n, -1, np.int64)
+    top = np.full(n, -np.inf)
+    best, who = -np.inf, -1  # of lower grades
+    level, level_who = -np.inf, -1  # of this grade
+    for i in range(n):
+        if i == 0 or queries[i] != queries[i - 1]:
+            best, who, level, level_who = -np.inf, -1, -np.inf, -1
+        elif grades[i] != grades[i - 1]:
+            if level > best:
+                best, who = level, level_who
+            level, level_who = -np.inf, -1
+        partner[i], top[i] = who, best
+        if values[i] > level:
+            level, level_who = values[i], i
+    return partner, top
+
+
+@jit
+def next_below(known, place, queries, grades, values, core, n, partner, top):  # type: ignore[no-untyped-def]
+    """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
+    for row in known:
+        i = place[row]
+        begin = row
+        while begin > 0 and queries[begin - 1] == queries[row]:
+            begin -= 1
+        best, who = -np.inf, -1
+        for k in range(begin, row):
+            if grades[k] == grades[row]:
+                break
+            if values[k] > best:
+                pair = i * n + place[k]
+                at = np.searchsorted(core, pair)
+                if at == len(core) or core[at] != pair:
+                    best, who = values[k], k
+        partner[row], top[row] = who, best
+
+
+@jit
+def pair_sums(queries, grades, f, rank, first, s):  # type: ignore[no-untyped-def]
+    """Sum over pairs (i above j) with `r = 1 - s d > 0`, `d = f_i - f_j`: r^2, r d and d^2.
+
+    Rows are sorted by query and grade. Those of lower grades are kept in a binary indexed tree
+    over the ranks of their values; `first` is the lowest rank that counts for a row.
+    """
+    n = len(f)
+    count, total, squared = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
+    squares, crossed, spread = 0.0, 0.0, 0.0
+    begin, level = 0, 0
+    for i in range(n + 1):
+        new_query = i == n or (i > 0 and queries[i] != queries[i - 1])
+        new_grade = i < n and i > 0 and grades[i] != grades[i - 1]
+        if new_query:
+            for k in range(begin, level):  # out of the tree again
+                position = rank[k] + 1
+                while position <= n:
+                    count[position] -= 1.0
+                    total[position] -= f[k]
+                    squared[position] -= f[k] * f[k]
+                    position += position & -position
+            begin = level = i
+        elif new_grade:
+            for k in range(level, i):
+                position = rank[k] + 1
+                while position <= n:
+                    count[position] += 1.0
+                    total[position] += f[k]
+                    squared[position] += f[k] * f[k]
+                    position += position & -position
+            level = i
+        if i == n or level == begin:
+            continue
+        number, first_sum, second_sum = 0.0, 0.0, 0.0
+        position = n
+        while position > 0:
+            number += count[position]
+            first_sum += total[position]
+            second_sum += squared[position]
+            position -= position & -position
+        position = first[i]
+        while position > 0:
+            number -= count[position]
+            first_sum -= total[position]
+            second_sum -= squared[position]
+            position -= position & -position
+        d = number * f[i] - first_sum
+        dd = number * f[i] * f[i] - 2.0 * f[i] * first_sum + second_sum
+        squares += number - 2.0 * s * d + s * s * dd
+        crossed += d - s * dd
+        spread += dd
+    return squares, crossed, spread
+
+
+def pair_order(queries: Array, grades: Array, values: Array) -> tuple[float, float, float]:
+    """Count the pairs of different grade in a query that are in order, tied, and all of them."""
+    by = np.lexsort((grades, queries))
+    f = values[by]
+    levels, rank = np.unique(f, return_inverse=True)
+    q, g = queries[by], grades[by]
+    below = _count_below(q, g, rank, len(levels), 0)
+    up_to = _count_below(q, g, rank, len(levels), 1)
+    every = _count_below(q, g, np.full(len(f), len(levels) - 1), len(levels), 1)
+    return below, up_to - below, every
+
+
+@jit
+def _count_below(queries, grades, rank, m, shift):  # type: ignore[no-untyped-def]
+    """Pairs whose lower-graded row has a rank below that of the other (plus `shift`)."""
+    n = len(rank)
+    tree = np.zeros(m + 1)
+    found = 0.0
+    begin, level = 0, 0
+    for i in range(n):
+        if i > 0 and queries[i] != queries[i - 1]:
+            for k in range(begin, level):
+                position = rank[k] + 1
+                while position <= m:
+                    tree[position] -= 1.0
+                    position += position & -position
+            begin = level = i
+        elif i > 0 and grades[i] != grades[i - 1]:
+            for k in range(level, i):
+                position = rank[k] + 1
+                while position <= m:
+                    tree[position] += 1.0
+                    position += position & -position
+            level = i
+        position = rank[i] + shift
+        while position > 0:
+            found += tree[position]
+            position -= position & -position
+    return found

@@ -1,0 +1,368 @@
+"""Linear measurements and bases as operators on rows, fast where a transform is.
+
+An operator maps rows of n values to rows of m values, ``forward``; ``adjoint`` is its transpose.
+Neither forms a matrix, unless there is no other way.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import fft, sparse
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.dictionaries.fixed import cosines, daubechies_filter, fourier, wavelets
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+RANDOM = ("gaussian", "bernoulli", "sparse")
+FAST = ("dct", "fourier", "hadamard", "scrambled_hadamard", "single_pixel")
+BASES = ("dct", "fourier", "haar", *(f"db{moments}" for moments in range(2, 11)))
+
+
+class Operator(NamedTuple):
+    """Maps rows (N, n) to rows (N, m), and back by the transpose.
+
+    `matrix` is the matrix (m, n), dense or sparse, where it exists anyway.
+    """
+
+    shape: tuple[int, int]
+    forward: Callable[[Any], Array]
+    adjoint: Callable[[Array], Array]
+    matrix: Any = None
+
+
+def from_matrix(matrix: Any) -> Operator:
+    """Multiplication by a matrix (m, n), dense or sparse."""
+    return Operator(
+        tuple(matrix.shape),
+        lambda X: _dense(X @ matrix.T),
+        lambda Y: _dense(Y @ matrix),
+        matrix,
+    )
+
+
+def compose(outer: Operator, inner: Operator | None) -> Operator:
+    """`inner` first, then `outer`; None is the identity."""
+    if inner is None:
+        return outer
+    return Operator(
+        (outer.shape[0], inner.shape[1]),
+        lambda X: outer.forward(inner.forward(X)),
+        lambda Y: inner.adjoint(outer.adjoint(Y)),
+    )
+
+
+def to_matrix(operator: Operator, block: int = 512) -> Array:
+    """Return the matrix (m, n) of an operator."""
+    if operator.matrix is not None:
+        return _dense(operator.matrix)
+    m, n = operator.shape
+    out = np.empty((m, n))
+    if m <= n:
+        for first in range(0, m, block):
+            rows = np.arange(first, min(first + block, m))
+            out[rows] = operator.adjoint(_unit_rows(rows, m))
+    else:
+        for first in range(0, n, block):
+            columns = np.arange(first, min(first + block, n))
+            out[:, columns] = operator.forward(_unit_rows(columns, n)).T
+    return out
+
+
+def columns_of(operator: Operator, which: Array) -> Array:
+    """Return some columns (m, number) of the matrix of an operator."""
+    if operator.matrix is not None:
+        return _dense(operator.matrix[:, which])
+    return np.ascontiguousarray(operator.forward(_unit_rows(which, operator.shape[1])).T)
+
+
+def random_matrix(kind: str, m: int, n: int, *, density: float, rng: np.random.RandomState) -> Any:
+    """Random matrix (m, n) whose columns have a mean squared norm of one.
+
+    "gaussian": ``N(0, 1/m)``; "bernoulli": ``+-1/sqrt(m)``; "sparse": ``+-1/sqrt(density m)`` with
+    probability `density`, else 0, as a CSR array.
+    """
+    if kind == "gaussian":
+        return rng.normal(size=(m, n)) / np.sqrt(m)
+    if kind == "bernoulli":
+        return (2.0 * rng.randint(0, 2, size=(m, n)) - 1.0) / np.sqrt(m)
+    counts = rng.binomial(n, density, size=m)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    indices = np.empty(int(indptr[-1]), np.int32)
+    for i in range(m):
+        indices[indptr[i] : indptr[i + 1]] = np.sort(_without_replacement(n, counts[i], rng))
+    signs = 2.0 * rng.randint(0, 2, size=len(indices)) - 1.0
+    return sparse.csr_array((signs / np.sqrt(density * m), indices, indptr), shape=(m, n))
+
+
+def _without_replacement(n: int, count: int, rng: np.random.RandomState) -> Array:
+    if 3 * count > n:
+        return rng.permutation(n)[:count]
+    found = np.unique(rng.randint(0, n, size=count))
+    while len(found) < count:
+        found = np.unique(np.append(found, rng.randint(0, n, size=count - len(found))))
+    return found
+
+
+def transform_measurements(
+    kind: str,
+    m: int,
+    shape: Sequence[int],
+    *,
+    decay: float = 0.0,
+    rng: np.random.RandomState,
+) -> Operator:
+    """`m` rows, drawn without replacement, of an orthonormal transform of arrays of a shape.
+
+    They are multiplied by ``sqrt(n / m)``, so that the expected squared norm of a signal stays.
+    With `decay` the probability of a row falls as ``(1 + frequency)**-decay``.
+
+    - "dct": cosines (DCT-II along each axis).
+    - "fourier": real and imaginary parts of coefficients of the discrete Fourier transform.
+    - "hadamard": Walsh functions along the rows of the array one after the other.
+    - "scrambled_hadamard": the same after a random permutation and random signs of the values.
+    """
+    shape = tuple(shape)
+    n = int(np.prod(shape))
+    scale = np.sqrt(n / m)
+    if kind == "dct":
+        axes = tuple(range(1, len(shape) + 1))
+        frequency = np.sqrt(sum(np.square(g, dtype=float) for g in np.indices(shape))).ravel()
+        rows = np.sort(_draw(frequency, m, decay, rng))
+
+        def forward(X: Any) -> Array:
+            Z = fft.dctn(X.reshape(-1, *shape), axes=axes, norm="ortho")
+            return np.asarray(scale * Z.reshape(-1, n)[:, rows])
+
+        def adjoint(Y: Array) -> Array:
+            Z = _place(Y, rows, n).reshape(-1, *shape)
+            return np.asarray(scale * fft.idctn(Z, axes=axes, norm="ortho")).reshape(-1, n)
+
+    elif kind == "fourier":
+        return _fourier_measurements(m, shape, decay, rng)
+    else:
+        if n & (n - 1):
+            raise ValueError(f"Hadamard transforms need a power of two values, got {n}.")
+        scrambled = kind == "scrambled_hadamard"
+        order = rng.permutation(n) if scrambled else np.arange(n)
+        signs = 2.0 * rng.randint(0, 2, size=n) - 1.0 if scrambled else np.ones(n)
+        frequency = np.zeros(n) if scrambled else _sequencies(shape)
+        rows = np.sort(_draw(frequency, m, decay, rng))
+
+        def forward(X: Any) -> Array:
+            Z = np.ascontiguousarray((X * signs)[:, order], dtype=np.float64)
+            _walsh_hadamard(Z)
+            return np.asarray((scale / np.sqrt(n)) * Z[:, rows])
+
+        def adjoint(Y: Array) -> Array:
+            Z = _place(Y, rows, n)
+            _walsh_hadamard(Z)
+            out = np.empty_like(Z)
+            out[:, order] = (scale / np.sqrt(n)) * Z
+            return np.asarray(out * signs)
+
+    return Operator((m, n), forward, adjoint)
+
+
+def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Operator:
+    """Patterns of 0 and 1: the first is 1 everywhere, the others are halves of the pixels.
+
+    They are ``(1 + h) / 2`` for rows h of a Hadamard matrix with its columns permuted, the first
+    of which is constant. `n` is a power of two. See `single_pixel_differences`.
+    """
+    if n & (n - 1):
+        raise ValueError(f"Hadamard patterns need a power of two pixels, got {n}.")
+    order = rng.permutation(n)
+    rows = np.concatenate([[0], 1 + rng.permutation(n - 1)[: m - 1]]).astype(np.int64)
+
+    def forward(X: Any) -> Array:
+        Z = np.ascontiguousarray(X[:, order], dtype=np.float64)
+        total = Z.sum(axis=1, keepdims=True)
+        _walsh_hadamard(Z)
+        return np.asarray(0.5 * (Z[:, rows] + total))
+
+    def adjoint(Y: Array) -> Array:
+        Z = _place(Y, rows, n)
+        _walsh_hadamard(Z)
+        out = np.empty_like(Z)
+        out[:, order] = 0.5 * (Z + Y.sum(axis=1, keepdims=True))
+        return out
+
+    return Operator((m, n), forward, adjoint)
+
+
+def single_pixel_differences(patterns: Operator) -> tuple[Operator, Callable[[Array], Array]]:
+    """Measurements of signs that follow from readings of patterns, and the map to them.
+
+    Twice a reading less that of the pattern of ones is what the pattern gives less its complement:
+    rows of a Hadamard matrix, orthogonal and all alike, scaled by ``1/sqrt(m)``.
+    """
+    m, n = patterns.shape
+
+    def decode(Y: Array) -> Array:
+        return np.asarray((2.0 * Y - Y[:, :1]) / np.sqrt(m))
+
+    def adjoint(Y: Array) -> Array:
+        Z = 2.0 * Y / np.sqrt(m)
+        Z[:, 0] -= Y.sum(axis=1) / np.sqrt(m)
+        return patterns.adjoint(Z)
+
+    return Operator((m, n), lambda X: decode(patterns.forward(X)), adjoint), decode
+
+
+def basis_operator(name: str, shape: Sequence[int]) -> Operator:
+    """Orthonormal basis of arrays of a shape, from coefficients to values; products of axes.
+
+    "dct", "fourier" (real), "haar" or "db2" to "db10" (wavelets, wrapped around, as deep as the
+    size allows).
+    """
+    shape = tuple(shape)
+    n = int(np.prod(shape))
+    if name == "dct":
+        axes = tuple(range(1, len(shape) + 1))
+
+        def forward(X: Any) -> Array:
+            return np.asarray(
+                fft.idctn(X.reshape(-1, *shape), axes=axes, norm="ortho").reshape(-1, n)
+            )
+
+        def adjoint(Y: Array) -> Array:
+            return np.asarray(
+                fft.dctn(Y.reshape(-1, *shape), axes=axes, norm="ortho").reshape(-1, n)
+            )
+
+        return Operator((n, n), forward, adjoint)
+    atoms = [_axis_basis(name, size) for size in shape]
+
+    def synthesis(X: Any) -> Array:
+        return _along_axes(X, [matrix.T for matrix in atoms], shape)
+
+    def analysis(Y: Array) -> Array:
+        return _along_axes(Y, atoms, shape)
+
+    return Operator((n, n), synthesis, analysis)
+
+
+def _axis_basis(name: str, n: int) -> Any:
+    """Atoms in rows, sparse where most entries are zero."""
+    if name == "fourier":
+        return fourier(n)
+    if name == "dct":
+        return cosines(n)
+    moments = 1 if name == "haar" else int(name[2:])
+    low_pass = daubechies_filter(moments)
+    depth = 0  # no further than the filter fits
+    while n % 2 ** (depth + 1) == 0 and n // 2**depth >= len(low_pass):
+        depth += 1
+    atoms = wavelets(n, low_pass, depth)
+    return sparse.csr_array(atoms) if n >= 256 else atoms
+
+
+def _along_axes(X: Any, matrices: list[Any], shape: tuple[int, ...]) -> Array:
+    out = np.asarray(X, dtype=np.float64).reshape(-1, *shape)
+    for axis, matrix in enumerate(matrices, start=1):
+        moved = np.moveaxis(out, axis, 0)
+        flat = np.ascontiguousarray(moved).reshape(shape[axis - 1], -1)
+        out = np.moveaxis(_dense(matrix @ flat).reshape(moved.shape), 0, axis)
+    return np.ascontiguousarray(out).reshape(len(out), -1)
+
+
+def _fourier_measurements(
+    m: int, shape: tuple[int, ...], decay: float, rng: np.random.RandomState
+) -> Operator:
+    """Real and imaginary parts of `m / 2` Fourier coefficients; some have a real part only."""
+    n = int(np.prod(shape))
+    index = np.indices(shape)
+    mirrored = np.ravel_multi_index(
+        tuple((-g) % size for g, size in zip(index, shape, strict=True)), shape
+    ).ravel()
+    own = np.arange(n)
+    kept = own <= mirrored  # one of each conjugate pair
+    low = [np.minimum(g, size - g) for g, size in zip(index, shape, strict=True)]
+    frequency = np.sqrt(sum(np.square(g, dtype=float) for g in low)).ravel()
+    candidates = own[kept]
+    order = candidates[_draw(frequency[candidates], len(candidates), decay, rng)]
+    # as many coefficients as fill m rows; a last one gives its real part only
+    sizes = np.where(mirrored[order] == order, 1, 2)
+    count = int(np.searchsorted(np.cumsum(sizes), m)) + 1
+    chosen = order[:count]
+    single = mirrored[chosen] == chosen
+    position = np.concatenate([chosen, chosen[~single]])[:m]
+    imaginary = np.arange(len(position)) >= count
+    weight = np.where(mirrored[position] == position, 1.0, np.sqrt(2.0)) / np.sqrt(m)
+    axes = tuple(range(1, len(shape) + 1))
+
+    def forward(X: Any) -> Array:
+        Z = fft.fftn(X.reshape(-1, *shape), axes=axes).reshape(-1, n)[:, position]
+        return np.asarray(np.where(imaginary, Z.imag, Z.real) * weight)
+
+    def adjoint(Y: Array) -> Array:
+        Z = np.zeros((len(Y), n), dtype=complex)
+        scaled = Y * weight
+        Z[:, position[~imaginary]] += scaled[:, ~imaginary]
+        Z[:, position[imaginary]] += 1j * scaled[:, imaginary]
+        back = fft.ifftn(Z.reshape(-1, *shape), axes=axes, norm="forward")
+        return np.ascontiguousarray(back.real).reshape(-1, n)
+
+    return Operator((m, n), forward, adjoint)
+
+
+def _draw(frequency: Array, m: int, decay: float, rng: np.random.RandomState) -> Array:
+    """`m` rows without replacement, with probabilities that fall with the frequency."""
+    keys = rng.gumbel(size=len(frequency)) - decay * np.log1p(frequency)
+    return np.argsort(-keys, kind="stable")[:m]
+
+
+def _sequencies(shape: tuple[int, ...]) -> Array:
+    """Count sign changes along each axis of the rows of a Hadamard matrix; their norm."""
+    squares = np.zeros(shape)
+    for axis, size in enumerate(shape):
+        bits = size.bit_length() - 1
+        changes = np.zeros(size)
+        for row in range(size):
+            code, value = 0, row
+            for _ in range(bits):  # bits in reverse order, then from Gray's code
+                code, value = (code << 1) | (value & 1), value >> 1
+            while code:
+                value, code = value ^ code, code >> 1
+            changes[row] = value
+        squares = squares + np.expand_dims(
+            changes**2, tuple(other for other in range(len(shape)) if other != axis)
+        )
+    return np.sqrt(squares).ravel()
+
+
+def _place(Y: Array, rows: Array, n: int) -> Array:
+    out = np.zeros((len(Y), n))
+    out[:, rows] = Y
+    return out
+
+
+def _unit_rows(which: Array, n: int) -> Array:
+    out = np.zeros((len(which), n))
+    out[np.arange(len(which)), which] = 1.0
+    return out
+
+
+def _dense(X: Any) -> Array:
+    if sparse.issparse(X):
+        made: Any = X
+        X = made.toarray()
+    return np.asarray(X)
+
+
+@jit
+def _walsh_hadamard(Z):  # type: ignore[no-untyped-def]
+    """Walsh-Hadamard transform of each row in place, not normalised; rows a power of two long."""
+    n = Z.shape[1]
+    for i in range(Z.shape[0]):
+        z = Z[i]
+        half = 1
+        while half < n:
+            for first in range(0, n, 2 * half):
+                for j in range(first, first + half):
+                    a, b = z[j], z[j + half]
+                    z[j] = a + b
+                    z[j + half] = a - b
+            half *= 2

@@ -1,0 +1,578 @@
+"""Moments of a time series and of its steps, and the slowest directions they define."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg.blas import dgemm, dsymm, dsyrk
+
+from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.series.expansion import Expansion
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_ROOT2 = 2.0**0.5
+_CACHE = 1 << 15  # floats that stay in a core's cache while a block is transformed
+
+
+class SlowMoments:
+    """Running moments of expanded rows and of their steps, exact whatever the chunking.
+
+    With `f_t` the expanded row t, `mean` m and `lag` L the class accumulates
+
+    ``covariance() = 1/n sum_t (f_t - m)(f_t - m)'`` over the n valid rows, and
+    ``step_moment() = 1/w sum_t (f_{t+L} - f_t)(f_{t+L} - f_t)' / dt`` over the valid steps,
+
+    where `dt` is 1 without `times` and `w = sum_t dt` (`step_weight`; the number of steps
+    without `times`). A step is valid if both rows are valid and belong to one sequence. The mean
+    step is not subtracted. Rows are centred at the mean of their chunk and chunks are merged by
+    the formula of Chan, Golub and LeVeque, so that no large sums cancel.
+
+    The work is in symmetric rank-k updates. Four linked rows a, b, c, d span the same space as
+    `a+b+c+d`, `(a-b)+(c-d) +- sqrt(2)(b-c)`, `(a-b)-(c-d)` (the cosine transform that
+    diagonalises their three steps), whose squares, with different weights, add up to the second
+    moment of the rows and to that of the steps. Only one step in four then needs an update of
+    its own: 1.25 n D^2 operations in place of 2 n D^2.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        Function of one row; `PolynomialExpansion(p, 1)` for the row itself.
+    lag : int
+        Distance of the two rows of a step.
+    """
+
+    def __init__(self, expansion: Expansion, lag: int = 1) -> None:
+        D = expansion.n_outputs
+        self.expansion, self.lag = expansion, lag
+        self.n_samples = self.n_steps = self.n_sequences = 0
+        self.step_weight = 0.0
+        self.mean = np.zeros(D)
+        self._packed = _TwoTriangles(D)  # lower: rows, upper: steps
+        self._tail = _Rows.empty(expansion.n_inputs)
+        self._last_id: Any = None
+
+    def copy(self) -> "SlowMoments":
+        """Return moments that can be updated without touching these."""
+        twin = object.__new__(SlowMoments)
+        vars(twin).update(vars(self), mean=self.mean.copy(), _packed=self._packed.copy())
+        return twin
+
+    def update(
+        self,
+        X: Array,
+        *,
+        sequence_ids: Array | None = None,
+        new_sequence: bool = False,
+        valid: Array | None = None,
+        times: Array | None = None,
+        chunk_rows: int | None = None,
+        progress: Progress | None = None,
+        prepare: Callable[[Array], Array] | None = None,
+    ) -> "SlowMoments":
+        """Add rows that follow those seen before; an interrupt leaves the moments undefined.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_inputs)
+            Rows in the order of time; rows that are not valid may hold anything.
+        sequence_ids : array of shape (n,), optional
+            A new sequence begins where the id changes, also against the row seen last.
+        new_sequence : bool
+            The first row begins a new sequence whatever its id.
+        valid : boolean array of shape (n,), optional
+            False for rows to leave out, with their steps.
+        times : array of shape (n,), optional
+            Increasing within a sequence; steps become rates of change. In every update or none.
+        chunk_rows : int, optional
+            Rows expanded at once.
+        progress : Progress, optional
+            Told about each chunk; may stop the pass.
+        prepare : callable, optional
+            Applied to the rows of a chunk before the expansion.
+        """
+        D, n = self.expansion.n_outputs, X.shape[0]
+        if n == 0:
+            return self
+        runs = self._number_runs(n, sequence_ids, new_sequence)
+        rows = min(n, chunk_rows or default_chunk_rows(D))
+        buffer = np.empty(D * (rows + 1))
+        # transforming blocks pays when the updates are long enough
+        scratch = _Scratch(D) if times is None and n >= 512 and D >= 16 else None
+        for start in range(0, n, rows):
+            part = slice(start, min(start + rows, n))
+            if progress is not None:
+                progress.begin()
+            chunk = X[part] if prepare is None else prepare(X[part])
+            self._add(
+                _Rows(
+                    np.asarray(chunk, dtype=np.float64),
+                    runs[part],
+                    np.ones(len(chunk), dtype=bool) if valid is None else valid[part],
+                    None if times is None else times[part],
+                ),
+                buffer,
+                scratch,
+            )
+            if progress is not None and progress.end():
+                break
+        if scratch is not None:
+            scratch.fold_into(self._packed)
+        return self
+
+    def covariance(self) -> Array:
+        """Covariance of the valid rows, divided by their number."""
+        return _symmetric(self._packed.lower, self.n_samples, lower=True)
+
+    def step_moment(self) -> Array:
+        """Second moment of the valid steps, not centred."""
+        return _symmetric(self._packed.upper, self.step_weight, lower=False)
+
+    def is_finite(self) -> bool:
+        """Whether no sum has overflowed."""
+        packed = self._packed
+        return bool(np.isfinite(self.mean).all() and np.isfinite(packed.flat).all())
+
+    def continues(self, sequence_ids: Array | None) -> bool:
+        """Whether rows with these ids go on with the sequence of the row seen last."""
+        if self.n_sequences == 0 or (sequence_ids is None) != (self._last_id is None):
+            return False
+        return sequence_ids is None or bool(sequence_ids[0] == self._last_id)
+
+    @property
+    def last_time(self) -> float | None:
+        """Time of the row seen last, if rows had times."""
+        times = self._tail.times
+        return None if times is None or len(times) == 0 else float(times[-1])
+
+    def _number_runs(self, n: int, sequence_ids: Array | None, new_sequence: bool) -> Array:
+        """Give each sequence a number; the number used last continues the last sequence."""
+        change = np.zeros(n, dtype=np.int64)
+        if sequence_ids is not None:
+            change[1:] = sequence_ids[1:] != sequence_ids[:-1]
+        change[0] = new_sequence or not self.continues(sequence_ids)
+        runs = self.n_sequences + np.cumsum(change)
+        self.n_sequences = int(runs[-1])
+        self._last_id = None if sequence_ids is None else sequence_ids[-1]
+        return runs
+
+    def _add(self, new: "_Rows", buffer: Array, scratch: "_Scratch | None") -> None:
+        n_old = len(self._tail.runs)
+        rows = self._tail.followed_by(new)
+        plan = _plan(rows, n_old, self.lag, use_blocks=scratch is not None)
+        self._add_rows(rows.X, plan, buffer, scratch)
+        self._add_steps(rows, plan, buffer)
+        self._tail = rows.last(self.lag)
+
+    def _add_rows(
+        self, X: Array, plan: "_Plan", buffer: Array, scratch: "_Scratch | None"
+    ) -> None:
+        """Add chunk covariance and what the blocks know of the steps."""
+        D = self.expansion.n_outputs
+        n_blocks, n_singles = plan.blocks.shape[1], len(plan.singles)
+        n = 4 * n_blocks + n_singles
+        if n == 0:
+            return
+        split = 4 * D * n_blocks
+        quads = buffer[:split].reshape(4, D, n_blocks)
+        singles = buffer[split : split + D * (n_singles + 1)].reshape(D, n_singles + 1)
+        singles[:, -1] = 0
+        if n_singles:
+            self._expand(X, plan.singles, singles[:, :-1])
+        total = singles.sum(axis=1)
+        for k in range(4 if n_blocks else 0):
+            self._expand(X, plan.blocks[k], quads[k])
+        mean = _transform_blocks(quads, total, n)
+        singles[:, :-1] -= mean[:, None]
+        shift = mean - self.mean
+        # one more row accounts for the distance between the old and the new mean
+        singles[:, -1] = shift * (self.n_samples * n / (self.n_samples + n)) ** 0.5
+        self.mean = self.mean + shift * (n / (self.n_samples + n))
+        self.n_samples += n
+        _add_squares(singles, self._packed.lower, 1.0, lower=True)
+        if scratch is not None and n_blocks:
+            _add_squares(quads[0], self._packed.lower, 0.25, lower=True)
+            scratch.add(quads)
+            self.n_steps += 3 * n_blocks
+            self.step_weight += 3 * n_blocks
+
+    def _add_steps(self, rows: "_Rows", plan: "_Plan", buffer: Array) -> None:
+        """Add the steps that lie in no block."""
+        D, n = self.expansion.n_outputs, len(plan.steps)
+        rows_at_once = max(1, len(buffer) // (2 * D))
+        for start in range(0, n, rows_at_once):
+            begin = plan.steps[start : start + rows_at_once]
+            m = len(begin)
+            before = buffer[: D * m].reshape(D, m)
+            after = buffer[D * m : 2 * D * m].reshape(D, m)
+            self._expand(rows.X, begin, before)
+            self._expand(rows.X, begin + self.lag, after)
+            after -= before
+            if rows.times is not None:
+                duration = rows.times[begin + self.lag] - rows.times[begin]
+                after /= np.sqrt(duration)
+                self.step_weight += float(duration.sum())
+            else:
+                self.step_weight += m
+            self.n_steps += m
+            _add_squares(after, self._packed.upper, 1.0, lower=False)
+
+    def _expand(self, X: Array, index: Array, out: Array) -> None:
+        self.expansion.into(np.ascontiguousarray(X[index].T), out)
+
+
+def default_chunk_rows(n_outputs: int) -> int:
+    """Rows to expand at once: 32 MiB of features, between 1024 and 65536 rows."""
+    return int(min(max((1 << 22) // n_outputs, 1024), 65536))
+
+
+class SlowDirections(NamedTuple):
+    """Solution of the generalised eigenproblem, slowest direction first."""
+
+    components: Array  # (k, D): rows w with w C w' = 1
+    delta_values: Array  # (k,), ascending
+    eigenvalues: Array  # (rank,), ascending: the delta values of all directions
+    rank: int  # dimensions in which the rows vary
+    amplification: float  # largest |w|^2 for features of unit variance: of rounding errors
+    solver: str  # "eigh" or "cholesky": the route taken
+
+
+def slow_directions(
+    C: Array,
+    A: Array,
+    *,
+    n_components: int | None = None,
+    rank_tol: float | None = None,
+    solver: str = "auto",
+    floor: Array | float = 0.0,
+    overwrite: bool = False,
+) -> SlowDirections:
+    """Minimise `w A w'` subject to `w C w' = 1`, one direction after the other.
+
+    Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002]. C is scaled to unit
+    diagonal, then whitened in the directions where its eigenvalue exceeds `rank_tol` times the
+    largest ("eigh"), or factorised ("cholesky"), which needs full rank.
+
+    Parameters
+    ----------
+    C, A : symmetric arrays of shape (D, D)
+        Covariance and second moment of the steps.
+    n_components : int, optional
+        Directions wanted; at most `rank` are returned.
+    rank_tol : float, optional
+        ``max(1e-10, D eps)`` by default.
+    solver : {"auto", "eigh", "cholesky"}
+        "auto" takes "cholesky" if few directions are wanted and C is well conditioned.
+    floor : float or array of shape (D,)
+        Features whose variance is not above count as constant.
+    overwrite : bool
+        Allow C and A, in Fortran order, to be used as work space.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        "cholesky" was asked for and C is singular up to `rank_tol`.
+    """
+    D = C.shape[0]
+    if rank_tol is None:
+        rank_tol = max(1e-10, D * float(np.finfo(np.float64).eps))
+    variance = np.diag(C).copy()
+    varies = variance > np.maximum(floor, 0.0)
+    p = int(np.count_nonzero(varies))
+    if p == 0:
+        return SlowDirections(np.empty((0, D)), np.empty(0), np.empty(0), 0, 0.0, "eigh")
+    if p < D:
+        C, A = C[np.ix_(varies, varies)], A[np.ix_(varies, varies)]
+    if p < D or not overwrite:
+        C, A = np.array(C, order="F"), np.array(A, order="F")
+    scale = np.sqrt(variance[varies])
+    for matrix in (C, A):
+        matrix /= scale
+        matrix /= scale[:, None]
+    k = min(n_components or p, p)
+    solved = None
+    if solver == "cholesky" or (solver == "auto" and 4 * k <= p):
+        solved = _by_cholesky(C, A, k, rank_tol)
+        if solved is None and solver == "cholesky":
+            raise np.linalg.LinAlgError("the covariance is singular up to rank_tol")
+    if solved is not None:
+        rows, eigenvalues, rank, route = *solved, p, "cholesky"
+    else:
+        rows, eigenvalues, rank = _by_eigh(C, A, n_components, rank_tol)
+        route = "eigh"
+    amplification = float(np.einsum("ij,ij->i", rows, rows).max())
+    rows /= scale
+    if p < D:
+        components = np.zeros((len(rows), D))
+        components[:, varies] = rows
+        rows = components
+    np.maximum(eigenvalues, 0.0, out=eigenvalues)
+    rows = fix_signs(rows)
+    return SlowDirections(
+        rows, eigenvalues[: len(rows)].copy(), eigenvalues, rank, amplification, route
+    )
+
+
+def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
+    """Remove the rounding errors of computed slow outputs from their measured moments.
+
+    Parameters
+    ----------
+    C, A : symmetric arrays of shape (k, k)
+        Covariance, near the identity, and second moment of the steps of the outputs.
+
+    Returns
+    -------
+    rotation : array of shape (k, k)
+        Near the identity; its rows combine the outputs to uncorrelated ones.
+    delta_values : array of shape (k,)
+        Measured on the outputs, so that small values keep their relative accuracy.
+    """
+    found = slow_directions(C, A, rank_tol=0.0, solver="eigh")
+    rotation = found.components
+    power = np.einsum("ij,jk,ik->i", rotation, C, rotation, optimize=True)
+    delta = np.einsum("ij,jk,ik->i", rotation, A, rotation, optimize=True)
+    return rotation, delta / power
+
+
+class SlowCertificate(NamedTuple):
+    """How far directions are from solving the generalised eigenproblem; zero is perfect."""
+
+    stationarity: float  # max_j |A w_j - delta_j C w_j| in units of the features
+    orthonormality: float  # max |W C W' - I|
+
+
+def slow_certificate(C: Array, A: Array, components: Array, delta: Array) -> SlowCertificate:
+    """Residuals of ``A w = delta C w`` and ``W C W' = I``, independent of the features' units.
+
+    The first is measured after the features are scaled to unit variance and relative to the
+    length of `w`.
+    """
+    if len(components) == 0:
+        return SlowCertificate(0.0, 0.0)
+    scale = np.sqrt(np.diag(C))
+    scale = np.where(scale > 0, scale, 1.0)
+    residual = (components @ A - delta[:, None] * (components @ C)) / scale
+    length = np.linalg.norm(components * scale, axis=1)
+    gram = components @ C @ components.T
+    return SlowCertificate(
+        float((np.linalg.norm(residual, axis=1) / length).max()),
+        float(np.abs(gram - np.eye(len(gram))).max()),
+    )
+
+
+def _by_eigh(
+    C: Array, A: Array, n_components: int | None, rank_tol: float
+) -> tuple[Array, Array, int]:
+    """Whiten, then diagonalise the steps; C and A become work space."""
+    variances, V = linalg.eigh(C, overwrite_a=True, check_finite=False)
+    rank = int(np.count_nonzero(variances > rank_tol * variances[-1]))
+    W = V[:, len(variances) - rank :]
+    W /= np.sqrt(variances[len(variances) - rank :])
+    AW = dsymm(1.0, A, W, c=_corner(C, len(C), rank), lower=1, overwrite_c=1)
+    M = dgemm(1.0, W, AW, c=_corner(A, rank, rank), trans_a=1, overwrite_c=1)
+    eigenvalues, E = _slow_eigenpairs(M, min(n_components or rank, rank))
+    return (W @ E).T, eigenvalues, rank
+
+
+def _by_cholesky(
+    C: Array, A: Array, n_components: int, rank_tol: float
+) -> tuple[Array, Array] | None:
+    """Solve with `C = L L'`; None if C may be singular up to `rank_tol`."""
+    norm = float(np.abs(C).sum(axis=0).max())
+    try:
+        L = linalg.cholesky(C, lower=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    rcond, _ = linalg.lapack.dpocon(L, norm, uplo="L")
+    # 1 / cond in the 1-norm bounds the ratio of the eigenvalues from below; LAPACK's estimate
+    # may be a few times too large
+    if not rcond > 10 * rank_tol:
+        return None
+    M = linalg.solve_triangular(L, A, lower=True, check_finite=False)
+    M = linalg.solve_triangular(L, M.T, lower=True, check_finite=False, overwrite_b=True)
+    eigenvalues, E = _slow_eigenpairs(M, n_components)
+    W = linalg.solve_triangular(L, E, lower=True, trans="T", check_finite=False)
+    return W.T, eigenvalues
+
+
+def _slow_eigenpairs(M: Array, k: int) -> tuple[Array, Array]:
+    """All eigenvalues of a symmetric matrix, ascending, and the first k eigenvectors."""
+    p = M.shape[0]
+    first, E = linalg.eigh(
+        M if k == p else M.copy(order="F"),
+        subset_by_index=None if k == p else (0, k - 1),
+        overwrite_a=True,
+        check_finite=False,
+    )
+    if k == p:
+        return first, E
+    rest = linalg.eigvalsh(M, overwrite_a=True, check_finite=False)
+    return np.concatenate([first, rest[k:]]), E
+
+
+def _corner(matrix: Array, n_rows: int, n_columns: int) -> Array:
+    """Memory of a matrix in Fortran order as that of a smaller one."""
+    flat = matrix.reshape(-1, order="F")
+    return flat[: n_rows * n_columns].reshape((n_rows, n_columns), order="F")
+
+
+class _TwoTriangles:
+    """Two symmetric matrices in the space of one: a lower and an upper triangle."""
+
+    def __init__(self, D: int) -> None:
+        self.D = D
+        self._set(np.zeros(D * (D + 1)))
+
+    def _set(self, flat: Array) -> None:
+        D = self.D
+        self.flat = flat
+        # column j of `upper` lies where column j + 1 of `lower` keeps its unused upper part
+        self.lower = flat[: D * D].reshape((D, D), order="F")
+        self.upper = flat[D:].reshape((D, D), order="F")
+
+    def copy(self) -> "_TwoTriangles":
+        twin = object.__new__(_TwoTriangles)
+        twin.D = self.D
+        twin._set(self.flat.copy())
+        return twin
+
+    def __getstate__(self) -> tuple[int, Array]:
+        return self.D, self.flat
+
+    def __setstate__(self, state: tuple[int, Array]) -> None:
+        self.D = state[0]
+        self._set(state[1])
+
+
+class _Scratch:
+    """Sums of squares of the three transformed rows of a block that measure change."""
+
+    def __init__(self, D: int) -> None:
+        self._first, self._second = _TwoTriangles(D), _TwoTriangles(D)
+
+    def add(self, quads: Array) -> None:
+        _add_squares(quads[1], self._second.lower, 1.0, lower=True)
+        _add_squares(quads[2], self._first.lower, 1.0, lower=True)
+        _add_squares(quads[3], self._first.upper, 1.0, lower=False)
+
+    def fold_into(self, packed: _TwoTriangles) -> None:
+        """Weights: those of the orthonormal transform (rows), times its eigenvalues (steps)."""
+        even, plus, minus = self._second.lower, self._first.lower, self._first.upper
+        wide, narrow = (2 + _ROOT2) / 8, (2 - _ROOT2) / 8
+        for j in range(packed.D):
+            e, p, m = even[j:, j], plus[j:, j], minus[j, j:]
+            packed.lower[j:, j] += 0.25 * e + wide * p + narrow * m
+            packed.upper[j, j:] += 0.5 * e + 0.25 * (p + m)
+
+
+class _Rows(NamedTuple):
+    """Rows in the order of time, with what decides which of their steps are valid."""
+
+    X: Array
+    runs: Array
+    valid: Array
+    times: Array | None
+
+    @classmethod
+    def empty(cls, n_inputs: int) -> "_Rows":
+        return cls(np.empty((0, n_inputs)), np.empty(0, np.int64), np.empty(0, bool), None)
+
+    def followed_by(self, new: "_Rows") -> "_Rows":
+        if len(self.runs) == 0:
+            return new
+        times = None
+        if self.times is not None and new.times is not None:
+            times = np.concatenate([self.times, new.times])
+        return _Rows(
+            np.concatenate([self.X, new.X]),
+            np.concatenate([self.runs, new.runs]),
+            np.concatenate([self.valid, new.valid]),
+            times,
+        )
+
+    def last(self, n: int) -> "_Rows":
+        start = max(0, len(self.runs) - n)
+        times = None if self.times is None else self.times[start:].copy()
+        return _Rows(
+            self.X[start:].copy(), self.runs[start:].copy(), self.valid[start:].copy(), times
+        )
+
+
+class _Plan(NamedTuple):
+    """Which rows are transformed in blocks of four, which stand alone, which steps remain."""
+
+    blocks: Array  # (4, n_blocks) row numbers, `lag` apart
+    singles: Array  # row numbers
+    steps: Array  # row numbers at which the remaining steps begin
+
+
+def _plan(rows: _Rows, n_old: int, lag: int, *, use_blocks: bool) -> _Plan:
+    """Cut the chains of linked new rows (those from `n_old` on) into blocks of four."""
+    n = len(rows.runs)
+    usable = rows.valid[n_old:]
+    step = np.zeros(n, dtype=bool)  # a valid step begins here
+    if n > lag:
+        step[:-lag] = (rows.runs[lag:] == rows.runs[:-lag]) & rows.valid[lag:] & rows.valid[:-lag]
+    if not use_blocks:
+        blocks = np.empty((4, 0), dtype=np.int64)
+        return _Plan(blocks, n_old + np.flatnonzero(usable), np.flatnonzero(step))
+    # new rows in the order of the chains: rows 0, lag, 2 lag, ..., then 1, 1 + lag, ...
+    order = np.arange(n - n_old)
+    if lag > 1:
+        order = np.argsort(order % lag, kind="stable")
+    # to the next in this order; at the end of a chain no step begins
+    linked = step[n_old + order]
+    starts = np.flatnonzero(~np.concatenate([[False], linked[:-1]]))
+    lengths = np.diff(np.append(starts, len(order)))
+    position = np.arange(len(order)) - np.repeat(starts, lengths)
+    in_block = position < np.repeat(lengths - lengths % 4, lengths)
+    first = np.flatnonzero(in_block & (position % 4 == 0))
+    blocks = n_old + order[first + np.arange(4)[:, None]]
+    step[blocks[:3]] = False
+    singles = order[~in_block]
+    return _Plan(blocks, n_old + singles[usable[singles]], np.flatnonzero(step))
+
+
+def _transform_blocks(quads: Array, singles_total: Array, n: int) -> Array:
+    """Transform the four rows of each block in place; return the mean of all `n` rows.
+
+    The first becomes the centred sum; the others are built from steps only, which keeps them
+    accurate when the steps are small. See the class for their weights.
+    """
+    _, D, n_blocks = quads.shape
+    if n_blocks == 0:
+        return singles_total / n
+    mean = np.empty(D)
+    features = max(1, _CACHE // (4 * n_blocks))
+    for start in range(0, D, features):
+        part = slice(start, start + features)
+        a, b, c, d = quads[:, part]
+        ab, bc, cd = a - b, b - c, c - d
+        a += b
+        a += c
+        a += d
+        mean[part] = (a.sum(axis=1) + singles_total[part]) / n
+        a -= 4 * mean[part, None]
+        np.subtract(ab, cd, out=b)
+        ab += cd
+        bc *= _ROOT2
+        np.add(ab, bc, out=c)
+        np.subtract(ab, bc, out=d)
+    return mean
+
+
+def _add_squares(columns: Array, matrix: Array, weight: float, *, lower: bool) -> None:
+    """Add `weight * columns @ columns.T` to one triangle of a matrix in Fortran order."""
+    dsyrk(weight, columns.T, beta=1.0, c=matrix, trans=1, lower=int(lower), overwrite_c=1)
+
+
+def _symmetric(triangle: Array, divisor: float, *, lower: bool) -> Array:
+    """Both triangles from one, divided."""
+    full = np.empty(triangle.shape, order="F")
+    for j in range(len(full)):
+        part = triangle[j:, j] if lower else triangle[j, j:]
+        full[j:, j] = full[j, j:] = part / divisor
+    return full

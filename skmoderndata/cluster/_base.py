@@ -1,0 +1,117 @@
+"""Memberships out of Boolean components: what Boolean factorisations share after `fit`."""
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._solvers.boolean_data.boolean import (
+    best_cover,
+    boolean_product,
+    count_differences,
+    pack_bits,
+    pack_rows,
+)
+from skmoderndata._validation import check_memberships, validate_boolean
+
+
+class BooleanFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    """Rows as the OR of the components that they have.
+
+    A subclass has the parameter `threshold` and the fitted attribute `components_`. Where rows do
+    not get the set of components that differs in the fewest bits, it overrides ``_cover(words)``.
+    """
+
+    _factors = "components"  # what error messages call them
+
+    def transform(self, X):
+        """Memberships of each row, chosen as `assignments_` are for the training rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships. Where the best set is searched, the smallest of equally good ones.
+        """
+        check_is_fitted(self)
+        return self._cover(self._pack(X, reset=False))
+
+    def predict(self, X):
+        """Memberships of each row, as `transform`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships. Where the best set is searched, the smallest of equally good ones.
+        """
+        check_is_fitted(self)
+        return self._cover(self._pack(X, reset=False))
+
+    def inverse_transform(self, Z):
+        """Rows explained by memberships: the OR of the components.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_clusters)
+            Memberships; entries above one half count as True.
+
+        Returns
+        -------
+        X : ndarray of bool of shape (n_samples, n_features)
+            Reconstructed bits.
+        """
+        check_is_fitted(self)
+        Z = check_memberships(Z, len(self.components_), called=self._factors)
+        return boolean_product(Z, self.components_)
+
+    def score(self, X, y=None):
+        """Minus the share of bits that differ between rows and their reconstruction.
+
+        It tends to rise with `n_clusters`, also on new rows:
+        `skmoderndata.metrics.generalization_error` is the better criterion for the number.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Between -1 and 0; higher is better.
+        """
+        check_is_fitted(self)
+        words = self._pack(X, reset=False)
+        return -self._share_wrong(words, self._cover(words))
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _pack(self, X, *, reset):
+        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=reset)
+        return pack_bits(bits)
+
+    def _cover(self, words):
+        return best_cover(words, pack_rows(self.components_))
+
+    def _share_wrong(self, words, Z):
+        """Share of the bits of packed rows that differ from what memberships explain."""
+        wrong = sum(count_differences(words, Z, pack_rows(self.components_)))
+        return wrong / (len(words) * self.n_features_in_)
