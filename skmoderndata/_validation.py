@@ -2,8 +2,163 @@
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.base import is_regressor
+from sklearn.utils import check_array as sklearn_check_array
+from sklearn.utils.validation import validate_data as sklearn_validate_data
+
+SMALLEST, LARGEST = 1e-100, 1e100  # magnitudes whose squares, and sums of them, are safe
+LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
+BLOCK = 2**16  # entries looked at together, so that they stay in the cache
+
+
+def validate_data(estimator, X="no_validation", y="no_validation", *, reset=True, **checks):
+    """Validate input as scikit-learn does, and hold it to the policies of this package.
+
+    Magnitudes outside of [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
+    matrix with repeated or stored zero entries is replaced by a tidy copy, so that no solver has
+    to tidy what belongs to the caller; a target with None or NaN in it is refused.
+
+    Parameters
+    ----------
+    estimator, X, y, reset, **checks
+        As `sklearn.utils.validation.validate_data` takes them.
+
+    Returns
+    -------
+    X, y or both
+        What was given.
+    """
+    given_X = not (isinstance(X, str) and X == "no_validation")
+    given_y = not (y is None or (isinstance(y, str) and y == "no_validation"))
+    if given_y:
+        check_target(y)
+    out = sklearn_validate_data(estimator, X, y, reset=reset, **checks)
+    name = type(estimator).__name__
+    if not given_X:
+        return out
+    X, y = out if given_y else (out, None)
+    pairwise = estimator.__sklearn_tags__().input_tags.pairwise
+    X = check_magnitude(tidy(X), owner=name, kernel_values=pairwise)
+    if given_y and (is_regressor(estimator) or checks.get("y_numeric")):
+        check_magnitude(y, owner=name, input_name="y")
+    return (X, y) if given_y else X
+
+
+def check_array(X, *, input_name="X", estimator=None, **checks):
+    """`sklearn.utils.check_array` with the policies of `validate_data`."""
+    X = tidy(sklearn_check_array(X, input_name=input_name, estimator=estimator, **checks))
+    owner = None if estimator is None else type(estimator).__name__
+    return check_magnitude(X, owner=owner, input_name=input_name)
+
+
+def check_magnitude(X, *, owner=None, input_name="X", kernel_values=False):
+    """Refuse numbers whose squares over- or underflow; return X.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        Numbers; NaN counts as missing.
+    owner, input_name : str
+        What the error message names.
+    kernel_values : bool, default=False
+        Whether X holds kernel values, of which only the largest counts: those of distant samples
+        may be as good as zero.
+
+    Returns
+    -------
+    X
+        The same object.
+
+    Raises
+    ------
+    ValueError
+        If a magnitude lies outside of [1e-100, 1e100], zeros aside. In single precision, where
+        every magnitude does not, if the largest exceeds 1e15.
+    """
+    values = X.data if sparse.issparse(X) else np.asarray(X)
+    if values.dtype.kind not in "fc" or values.size == 0:
+        return X
+    single = values.dtype in (np.float32, np.complex64, np.float16)
+    small = large = None
+    peak = 0.0
+    flat = values.reshape(-1) if values.flags.c_contiguous else np.ravel(values, order="K")
+    for first in range(0, flat.size, BLOCK):
+        part = np.abs(flat[first : first + BLOCK])
+        top = float(np.fmax.reduce(part))
+        peak = top if top > peak else peak
+        if top > (LARGEST_SINGLE if single else LARGEST):
+            large = top
+            break
+        if single or kernel_values:
+            continue
+        tiny = part < SMALLEST
+        if np.count_nonzero(tiny) and part[tiny].any():
+            small = float(part[tiny & (part > 0)].min())
+            break
+    if kernel_values and 0 < peak < SMALLEST:
+        small = peak
+    if small is None and large is None:
+        return X
+    where = f"{owner} got {input_name}" if owner else f"{input_name} came"
+    wrong = small if large is None else large
+    if single:
+        remedy = "divide it by that, or give it in double precision"
+        span = "at most 1e15 in single precision"
+    else:
+        remedy = (
+            "rescale it, for example divide by the largest magnitude"
+            if large is not None or kernel_values
+            else "rescale it, or set such entries to 0 if they are as good as zero"
+        )
+        span = "between 1e-100 and 1e100, zeros aside"
+    raise ValueError(
+        f"{where} with an entry of magnitude {wrong:.1e}; magnitudes must be {span}, because "
+        f"products of others over- or underflow: {remedy}."
+    )
+
+
+def check_target(y):
+    """Refuse None and NaN among targets that are objects; numbers are checked elsewhere."""
+    if sparse.issparse(y) or (getattr(y, "dtype", None) is not None and y.dtype.kind != "O"):
+        return
+    y = np.asarray(y)
+    if y.dtype.kind != "O":
+        return
+    missing = np.fromiter(map(_is_missing, y.reshape(-1)), bool, y.size)
+    if missing.any():
+        raise ValueError(
+            f"y is missing (None or NaN) for {np.count_nonzero(missing)} of {y.size} values, the "
+            f"first at position {int(missing.argmax())}: leave these samples out."
+        )
+
+
+def _is_missing(value):
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # NA of pandas equals nothing, itself included
+        return True
+    except ValueError:  # an array among the values: not ours to judge
+        return False
+
+
+def tidy(X):
+    """Return a sparse matrix without repeated or stored zero entries, indices sorted.
+
+    A matrix that is so already is returned as it is; else a copy, never the caller's own arrays
+    changed. Dense input passes through.
+    """
+    if not sparse.issparse(X) or X.format not in ("csr", "csc"):
+        return X
+    # flags are looked up on a shell of its own: scipy notes them on the matrix it is asked about
+    shell = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+    if shell.has_canonical_format and (X.nnz == 0 or np.all(X.data)):
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
 
 
 def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
@@ -66,8 +221,7 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
         bits = values > threshold
     if not sparse.issparse(X):
         return bits, missing
-    X = sparse.csr_array((bits, X.indices, X.indptr), shape=X.shape)
-    X.sum_duplicates()
+    X = sparse.csr_array((bits, X.indices, X.indptr), shape=X.shape, copy=not bits.all())
     X.eliminate_zeros()
     return X, None
 
@@ -152,18 +306,6 @@ def known_entries(X):
     if not missing.any():
         return np.ascontiguousarray(X), None
     return np.where(missing, X.dtype.type(0), X), ~missing
-
-
-def check_magnitude(estimator, X):
-    """Refuse values whose squares would over- or underflow, and say what to do."""
-    values = X.data if sparse.issparse(X) else X
-    peak = float(np.max(np.abs(values), initial=0.0, where=~np.isnan(values)))
-    if peak > 1e100 or 0 < peak < 1e-100:
-        raise ValueError(
-            f"{type(estimator).__name__} squares the values of X, and the largest is {peak:.1e}: "
-            "divide X by it."
-        )
-    return X
 
 
 def check_atoms(dictionary):

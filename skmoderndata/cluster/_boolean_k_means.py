@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import FitProgress, warn_not_converged
@@ -18,6 +18,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     popcount,
     unpack_rows,
 )
+from skmoderndata._validation import check_array
 from skmoderndata.cluster._base import BooleanFactors
 
 

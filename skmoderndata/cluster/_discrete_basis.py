@@ -3,7 +3,6 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import check_array
 
 from skmoderndata._base import FitProgress
 from skmoderndata._compat import (
@@ -33,7 +32,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unions,
     unpack_rows,
 )
-from skmoderndata._validation import validate_boolean
+from skmoderndata._validation import check_array, validate_boolean
 from skmoderndata.cluster._base import BooleanFactors
 
 NO_SETS = all_sets(1)[:0]  # a local search in place of all sets

@@ -8,9 +8,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -33,7 +33,7 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     squared_norms,
     standardised,
 )
-from skmoderndata._validation import check_magnitude
+from skmoderndata._validation import check_array, validate_data
 
 
 class NeuralGas(
@@ -475,7 +475,7 @@ class NeuralGas(
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()  # that of the user stays as it is
             X.sum_duplicates()
-        return check_magnitude(self, X)
+        return X
 
     def _start(self, X, rng):
         k = self.n_clusters

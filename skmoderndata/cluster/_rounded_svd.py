@@ -6,7 +6,6 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.utils import check_array
 
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
 from skmoderndata._registry import Comparison, MethodCard
@@ -17,7 +16,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._validation import validate_boolean
+from skmoderndata._validation import check_array, validate_boolean
 from skmoderndata.cluster._base import BooleanFactors
 
 _DENSE = 1500  # Gram matrices up to this size are decomposed as a whole

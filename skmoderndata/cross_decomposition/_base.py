@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import CallbackSupportMixin, check_sample_weight, fit_context
@@ -31,6 +31,7 @@ from skmoderndata._solvers.kernel.canonical import (
     whiten_sparse,
 )
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
+from skmoderndata._validation import check_array, validate_data
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, resolve_kernel, take
 

@@ -11,7 +11,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
@@ -26,6 +26,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
+from skmoderndata._validation import check_array, validate_data
 from skmoderndata.cross_decomposition._base import EXACT_LIMIT
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import (

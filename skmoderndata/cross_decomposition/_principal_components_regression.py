@@ -9,7 +9,7 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import (
@@ -29,6 +29,7 @@ from skmoderndata._solvers.kernel.canonical import (
     centre_dual,
     centre_kernel,
 )
+from skmoderndata._validation import check_array, validate_data
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Columns, resolve_kernel
 

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -34,6 +34,7 @@ from skmoderndata._solvers.factors.factorization import (
     narrowed,
     power_of_two,
 )
+from skmoderndata._validation import check_array, validate_data
 from skmoderndata.kernels._features import kernel_matrix
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
 

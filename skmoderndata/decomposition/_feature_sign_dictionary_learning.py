@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -38,7 +38,7 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata._validation import check_magnitude, known_entries
+from skmoderndata._validation import check_array, known_entries, validate_data
 
 
 class FeatureSignDictionaryLearning(
@@ -497,7 +497,7 @@ class FeatureSignDictionaryLearning(
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()  # that of the user stays as it is
             X.sum_duplicates()
-        return check_magnitude(self, X)
+        return X
 
     def _last(self, n):
         """Atoms of the last fit, to start from."""

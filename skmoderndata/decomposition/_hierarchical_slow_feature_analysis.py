@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
@@ -26,6 +26,7 @@ from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     slow_directions,
 )
+from skmoderndata._validation import validate_data
 
 _CHUNK_BYTES = 2**26  # activities of one chunk of rows
 _MOMENT_BYTES = 2**28  # moments of the nodes that are trained in one pass

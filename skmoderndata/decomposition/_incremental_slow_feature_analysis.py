@@ -6,12 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -45,6 +40,7 @@ from skmoderndata._solvers.series.online_components import (
     whitened_steps,
     whitener,
 )
+from skmoderndata._validation import validate_data
 
 _EXACT_TOL = 1e-10
 _STREAM_TOL = 1e-3

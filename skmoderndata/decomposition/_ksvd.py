@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -36,7 +36,7 @@ from skmoderndata._solvers.dictionaries.ksvd import (
     learn_dictionary,
 )
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
-from skmoderndata._validation import known_entries
+from skmoderndata._validation import check_array, known_entries, validate_data
 
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
 # signals for each atom between updates within a pass: half as many gain nothing and cost more

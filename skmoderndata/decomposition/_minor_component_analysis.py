@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -33,6 +33,7 @@ from skmoderndata._solvers.series.online_components import (
     orthonormal_rows,
     refine_minor,
 )
+from skmoderndata._validation import validate_data
 
 
 class MinorComponentAnalysis(

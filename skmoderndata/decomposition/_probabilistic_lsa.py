@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -29,6 +29,7 @@ from skmoderndata._solvers.factors.latent_semantics import (
     gap,
     log_likelihood,
 )
+from skmoderndata._validation import check_array, validate_data
 
 BOUND = 1e-6  # nats per token that better mixtures for given topics could gain
 FLOOR = 1e-12  # probability of words of which the topics of a document know nothing

@@ -8,7 +8,7 @@ from scipy import linalg
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -30,6 +30,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     polish,
     principal_component_pursuit,
 )
+from skmoderndata._validation import check_array, validate_data
 
 FOLDS = 5  # groups of columns that `score` hides in turn
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed

@@ -8,12 +8,7 @@ import numpy as np
 from scipy import linalg, optimize, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
@@ -34,6 +29,7 @@ from skmoderndata._solvers.series.slow_features import (
     polish_directions,
     slow_directions,
 )
+from skmoderndata._validation import validate_data
 
 
 class SlowFeatureAnalysis(

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -39,6 +39,7 @@ from skmoderndata._solvers.factors.factorization import (
     start_from,
     update,
 )
+from skmoderndata._validation import check_array, validate_data
 
 SHARE = Interval(Real, 0, 1, closed="both")
 HUGE = 1e100  # of a penalty, for data of about 1: nothing else counts

@@ -7,7 +7,7 @@ from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -25,7 +25,7 @@ from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.sparsenet import dictionary_step, energies, smooth_codes
-from skmoderndata._validation import check_magnitude
+from skmoderndata._validation import check_array, validate_data
 
 BLOCK = 512  # signals that are coded together
 
@@ -400,7 +400,7 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _validate(self, X, reset):
         X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
-        return check_magnitude(self, X)
+        return X
 
     @property
     def _n_features_out(self):

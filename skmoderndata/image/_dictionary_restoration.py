@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn import get_config
 from sklearn.base import TransformerMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
@@ -34,6 +34,7 @@ from skmoderndata._solvers.dictionaries.patches import (
     patch_cosines,
     training_patches,
 )
+from skmoderndata._validation import check_array
 
 COMMON_CONSTRAINTS = {
     "sigma": [NON_NEGATIVE, None],

@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -39,6 +39,7 @@ from skmoderndata._solvers.lowrank.completion import (
     solve_rows,
     top_singular_pair,
 )
+from skmoderndata._validation import validate_data
 
 _HIDDEN_IN_FIT = 0.1  # share of the known cells on which lam="auto" is judged
 _HIDDEN_IN_SCORE = 0.2

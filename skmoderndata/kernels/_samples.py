@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import validate_data
 
+from skmoderndata._validation import validate_data
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import Array, Gram, count_samples, resolve_kernel
 

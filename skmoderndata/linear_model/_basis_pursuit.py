@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -25,6 +25,7 @@ from skmoderndata._solvers.recovery.basis_pursuit import (
     quick_pursuit,
     within_bound,
 )
+from skmoderndata._validation import validate_data
 
 
 class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -26,7 +26,7 @@ from skmoderndata._solvers.codes.group_lasso import (
     group_lasso,
     one_thread_if_small,
 )
-from skmoderndata._validation import check_groups
+from skmoderndata._validation import check_groups, validate_data
 
 
 class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):

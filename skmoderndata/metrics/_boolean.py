@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import check_array, check_consistent_length, check_random_state, gen_batches
+from sklearn.utils import check_consistent_length, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -12,6 +12,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     count_assignment_sets,
     nearest_patterns,
 )
+from skmoderndata._validation import check_array
 
 BATCH = 2048
 MAX_SETS = 2**13

@@ -2,7 +2,9 @@
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import column_or_1d
+
+from skmoderndata._validation import check_array
 
 
 def kernel_alignment(K, target, *, centered=False):

@@ -3,13 +3,14 @@
 import numpy as np
 from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import Spectrum, fix_signs
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
+from skmoderndata._validation import check_array, validate_data
 from skmoderndata.kernels._resolve import Gram
 
 FAMILY = "kernel matrices"

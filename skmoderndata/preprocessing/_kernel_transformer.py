@@ -9,11 +9,12 @@ from sklearn.base import (
     clone,
 )
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import fit_context
 from skmoderndata._registry import MethodCard
+from skmoderndata._validation import validate_data
 from skmoderndata.kernels import GramCache
 from skmoderndata.kernels._base import Sample, as_samples
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, resolve_kernel

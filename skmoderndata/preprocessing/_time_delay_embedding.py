@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 from scipy import fft
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
 from skmoderndata._registry import MethodCard
+from skmoderndata._validation import check_array, validate_data
 
 _BLOCK_BYTES = 2**26  # working memory of the Fourier transforms
 _THRESHOLD = {"1/e": np.exp(-1.0), "zero": 0.0}

@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import (
@@ -35,6 +35,7 @@ from skmoderndata._solvers.recovery.measurements import (
     transform_measurements,
 )
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
+from skmoderndata._validation import check_array, validate_data
 
 
 class RecoveredSignals(NamedTuple):

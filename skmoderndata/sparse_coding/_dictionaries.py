@@ -5,10 +5,9 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array
 
 from skmoderndata._solvers.dictionaries import fixed as builders
-from skmoderndata._validation import check_atoms
+from skmoderndata._validation import check_array, check_atoms
 
 
 def dct_dictionary(shape, n_atoms=None):

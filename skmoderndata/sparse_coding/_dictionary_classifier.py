@@ -7,7 +7,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
@@ -28,6 +28,7 @@ from skmoderndata._solvers.dictionaries.class_dictionaries import (
     discriminative_pass,
 )
 from skmoderndata._solvers.dictionaries.ksvd import learn_dictionary
+from skmoderndata._validation import validate_data
 
 # over the discriminative passes the cost comes nearer to counting errors: lam grows to so many
 # times its first value, and gamma shrinks to the given one from so many times it

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import (
@@ -45,7 +45,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     with_gram,
 )
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
-from skmoderndata._validation import check_groups
+from skmoderndata._validation import check_array, check_groups, validate_data
 
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")

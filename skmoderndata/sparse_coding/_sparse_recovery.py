@@ -7,7 +7,7 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -22,6 +22,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.recovery.bases import check_operator, resolve_basis, wrap_operator
 from skmoderndata._solvers.recovery.measurements import BASES, compose, from_matrix
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
+from skmoderndata._validation import check_array, validate_data
 
 
 class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):

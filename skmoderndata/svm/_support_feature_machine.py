@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -37,6 +37,7 @@ from skmoderndata._solvers.margins.zero_norm import (
     reweighted_l1,
     squared_hinge_svm,
 )
+from skmoderndata._validation import validate_data
 
 N_PERMUTATIONS = 5  # label permutations that a further round is compared with
 QUANTILE = 0.1  # of their sizes

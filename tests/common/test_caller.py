@@ -1,0 +1,188 @@
+"""What an estimator owes its caller: arrays left alone, any storage, any joblib back end."""
+
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone, is_classifier, is_regressor
+
+from tests.common.test_contract import INSTANCES, form, outputs, sample, target
+
+each_instance = pytest.mark.parametrize("estimator", INSTANCES, ids=repr)
+PARALLEL = [one for one in INSTANCES if "n_jobs" in one.get_params()]
+SPARSE = [one for one in INSTANCES if one.__sklearn_tags__().input_tags.sparse]
+FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+
+
+def fitted(estimator, X, n_jobs=None, y="of X"):
+    model = clone(estimator)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    if n_jobs is not None:
+        model.set_params(n_jobs=n_jobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, target(model, form(model, sample())) if isinstance(y, str) else y)
+
+
+def dense(value):
+    return np.asarray(value.todense() if sparse.issparse(value) else value, dtype=float)
+
+
+def assert_same(model, other, X, Z, rtol=1e-10):
+    for name, value in outputs(model, X).items():
+        assert_allclose(
+            dense(outputs(other, Z)[name]), dense(value), rtol=rtol, atol=1e-12, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("estimator", PARALLEL, ids=repr)
+def test_any_backend_gives_the_serial_answer(estimator, backend):
+    X = form(estimator, sample())
+    serial = fitted(estimator, X, n_jobs=1)
+    with joblib.parallel_config(backend):
+        model = fitted(estimator, X, n_jobs=2)
+        assert_same(serial, model, X, X, rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of sockets and temporary folders that Dask leaves
+def test_dask_gives_the_serial_answer():
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, distributed.Client(cluster):
+        for estimator in PARALLEL:
+            X = form(estimator, sample())
+            serial = fitted(estimator, X, n_jobs=1)
+            with joblib.parallel_config("dask"):
+                model = fitted(estimator, X, n_jobs=2)
+                assert_same(serial, model, X, X, rtol=1e-12)
+
+
+def holed():
+    """A table with zeros."""
+    X = sample()
+    return np.where(np.random.default_rng(1).random(X.shape) < 0.4, 0.0, X)
+
+
+def untidy(X):
+    """The table in CSR with zeros stored, entries given in two parts, and columns out of order."""
+    rows, columns = np.nonzero(X)
+    order = np.random.default_rng(0).permutation(len(rows))
+    rows, columns = rows[order], columns[order]
+    half = X[rows, columns] / 2
+    zeros = np.argwhere(X == 0)[:5].T
+    data = np.concatenate([half, half, np.zeros(zeros.shape[1])])
+    at = np.concatenate([rows, rows, zeros[0]])
+    j = np.concatenate([columns, columns, zeros[1]])
+    by_row = np.argsort(at, kind="stable")
+    indptr = np.r_[0, np.cumsum(np.bincount(at, minlength=len(X)))]
+    return sparse.csr_array((data[by_row], j[by_row], indptr), shape=X.shape)
+
+
+def arrays_of(X):
+    names = ("data", "indices", "indptr", "row", "col", "offsets")
+    found = {name: getattr(X, name) for name in names if hasattr(X, name)}
+    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+
+
+@pytest.mark.parametrize("estimator", SPARSE, ids=repr)
+def test_sparse_input_of_any_kind_is_read_only(estimator):
+    """Every format, and untidy or read-only arrays: the answer of dense input, input as it was."""
+    table = holed()
+    expected = fitted(estimator, table)
+    matrices = {name: sparse.csr_array(table).asformat(name) for name in FORMATS}
+    matrices |= {"untidy": untidy(table), "matrix": sparse.csr_matrix(table)}
+    matrices |= {"read-only": sparse.csr_array(table), "read-only untidy": untidy(table)}
+    for name, X in matrices.items():
+        for value in arrays_of(X).values():
+            value.flags.writeable = "read-only" not in name
+        before = {key: value.copy() for key, value in arrays_of(X).items()}
+        model = fitted(estimator, X)
+        assert_same(expected, model, table, X, rtol=1e-6)  # orders of summation differ
+        after = arrays_of(X)
+        assert set(after) == set(before), name
+        for key, value in before.items():
+            assert_array_equal(after[key], value, err_msg=f"{name}: {key}")
+
+
+@each_instance
+def test_models_do_not_change_with_the_array_they_were_fitted_on(estimator):
+    X = form(estimator, sample())
+    y = target(estimator, X)
+    given, labels = X.copy(), None if y is None else y.copy()
+    model = fitted(estimator, given, y=labels)
+    assert_array_equal(given, X)
+    before = outputs(model, X)
+    given[:] = 7.0
+    if labels is not None:
+        labels[:] = labels[0]
+    for name, value in outputs(model, X).items():
+        assert_array_equal(dense(value), dense(before[name]), err_msg=name)
+
+
+@each_instance
+@pytest.mark.parametrize("missing", [None, np.nan], ids=["None", "NaN"])
+def test_missing_targets_are_refused(estimator, missing):
+    if not (is_regressor(estimator) or is_classifier(estimator)):
+        return
+    X = form(estimator, sample())
+    y = np.array(target(estimator, X), dtype=object)
+    y[3] = missing
+    with pytest.raises(ValueError, match="position 3"):
+        fitted(estimator, X, y=y)
+
+
+def at_the_limits():
+    X = sample()
+    X /= X.max()
+    return {
+        "1e155": X * 1e155,
+        "1e-155": X * 1e-155,
+        "one of 1e150": np.where(np.arange(X.size).reshape(X.shape) == 7, 1e150, X),
+        "mixed": np.where(np.arange(X.size).reshape(X.shape) % 2, 1e150, 1e-150) * X,
+        "subnormal": X * 5e-320,
+        "one subnormal": np.where(np.arange(X.size).reshape(X.shape) == 7, 5e-324, X),
+    }
+
+
+@each_instance
+@pytest.mark.parametrize("kind", at_the_limits())
+def test_magnitudes_beyond_the_limits_are_refused(estimator, kind):
+    """One sentence for all estimators; of a kernel matrix only the largest entry counts."""
+    if estimator.__sklearn_tags__().input_tags.pairwise and kind in ("1e155", "one subnormal"):
+        return
+    X = form(estimator, at_the_limits()[kind])
+    if estimator.__sklearn_tags__().input_tags.pairwise:
+        X = at_the_limits()[kind][:, 1:2] @ np.ones((1, 40))
+    with pytest.raises(ValueError, match="between 1e-100 and 1e100"):
+        fitted(estimator, X)
+
+
+@each_instance
+@pytest.mark.parametrize("scale", [1e90, 1e-90, 1e8, 1e-8])
+@pytest.mark.filterwarnings("ignore")  # a warning is a fine answer here
+def test_magnitudes_within_the_limits_have_an_answer(estimator, scale):
+    """A clear ValueError, or finite numbers wherever those of the unscaled data are finite."""
+    X = form(estimator, sample() * scale)
+    message = model = None
+    try:
+        model = fitted(estimator, X, y=target(estimator, X))
+    except ValueError as error:
+        message = str(error)
+    if model is None:
+        assert len(message) > 20
+        return
+    unscaled = vars(fitted(estimator, form(estimator, sample())))
+    for name, value in outputs(model, X).items():
+        assert np.isfinite(dense(value)).all(), name
+    for name, value in vars(model).items():
+        if not name.endswith("_") or name not in unscaled:
+            continue
+        if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f":
+            finite = np.isfinite(np.asarray(unscaled[name], dtype=float)).all()
+            assert np.isfinite(value).all() or not finite, name
