@@ -1,5 +1,7 @@
 """Classification by the class whose training samples represent a new one best."""
 
+import warnings
+from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
@@ -17,7 +19,19 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.group_coding import group_lasso_codes, principal_axes
 from skmoderndata._solvers.codes.l1_coding import bounded_lasso_codes, lasso_codes
 from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
-from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, Atoms, prepare_atoms, to_csr
+from skmoderndata._solvers.codes.signal_blocks import (
+    MAX_ITER,
+    Atoms,
+    gram_pays,
+    prepare_atoms,
+    to_csr,
+)
+from skmoderndata.kernels._features import (
+    Projection,
+    fits_in_memory,
+    kernel_matrix,
+    low_rank_features,
+)
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelSamples
 
@@ -65,6 +79,13 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         Constant in the kernels "poly" and "sigmoid".
     kernel_params : dict, default=None
         Further parameters of a named kernel or a callable.
+    max_rank : int, default=None
+        Represent the samples in the span of at most so many of them, chosen by pivoted incomplete
+        Cholesky factorisation, with any kernel but the linear one on dense samples. None is exact
+        where the kernel matrix fits into scikit-learn's working memory; above, it takes the rank
+        that does, and warns where that misses something.
+    copy_X : bool, default=True
+        Copy the samples that are kept; with False they must not change afterwards.
     rule : {"residual", "energy"}, default="residual"
         Take the class with the smallest residual, or with the largest norm of its part of the
         code.
@@ -103,11 +124,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     Notes
     -----
-    Training is keeping the samples. To classify one takes ``n p + n s^2`` operations for n samples
-    of p features with s of them in the code, and the inner products of all training samples are
-    held: it is not meant for more than some 20,000. "group_lasso" needs none of these: each class
-    is replaced by its principal axes, at most p of them, and a sample takes some ``p^3 + K p^2``
-    operations for K classes.
+    Training keeps the samples. Classifying one takes ``n p + n s^2`` operations for n samples of p
+    features with s of them in the code. Inner products of all training samples are held for up to
+    some 5,000 of them; with more, those of the samples in a code are computed on demand, and the
+    memory grows with ``n p``. "group_lasso" needs neither: each class is replaced by its principal
+    axes, at most p of them, and a sample takes some ``p^3 + K p^2`` operations for K classes.
 
     A kernel enters through coordinates: with ``K = V L V^T`` the kernel matrix of the training
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
@@ -144,7 +165,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     _card = MethodCard(
         family="dictionaries and sparse codes",
         cite=("wright2009robust", "elhamifar2011robust", "gao2010kernel"),
-        cost="none to fit; n p + n s^2 a sample to predict",
+        cost="n p to fit (n^3 with a kernel, n r^2 with rank r); n p + n s^2 a sample to predict",
         checks=(
             {},
             {"algorithm": "group_lasso", "alpha": 0.3, "kernel": "rbf"},
@@ -165,6 +186,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         "tol_relative": [Fraction, None],
         "n_nonzero_coefs": [AT_LEAST_ONE],
         **KERNEL_CONSTRAINTS,
+        "max_rank": [AT_LEAST_ONE, None],
+        "copy_X": ["boolean"],
         "rule": [StrOptions({"residual", "energy"})],
         "occlusion": ["boolean"],
         "tol_gap": [AT_LEAST_ZERO],
@@ -184,6 +207,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         degree=3,
         coef0=1,
         kernel_params=None,
+        max_rank=None,
+        copy_X=True,
         rule="residual",
         occlusion=False,
         tol_gap=1e-4,
@@ -199,6 +224,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.max_rank = max_rank
+        self.copy_X = copy_X
         self.rule = rule
         self.occlusion = occlusion
         self.tol_gap = tol_gap
@@ -246,23 +273,35 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             )
         if direct:
             rows = X.astype(np.float64)
-            self.X_fit_ = self._gram = self._to_span = None
+            self.X_fit_ = self._gram = self._features = None
         else:
-            self.X_fit_ = X
-            self._gram = self._resolve(X)
-            rows = self._coordinates(X)
+            self.X_fit_ = copy(X) if self.copy_X else X
+            self._gram = self._resolve(self.X_fit_)
+            rows = self._coordinates(self.X_fit_)
         self._atoms, self._order = self._ordered(rows)
         self.components_ = self._atoms.rows[np.argsort(self._order)][: len(y)]
         return self
 
     def _coordinates(self, X):
-        """Coordinates of the training samples in the feature space, and the map to them."""
-        K = np.array(self._gram(X), dtype=np.float64)
-        if not np.isfinite(K).all():
-            raise ValueError(
-                f"the kernel values of {type(self).__name__} are not finite: rescale X or change "
-                "the kernel."
-            )
+        """Coordinates of the training samples in feature space; keeps the map to them.
+
+        Exact, by the eigenvectors of the kernel matrix, where that fits into the working memory;
+        else in the span of the pivots of an incomplete Cholesky factorisation.
+        """
+        n = count_samples(X)
+        if self.max_rank is not None or not (self._gram.precomputed or fits_in_memory(n, n)):
+            rank = self.max_rank or int(get_config()["working_memory"] * 2**20 // (8 * n))
+            self._features, found = low_rank_features(self._gram, X, rank=max(1, min(rank, n)))
+            outside = found.residual_trace / max(float(self._gram.diag(X).sum()), 1e-300)
+            if self.max_rank is None and outside > 1e-6:
+                warnings.warn(
+                    f"{type(self).__name__} represents {n} samples in the span of {rank} of them, "
+                    f"which misses {outside:.1e} of their squared norms: set max_rank to accept "
+                    "that, or raise working_memory with sklearn.set_config.",
+                    stacklevel=3,
+                )
+            return found.factor
+        K = kernel_matrix(self._gram, X)
         K = (K + K.T) / 2
         own, peak = np.diag(K), np.abs(K).max()
         if own.max() <= 0 < peak:
@@ -272,16 +311,19 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 "has no negative eigenvalues, or add a constant to its diagonal."
             )
         norms = np.sqrt(np.maximum(own, 0.0))
-        self._scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-        K *= np.outer(self._scale, self._scale)
+        scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+        K *= np.outer(scale, scale)
         values, vectors = eigh(K)
-        kept = values > len(K) * np.finfo(float).eps * max(values[-1], 1e-300)
-        if not kept.any():  # all samples are zero
-            self._to_span = np.zeros((len(K), 1))
-            return np.zeros((len(K), 1))
-        roots = np.sqrt(values[kept])
-        self._to_span = vectors[:, kept] / roots
-        return vectors[:, kept] * roots
+        positive = values > n * np.finfo(float).eps * max(values[-1], 1e-300)
+        if not positive.any():  # all samples are zero
+            self._features = Projection(
+                self._gram, np.zeros((n, 1)), self._gram.subset(X, slice(None))
+            )
+            return np.zeros((n, 1))
+        roots = np.sqrt(values[positive])
+        to_span = scale[:, None] * vectors[:, positive] / roots
+        self._features = Projection(self._gram, to_span, self._gram.subset(X, slice(None)))
+        return vectors[:, positive] * roots
 
     def _ordered(self, rows):
         """Atoms made ready, class after class; last, with occlusion, the single features."""
@@ -299,7 +341,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             sizes = np.concatenate([np.diff(self._start), np.ones(extra, int)])
             self._groups = np.repeat(np.arange(len(sizes)), sizes)
             self._axes = principal_axes(rows, self._groups)
-        else:
+        elif gram_pays(len(rows), len(rows)):  # else the coders take rows of it on demand
             gram = rows @ rows.T
         return Atoms(rows, np.ones(len(rows)), gram), order
 
@@ -399,12 +441,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
         for first in range(0, count_samples(X), step):
             part = take(X, slice(first, first + step))
-            if self._to_span is None:
-                rows = part.astype(np.float64)
-            else:
-                n = len(self._class)
-                K = self._gram(part, self._gram.subset(self.X_fit_, slice(None)))
-                rows = (K.reshape(-1, n) * self._scale) @ self._to_span
+            rows = part.astype(np.float64) if self._features is None else self._features(part)
             peak = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
             rows = np.divide(rows, peak, out=np.zeros_like(rows), where=peak > 0)
             norms = np.linalg.norm(rows, axis=1, keepdims=True)
