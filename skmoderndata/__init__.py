@@ -1,35 +1,57 @@
 """Methods of modern data analysis that scikit-learn lacks, as scikit-learn estimators.
 
 Public modules mirror scikit-learn: look for a method where its nearest scikit-learn relative
-lives, for example `skmoderndata.decomposition.RobustPCA`. `all_estimators` lists everything.
-Importing the package is cheap: neither cvxpy nor numba nor matplotlib is loaded.
+lives, for example `skmoderndata.decomposition.RobustPCA`. Every class can be imported from here,
+too: `from skmoderndata import RobustPCA`. `all_estimators` and `all_kernels` list them.
+Importing the package is cheap: modules load on first use, and neither cvxpy nor numba nor
+matplotlib is loaded.
 """
 
+import ast
+import functools
 import importlib
+from pathlib import Path
 
 __version__ = "0.1.0.dev0"
-
-# name -> module: the flagship methods and the registry, loaded on first use
-_LAZY = {
-    "CoreVectorMachine": "skmoderndata.svm",
-    "KSVD": "skmoderndata.decomposition",
-    "KernelCCA": "skmoderndata.cross_decomposition",
-    "RobustPCA": "skmoderndata.decomposition",
-    "SlowFeatureAnalysis": "skmoderndata.decomposition",
-    "SparseNMF": "skmoderndata.decomposition",
-    "SupportFeatureMachine": "skmoderndata.svm",
-    "all_estimators": "skmoderndata._registry",
-    "all_kernels": "skmoderndata._registry",
-}
-
-__all__ = ["__version__", *sorted(_LAZY)]
+__all__ = ["__version__", "all_estimators", "all_kernels"]
 
 
 def __getattr__(name):
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in ("all_estimators", "all_kernels"):
+        return getattr(importlib.import_module("skmoderndata._registry"), name)
+    homes = {} if name.startswith("_") else _homes()
+    if name in homes.values():
+        return importlib.import_module(f"skmoderndata.{name}")
+    home = homes.get(name)
+    if home is not None and name[0].isupper():
+        return getattr(importlib.import_module(f"skmoderndata.{home}"), name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    if home is not None:
+        message += f": import it from skmoderndata.{home}"
+    elif close := _closest(name, homes):
+        message += f": did you mean {close!r}, of skmoderndata.{homes[close]}?"
+    raise AttributeError(message)
 
 
 def __dir__():
-    return __all__
+    homes = _homes()
+    return sorted({*__all__, *homes.values(), *(name for name in homes if name[0].isupper())})
+
+
+@functools.cache
+def _homes():
+    """Public name -> public module, read from the sources: nothing is imported."""
+    homes = {}
+    for path in sorted(Path(__file__).parent.glob("[a-z]*/__init__.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                homes |= {name: path.parent.name for name in ast.literal_eval(node.value)}
+    return homes
+
+
+def _closest(name, names):
+    import difflib
+
+    lowered = {known.lower(): known for known in names}
+    found = difflib.get_close_matches(name.lower(), lowered, n=1)
+    return lowered[found[0]] if found else None

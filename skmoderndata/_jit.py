@@ -2,6 +2,7 @@
 
 import functools
 import types
+import warnings
 
 
 class jit:
@@ -50,7 +51,19 @@ def _compile(func):
     try:
         return numba.njit(cache=True, nogil=True)(func)
     except RuntimeError:  # no place to write the cache, as in a read-only container
+        _warn_once()
         return numba.njit(nogil=True)(func)
+
+
+@functools.cache
+def _warn_once():
+    warnings.warn(
+        "numba finds no folder to keep compiled functions in, so every new process compiles them "
+        "again, for seconds: set the environment variable NUMBA_CACHE_DIR to a folder that can be "
+        "written to.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _with_globals(func, namespace):

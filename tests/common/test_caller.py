@@ -9,9 +9,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 
-from tests.common.test_contract import INSTANCES, form, outputs, sample, target
+from tests.common.test_contract import (
+    INSTANCES,
+    each_instance,
+    fitted_to_the_sample,
+    form,
+    instances_with,
+    outputs,
+    sample,
+    target,
+)
 
-each_instance = pytest.mark.parametrize("estimator", INSTANCES, ids=repr)
 PARALLEL = [one for one in INSTANCES if "n_jobs" in one.get_params()]
 SPARSE = [one for one in INSTANCES if one.__sklearn_tags__().input_tags.sparse]
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
@@ -125,11 +133,9 @@ def test_models_do_not_change_with_the_array_they_were_fitted_on(estimator):
         assert_array_equal(dense(value), dense(before[name]), err_msg=name)
 
 
-@each_instance
+@instances_with(lambda estimator: is_regressor(estimator) or is_classifier(estimator))
 @pytest.mark.parametrize("missing", [None, np.nan], ids=["None", "NaN"])
 def test_missing_targets_are_refused(estimator, missing):
-    if not (is_regressor(estimator) or is_classifier(estimator)):
-        return
     X = form(estimator, sample())
     y = np.array(target(estimator, X), dtype=object)
     y[3] = missing
@@ -177,7 +183,7 @@ def test_magnitudes_within_the_limits_have_an_answer(estimator, scale):
     if model is None:
         assert len(message) > 20
         return
-    unscaled = vars(fitted(estimator, form(estimator, sample())))
+    unscaled = vars(fitted_to_the_sample(estimator))
     for name, value in outputs(model, X).items():
         assert np.isfinite(dense(value)).all(), name
     for name, value in vars(model).items():

@@ -1,5 +1,6 @@
 """What scikit-learn's users expect of every estimator, derived from the registry."""
 
+import functools
 import inspect
 import pickle
 import warnings
@@ -29,6 +30,16 @@ INSTANCES = [
 ]
 OUTPUTS = ("transform", "predict", "decision_function", "score_samples", "predict_proba")
 each_instance = pytest.mark.parametrize("estimator", INSTANCES, ids=repr)
+
+
+def instances_with(has):
+    """Parametrise a test over the instances that have a property."""
+    return pytest.mark.parametrize("estimator", [e for e in INSTANCES if has(e)], ids=repr)
+
+
+def keeps_float32(estimator):
+    tags = estimator.__sklearn_tags__().transformer_tags
+    return tags is not None and "float32" in tags.preserves_dtype
 
 
 @parametrize_with_checks(
@@ -111,6 +122,16 @@ def fitted(estimator, X):
         return clone(estimator).fit(X, target(estimator, X))
 
 
+@functools.cache
+def _fitted_once(number):
+    return fitted(INSTANCES[number], form(INSTANCES[number], sample()))
+
+
+def fitted_to_the_sample(estimator):
+    """Return the model fitted to `sample()`, made once for all tests: they must not change it."""
+    return _fitted_once(next(i for i, one in enumerate(INSTANCES) if one is estimator))
+
+
 def outputs(estimator, X):
     return {name: getattr(estimator, name)(X) for name in OUTPUTS if hasattr(estimator, name)}
 
@@ -130,7 +151,7 @@ def test_pipeline_and_search_without_y(estimator):
 @each_instance
 def test_clone_and_pickle(estimator):
     X = form(estimator, sample())
-    model = fitted(estimator, X)
+    model = fitted_to_the_sample(estimator)
     again = pickle.loads(pickle.dumps(model))
     for name, value in outputs(model, X).items():
         assert_array_equal(outputs(again, X)[name], value, err_msg=name)
@@ -151,16 +172,13 @@ def test_refit_is_reproducible_and_forgets(estimator):
         if "random_state" in model.get_params():
             once = clone(model).fit(X, target(model, X))
         else:
-            once = fitted(estimator, X)
+            once = fitted_to_the_sample(estimator)
     for name, value in outputs(once, X).items():
         assert_allclose(outputs(model, X)[name], value, rtol=1e-10, atol=1e-12, err_msg=name)
 
 
-@each_instance
+@instances_with(keeps_float32)
 def test_float32_is_kept(estimator):
-    tags = estimator.__sklearn_tags__()
-    if tags.transformer_tags is None or "float32" not in tags.transformer_tags.preserves_dtype:
-        return
     X = form(estimator, sample(dtype=np.float32))
     Z = fitted(estimator, X).transform(X)
     assert Z.dtype == np.float32
@@ -172,17 +190,15 @@ def test_read_only_memory_map(estimator, tmp_path):
     X = form(estimator, sample())
     joblib.dump(X, tmp_path / "X.joblib")
     mapped = joblib.load(tmp_path / "X.joblib", mmap_mode="r")
-    direct, through = fitted(estimator, X), fitted(estimator, mapped)
+    direct, through = fitted_to_the_sample(estimator), fitted(estimator, mapped)
     for name, value in outputs(direct, X).items():
         assert_allclose(
             outputs(through, mapped)[name], value, rtol=1e-10, atol=1e-12, err_msg=name
         )
 
 
-@each_instance
+@instances_with(lambda estimator: "n_jobs" in estimator.get_params())
 def test_n_jobs_does_not_change_the_answer(estimator):
-    if "n_jobs" not in estimator.get_params():
-        return
     X = form(estimator, sample())
     one, two = clone(estimator).set_params(n_jobs=1), clone(estimator).set_params(n_jobs=2)
     if "random_state" in one.get_params():
@@ -219,11 +235,9 @@ class StopAt:
         return False
 
 
-@each_instance
+@instances_with(lambda estimator: hasattr(estimator, "set_callbacks"))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_interrupt_leaves_the_estimator_as_it_was(estimator):
-    if not hasattr(estimator, "set_callbacks"):
-        return
     X, other = form(estimator, sample()), form(estimator, sample(30, 4, seed=1))
     model = fitted(estimator, X)
     before = outputs(model, X)
@@ -238,11 +252,9 @@ def test_interrupt_leaves_the_estimator_as_it_was(estimator):
     assert not hasattr(fresh, "n_features_in_")
 
 
-@each_instance
+@instances_with(lambda estimator: hasattr(estimator, "set_callbacks"))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_callback_can_stop_the_fit(estimator):
-    if not hasattr(estimator, "set_callbacks"):
-        return
     X = form(estimator, sample())
     model = clone(estimator).set_callbacks(StopAt(1, "stop"))
     model.fit(X, target(model, X))
@@ -321,7 +333,7 @@ def test_fitted_attributes_are_documented(estimator):
     }
     real = {
         name
-        for name in vars(fitted(estimator, form(estimator, sample())))
+        for name in vars(fitted_to_the_sample(estimator))
         if name.endswith("_") and not name.startswith("_")
     }
     inherited = {"n_features_in_", "feature_names_in_"}
@@ -330,7 +342,7 @@ def test_fitted_attributes_are_documented(estimator):
         name
         for name in documented - inherited
         if not any(
-            hasattr(fitted(other, form(other, sample())), name)
+            hasattr(fitted_to_the_sample(other), name)
             for other in INSTANCES
             if type(other) is type(estimator)
         )

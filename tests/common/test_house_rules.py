@@ -114,10 +114,31 @@ def test_no_module_loads_heavy_packages_on_import():
     assert loaded.isdisjoint({"cvxpy", "numba", "matplotlib"})
 
 
-def test_top_level_names():
+def test_every_class_and_module_is_at_the_top():
+    import importlib
+
+    import skmoderndata
+    from skmoderndata._registry import public_modules
+
+    assert "KSVD" in dir(skmoderndata)
+    for module_name in public_modules():
+        module = importlib.import_module(module_name)
+        assert getattr(skmoderndata, module_name.rpartition(".")[2]) is module
+        for public in module.__all__:
+            if public[0].isupper():
+                assert getattr(skmoderndata, public) is getattr(module, public)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("NoSuchThing", "'skmoderndata' has no attribute 'NoSuchThing'"),
+        ("KernelCca", "did you mean 'KernelCCA', of skmoderndata.cross_decomposition"),
+        ("mutual_coherence", "import it from skmoderndata.sparse_coding"),
+    ],
+)
+def test_unknown_names_say_where_to_look(name, hint):
     import skmoderndata
 
-    for public in skmoderndata.__all__:
-        assert getattr(skmoderndata, public) is not None
-    with pytest.raises(AttributeError, match="NoSuchThing"):
-        _ = skmoderndata.NoSuchThing
+    with pytest.raises(AttributeError, match=hint):
+        getattr(skmoderndata, name)

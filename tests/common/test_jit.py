@@ -1,11 +1,17 @@
 """The wrapper around numba: lazy, nestable, and the same numbers as plain Python."""
 
+import os
 import pickle
+import subprocess
 import sys
+import warnings
 
+import numba
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
+from skmoderndata import _jit, compile
 from skmoderndata._jit import jit
 
 
@@ -37,3 +43,38 @@ def test_compiled_once():
 def test_wrapper_keeps_name_and_doc():
     assert square.__name__ == "square"
     assert pickle.loads(pickle.dumps(square)).__name__ == "square"
+
+
+def test_no_folder_for_the_cache_is_said_once(monkeypatch):
+    real = numba.njit
+
+    def without_folder(cache=False, **settings):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(**settings)
+
+    monkeypatch.setattr(numba, "njit", without_folder)
+    _jit._warn_once.cache_clear()
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
+        assert jit(lambda x: x + 1)(2) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jit(lambda x: x + 2)(2) == 4
+
+
+def test_compile_fills_the_cache(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "skmoderndata.compile", "NeuralGas"],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "1/1" in done.stderr
+    assert list(tmp_path.rglob("*.nbc"))
+
+
+def test_compile_refuses_unknown_names(capsys):
+    with pytest.raises(SystemExit):
+        compile.main(["NeuralGases"])
+    assert "no estimator is called NeuralGases" in capsys.readouterr().err

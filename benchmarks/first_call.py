@@ -1,0 +1,117 @@
+"""Time import plus first fit with an empty cache: `python -m benchmarks.first_call`.
+
+Each parameter set of a card is fitted in a process of its own whose `NUMBA_CACHE_DIR` is an empty
+folder; the clock runs from the start of the process to the end of `fit`. A second process with the
+filled cache shows what later sessions wait for.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+from skmoderndata import all_estimators
+from skmoderndata.compile import small_data
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "first_call.md"
+LIMITS = {"defaults": 5.0, "options": 12.0}  # seconds on an idle core
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+FIT = """
+import warnings
+warnings.simplefilter("ignore")
+import skmoderndata
+from skmoderndata.compile import small_data
+model = skmoderndata.{name}(**{parameters})
+model.fit(*small_data(model))
+"""
+
+
+def main(arguments=None):
+    """Measure, print and, if asked, write the page; the exit status is 0 within the limits."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.first_call", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
+    parser.add_argument("--repeat", type=int, default=1, help="rounds; the median is shown")
+    parser.add_argument("--write-docs", action="store_true", help=f"write {PAGE.name}")
+    options = parser.parse_args(arguments)
+    rows = []
+    for cls in all_estimators():
+        if options.names and cls.__name__ not in options.names:
+            continue
+        for parameters in cls._card.checks:
+            if small_data(cls(**parameters))[0] is None:
+                continue
+            rounds = [measure(cls.__name__, parameters) for _ in range(options.repeat)]
+            first, later = (statistics.median(times) for times in zip(*rounds, strict=True))
+            rows.append((cls.__name__, parameters, first, later))
+            print(
+                f"{first:6.1f} s {later:6.1f} s  {cls.__name__}({_shown(parameters)})", flush=True
+            )
+    beyond = [row for row in rows if row[2] > limit(row[1])]
+    print(f"{len(rows)} first calls, {len(beyond)} beyond their limit")
+    if options.write_docs:
+        PAGE.write_text(page(rows, options.repeat), encoding="utf-8")
+    return int(bool(beyond))
+
+
+def measure(name, parameters):
+    """Seconds of a process with an empty cache, and of the next one."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, **ONE_THREAD, "NUMBA_CACHE_DIR": folder}
+        code = FIT.format(name=name, parameters=repr(dict(parameters)))
+        times = []
+        for _ in range(2):
+            start = perf_counter()
+            subprocess.run([sys.executable, "-c", code], env=env, check=True)
+            times.append(perf_counter() - start)
+        return times
+
+
+def limit(parameters):
+    """Seconds that a first call may take."""
+    return LIMITS["options" if parameters else "defaults"]
+
+
+def page(rows, repeat):
+    """Text of the page."""
+    lines = [
+        "# First calls",
+        "",
+        "How long does the first `fit` take, from the start of Python to its end, when the cache",
+        "of numba is empty? And later, when it is filled? The data are a table of 40 rows.",
+        f"At most {LIMITS['defaults']:g} s are allowed with default parameters, and "
+        f"{LIMITS['options']:g} s with others.",
+        "",
+        "| estimator | parameters | first (s) | later (s) | within the limit |",
+        "|---|---|---|---|---|",
+    ]
+    for name, parameters, first, later in rows:
+        within = "yes" if first <= limit(parameters) else "**no**"
+        shown = f"`{_shown(parameters)}`" if parameters else "defaults"
+        lines.append(f"| {name} | {shown} | {first:.1f} | {later:.1f} | {within} |")
+    lines += [
+        "",
+        "## How this was measured",
+        "",
+        "```bash",
+        f"python -m benchmarks.first_call --repeat {repeat} --write-docs",
+        "```",
+        "",
+        f"Median of {repeat} rounds, one process at a time, one BLAS thread; "
+        f"Python {platform.python_version()}, {os.cpu_count()} cores. These are seconds of one",
+        "machine, and not ratios: they say what a newcomer waits for.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _shown(parameters):
+    return ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Fill numba's cache, so that no first call waits for a compiler.
+
+    python -m skmoderndata.compile              # every estimator, some minutes
+    python -m skmoderndata.compile KSVD RobustPCA
+
+Each estimator is fitted to a small table with the parameter sets of its card, and its outputs are
+computed. What is compiled stays in numba's cache: beside the package, or in the folder named by
+`NUMBA_CACHE_DIR`. Meant for container images and for machines that run tests.
+"""
+
+import argparse
+import sys
+import warnings
+from time import perf_counter
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from skmoderndata._registry import all_estimators
+
+OUTPUTS = ("transform", "predict", "decision_function", "score_samples")
+
+
+def main(arguments=None):
+    """Fit the named estimators, or all of them; the exit status is 0 when each was fitted."""
+    known = {cls.__name__: cls for cls in all_estimators()}
+    parser = argparse.ArgumentParser(prog="python -m skmoderndata.compile", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
+    chosen = parser.parse_args(arguments).names or list(known)
+    unknown = sorted(set(chosen) - set(known))
+    if unknown:
+        parser.error(f"no estimator is called {', '.join(unknown)}")
+    start, failed = perf_counter(), []
+    for number, name in enumerate(chosen):
+        _bar(number, len(chosen), name)
+        try:
+            warm(known[name])
+        except Exception as error:
+            failed.append(f"{name}: {error}")
+    _bar(len(chosen), len(chosen), f"{perf_counter() - start:.0f} s")
+    sys.stderr.write("\n" + "".join(f"not compiled: {line}\n" for line in failed))
+    return int(bool(failed))
+
+
+def warm(cls):
+    """Fit a class with each parameter set of its card, and compute its outputs."""
+    for parameters in cls._card.checks:
+        estimator = cls(**parameters)
+        X, y = small_data(estimator)
+        if X is None:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimator.fit(X, y)
+            for output in OUTPUTS:
+                if hasattr(estimator, output):
+                    getattr(estimator, output)(X)
+
+
+def small_data(estimator, n=40, p=6):
+    """Return a small positive table with slow columns, or its kernel matrix, and a target.
+
+    Both are None for estimators whose samples are not rows of a table.
+    """
+    tags = estimator.__sklearn_tags__()
+    if not tags.input_tags.two_d_array:
+        return None, None
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3)).cumsum(axis=0) @ rng.normal(size=(3, p))
+    X += 0.3 * rng.normal(size=(n, p))
+    X += 0.1 - X.min()
+    y = None
+    if tags.target_tags.required:
+        y = X[:, 0].copy()
+        y = (y > np.median(y)).astype(int) if is_classifier(estimator) else y
+    return (X @ X.T if tags.input_tags.pairwise else X), y
+
+
+def _bar(done, total, label):
+    width = 30
+    filled = width * done // total
+    line = f"[{'#' * filled}{'.' * (width - filled)}] {done}/{total} {label}"
+    sys.stderr.write(f"\r{line:<79}" if sys.stderr.isatty() else f"{line}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
