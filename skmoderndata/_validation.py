@@ -1,5 +1,7 @@
 """Input checks that several estimators share."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_regressor
@@ -11,7 +13,14 @@ LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
 BLOCK = 2**16  # entries looked at together, so that they stay in the cache
 
 
-def validate_data(estimator, X="no_validation", y="no_validation", *, reset=True, **checks):
+def validate_data(
+    estimator: Any,
+    X: Any = "no_validation",
+    y: Any = "no_validation",
+    *,
+    reset: bool = True,
+    **checks: Any,
+) -> Any:
     """Validate input as scikit-learn does, and hold it to the policies of this package.
 
     Magnitudes outside of [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
@@ -44,14 +53,16 @@ def validate_data(estimator, X="no_validation", y="no_validation", *, reset=True
     return (X, y) if given_y else X
 
 
-def check_array(X, *, input_name="X", estimator=None, **checks):
+def check_array(X: Any, *, input_name: str = "X", estimator: Any = None, **checks: Any) -> Any:
     """`sklearn.utils.check_array` with the policies of `validate_data`."""
     X = tidy(sklearn_check_array(X, input_name=input_name, estimator=estimator, **checks))
     owner = None if estimator is None else type(estimator).__name__
     return check_magnitude(X, owner=owner, input_name=input_name)
 
 
-def check_magnitude(X, *, owner=None, input_name="X", kernel_values=False):
+def check_magnitude(
+    X: Any, *, owner: str | None = None, input_name: str = "X", kernel_values: bool = False
+) -> Any:
     """Refuse numbers whose squares over- or underflow; return X.
 
     Parameters
@@ -117,7 +128,7 @@ def check_magnitude(X, *, owner=None, input_name="X", kernel_values=False):
     )
 
 
-def check_target(y):
+def check_target(y: Any) -> None:
     """Refuse None and NaN among targets that are objects; numbers are checked elsewhere."""
     if sparse.issparse(y) or (getattr(y, "dtype", None) is not None and y.dtype.kind != "O"):
         return
@@ -143,7 +154,7 @@ def _is_missing(value):
         return False
 
 
-def tidy(X):
+def tidy(X: Any) -> Any:
     """Return a sparse matrix without repeated or stored zero entries, indices sorted.
 
     A matrix that is so already is returned as it is; else a copy, never the caller's own arrays

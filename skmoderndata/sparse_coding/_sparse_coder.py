@@ -18,7 +18,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.group_coding import group_lasso_codes, principal_axes
+from skmoderndata._solvers.codes.groups import group_lasso_codes
 from skmoderndata._solvers.codes.hard_thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.hard_thresholding import hard_thresholding
 from skmoderndata._solvers.codes.l1_coding import METHODS as LASSO
@@ -453,9 +453,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             gram=not grouped_lasso
             and (not self._by_rows() or gram_pays(k, X.shape[0], _memory())),
         )
-        self._axes = None
-        if grouped_lasso:
-            self._axes = principal_axes(self._atoms.rows, self._labels, positive=self.positive)
         encoding = self._encode(X)
         self.n_nonzero_ = encoding.n_nonzero
         self.residual_norm2_ = encoding.residual_norm2
@@ -519,7 +516,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         # prepared for few signals, and these are many
         if (
             self._by_rows()
-            and self._axes is None
+            and self._labels is None
             and X.shape[0] >= k
             and gram_pays(k, k, _memory())
         ):
@@ -653,12 +650,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _penalised(self, X, atoms, common):
         """Codes with the penalty alpha."""
-        if self._axes is not None:
+        if self._labels is not None and self.algorithm == "lasso":
             return group_lasso_codes(
                 X,
                 atoms,
                 groups=self._labels,
-                axes=self._axes,
                 max_iter=self.max_iter or 1000,
                 **common,
             )

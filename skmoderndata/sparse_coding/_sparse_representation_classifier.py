@@ -16,7 +16,7 @@ from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
 from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.group_coding import group_lasso_codes, principal_axes
+from skmoderndata._solvers.codes.groups import group_lasso_codes
 from skmoderndata._solvers.codes.l1_coding import bounded_lasso_codes, lasso_codes
 from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import (
@@ -335,12 +335,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         if self.occlusion:
             order = np.concatenate([order, len(order) + np.arange(rows.shape[1])])
             rows = np.concatenate([rows, np.eye(rows.shape[1])])
-        self._groups = self._axes = gram = None
+        self._groups = gram = None
         if self.algorithm == "group_lasso":
             extra = len(rows) - self._start[-1]
             sizes = np.concatenate([np.diff(self._start), np.ones(extra, int)])
             self._groups = np.repeat(np.arange(len(sizes)), sizes)
-            self._axes = principal_axes(rows, self._groups)
         elif gram_pays(len(rows), len(rows)):  # else the coders take rows of it on demand
             gram = rows @ rows.T
         return Atoms(rows, np.ones(len(rows)), gram), order
@@ -478,7 +477,6 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 atoms,
                 alpha=np.maximum(self.alpha * largest, tiny),
                 groups=self._groups,
-                axes=self._axes,
                 **given,
             )
         unfinished = found.stop == MAX_ITER

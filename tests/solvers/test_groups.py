@@ -5,13 +5,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.optimize import brentq
 
-from skmoderndata._solvers.codes.group_coding import (
-    _norm_of_group,
-    _positive_rest,
+from skmoderndata._solvers.codes.groups import (
     group_lasso_codes,
-    principal_axes,
 )
 from skmoderndata._solvers.codes.l1_coding import lasso_codes, proximal_codes
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
@@ -105,61 +101,10 @@ def test_single_atoms_are_the_lasso_and_all_is_what_proximal_steps_find(seed):
     assert_allclose(to_dense(ours, 30), to_dense(theirs, 30), atol=1e-5)
 
 
-@pytest.mark.oracle
-def test_norm_of_a_group_is_the_root(seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(50):
-        sizes_sq = 10.0 ** rng.uniform(-6, 1, size=5)
-        z = rng.normal(size=5) * np.sqrt(sizes_sq)
-        level = np.linalg.norm(z) * rng.uniform(0.01, 0.999)
-
-        def excess(v, z=z, sizes_sq=sizes_sq, level=level):
-            return np.sum((z / (sizes_sq * v + level)) ** 2) - 1
-
-        top = np.linalg.norm(z) / sizes_sq.min()
-        root = brentq(excess, 0.0, top, xtol=1e-14 * top, rtol=1e-14)
-        for start in (0.0, root, 10 * root):
-            found = _norm_of_group(z, sizes_sq, 0, 5, level, start)
-            assert_allclose(found, root, rtol=1e-7, atol=1e-12 * top)
-
-
-@pytest.mark.certificate
-def test_remainder_of_codes_of_at_least_zero_for_given_norms(seed):
-    rng = np.random.default_rng(seed)
-    for n, t in ((4, 20), (12, 9), (30, 200)):
-        D, owner = rng.normal(size=(t, n)), np.sort(rng.integers(5, size=t))
-        D[1::4] = -D[::4][: len(D[1::4])]  # opposite atoms
-        m = 10.0 ** rng.uniform(-3, 4, size=5)
-        m[3] = 0.0
-        x, C = rng.normal(size=n), np.empty((n, n))
-        r = rng.normal(size=n)
-        _positive_rest(x, D, owner, m, r, C)
-        codes = m[owner] * np.maximum(D @ r, 0.0)
-        assert_allclose(r + codes @ D, x, atol=1e-9)
-        used = codes > 0
-        assert_allclose(C, np.eye(n) + (D[used].T * m[owner[used]]) @ D[used], rtol=1e-9)
-
-
-@pytest.mark.certificate
-def test_axes_span_what_the_atoms_span(seed):
-    _, D, groups = problem(seed, sizes=(20, 1, 4, 2))
-    D[groups == 3] = D[groups == 3][0]  # of rank one
-    axes = principal_axes(D, groups)
-    assert_array_equal(np.diff(axes.edges), [12, 1, 4, 1])
-    for g in range(4):
-        rows = axes.rows[axes.edges[g] : axes.edges[g + 1]]
-        part = D[groups == g]
-        assert_allclose(rows.T @ rows, part.T @ part, atol=1e-12)
-        gram = rows @ rows.T
-        assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-12)
-        turn = axes.turn[axes.turn_at[g] : axes.turn_at[g + 1]].reshape(len(rows), -1)
-        assert_allclose(turn.T @ rows, part, atol=1e-12)
-
-
 @pytest.mark.certificate
 @pytest.mark.parametrize("share", [0.5, 0.05])
-def test_wide_groups_descend_together(share, seed):
-    """More than 96 dimensions and 16 axes a group: matrix products for all signals at once."""
+def test_wide_groups_and_a_shared_working_set(share, seed):
+    """Signals of a block share inner products: the codes are those of each signal alone."""
     rng = np.random.default_rng(seed)
     X, D, groups = problem(seed, n_signals=60, n=100, sizes=(40, 30, 30, 50))
     D += 0.3 * rng.normal(size=100) / 10  # a common direction: slow descent
@@ -215,8 +160,8 @@ def test_start_threads_lengths_and_rotations_do_not_matter(sizes, positive, seed
         assert_allclose(warm, A, atol=1e-5)
     again = group_lasso_codes(X, atoms, start=A, **given)
     assert again.n_iter.mean() <= 1
-    axes = principal_axes(atoms.rows, groups, positive=positive)
-    threads = to_dense(group_lasso_codes(X, atoms, axes=axes, n_jobs=2, **given), len(D))
+
+    threads = to_dense(group_lasso_codes(X, atoms, n_jobs=2, **given), len(D))
     assert_array_equal(threads, A)
     long = prepare_atoms(D * rng.uniform(0.5, 2, size=(len(D), 1)))
     scaled = to_dense(group_lasso_codes(X, long, **given), len(D)) * long.norms
