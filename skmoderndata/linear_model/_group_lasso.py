@@ -375,7 +375,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 
 
 def _power_of_two(X):
-    """Power of two near the largest entry, 1 for zeros."""
+    """Largest magnitude, 1 for zeros: products of four values stay finite in units of it."""
     values = X.data if sparse.issparse(X) else X
     largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-    return float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0
+    return largest or 1.0

@@ -127,8 +127,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     Training keeps the samples. Classifying one takes ``n p + n s^2`` operations for n samples of p
     features with s of them in the code. Inner products of all training samples are held for up to
     some 5,000 of them; with more, those of the samples in a code are computed on demand, and the
-    memory grows with ``n p``. "group_lasso" needs neither: each class is replaced by its principal
-    axes, at most p of them, and a sample takes some ``p^3 + K p^2`` operations for K classes.
+    memory grows with ``n p``. "group_lasso" holds inner products of the classes in use only.
 
     A kernel enters through coordinates: with ``K = V L V^T`` the kernel matrix of the training
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
