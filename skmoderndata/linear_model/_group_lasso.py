@@ -16,16 +16,21 @@ from skmoderndata._compat import (
     POSITIVE,
     CallbackSupportMixin,
     Interval,
+    StrOptions,
     check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.group_lasso import (
     Columns,
+    GroupLassoResult,
     WorkingSet,
+    dual_norms,
     group_lasso,
+    group_lasso_gap,
     one_thread_if_small,
 )
+from skmoderndata._solvers.common.convex_problems import group_lasso_by_cvxpy
 from skmoderndata._validation import check_groups, validate_data
 
 
@@ -60,6 +65,9 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         Whether a constant, which costs nothing, is added.
     positive : bool, default=False
         Coefficients of at least zero.
+    solver : {"descent", "cvxpy"}, default="descent"
+        Block coordinate descent with Newton steps on a working set, or the problem as stated above
+        by cvxpy's interior point solver: for dense tables of up to some thousand entries.
     max_iter : int, default=1000
         Most sweeps of coordinate descent for a target.
     tol : float, default=1e-8
@@ -165,6 +173,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         "group_weights": ["array-like", None],
         "fit_intercept": ["boolean"],
         "positive": ["boolean"],
+        "solver": [StrOptions({"descent", "cvxpy"})],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
         "warm_start": ["boolean"],
@@ -179,6 +188,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         group_weights=None,
         fit_intercept=True,
         positive=False,
+        solver="descent",
         max_iter=1000,
         tol=1e-8,
         warm_start=False,
@@ -189,6 +199,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         self.group_weights = group_weights
         self.fit_intercept = fit_intercept
         self.positive = positive
+        self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
@@ -228,6 +239,10 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         total = float(X.shape[0])
         found = []
         memory = get_config()["working_memory"] * 2**20
+        if self.solver == "cvxpy" and sparse.issparse(X):
+            raise ValueError(
+                "GroupLasso(solver='cvxpy') takes dense X: use X.toarray(), or solver='descent'."
+            )
         with (
             FitProgress(self, X, y, max_passes=None) as progress,
             one_thread_if_small(X.size),
@@ -238,13 +253,19 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             unit = y_unit / x_unit  # of coefficients
             work = WorkingSet(columns, edges)
             for t in range(Y.shape[1]):
+                problem = {
+                    "lam": total * self.alpha * (1 / x_unit) * (1 / y_unit[t]),
+                    "weights": weights,
+                    "mix": self.l1_ratio,
+                    "positive": self.positive,
+                }
+                if self.solver == "cvxpy":
+                    found.append(_by_cvxpy(columns, Y[:, t], edges, problem))
+                    continue
                 result = group_lasso(
                     Y[:, t],
                     work,
-                    lam=total * self.alpha * (1 / x_unit) * (1 / y_unit[t]),
-                    weights=weights,
-                    mix=self.l1_ratio,
-                    positive=self.positive,
+                    **problem,
                     tol=self.tol,
                     max_iter=self.max_iter,
                     start=None if start is None else start[t][order] / unit[t],
@@ -310,7 +331,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     def _columns(self, X, weight, order):
         """Columns in the order of groups, with means and the unit (a power of two) of entries."""
         root = np.sqrt(weight)
-        unit = _power_of_two(X)
+        unit = _unit(X)
         if sparse.issparse(X):
             scaled = sparse.csc_array(X[:, order], dtype=np.float64, copy=True)
             scaled.data *= 1 / unit
@@ -340,7 +361,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     def _targets(self, y, weight):
         """Weighted, centred targets in units near one, with means and units."""
         Y = np.array(y.reshape(len(y), -1), dtype=np.float64, order="F")
-        unit = np.array([_power_of_two(column) for column in Y.T])
+        unit = np.array([_unit(column) for column in Y.T])
         Y *= 1 / unit
         mean = np.zeros(Y.shape[1])
         if self.fit_intercept:
@@ -374,7 +395,19 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         return tags
 
 
-def _power_of_two(X):
+def _by_cvxpy(columns, y, edges, problem):
+    """Solve the problem of one target as stated, and certify the answer."""
+    scale = 0.5 * float(y @ y)
+    if scale == 0:
+        return GroupLassoResult(np.zeros(int(edges[-1])), 0.0, 0, 0.0)
+    w = group_lasso_by_cvxpy(columns.X, y, edges, **problem)
+    gap = group_lasso_gap(columns, y, w, edges=edges, **problem)
+    penalty = (problem["weights"], problem["mix"], problem["positive"])
+    largest = float(dual_norms(columns.cross(y), edges, *penalty).max())
+    return GroupLassoResult(w, max(0.0, gap) / scale, 0, largest)
+
+
+def _unit(X):
     """Largest magnitude, 1 for zeros: products of four values stay finite in units of it."""
     values = X.data if sparse.issparse(X) else X
     largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))

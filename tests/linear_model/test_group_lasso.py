@@ -501,3 +501,18 @@ def test_errors_name_the_remedy():
     plain = GroupLasso(0.3, labels).fit(X, y)
     assert least < objective(X, y, labels, 0.3, plain.coef_, plain.intercept_,
                              weights=[9.0, *np.ones(8)])  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3])
+def test_the_statement_in_cvxpy_has_the_same_optimum(l1_ratio, positive, seed):
+    X, y, labels = planted(seed)
+    given = {"groups": labels, "l1_ratio": l1_ratio, "positive": positive}
+    ours = GroupLasso(0.1, **given).fit(X, y)
+    stated = GroupLasso(0.1, solver="cvxpy", tol=1e-6, **given).fit(X, y)
+    assert stated.dual_gap_ <= 1e-6
+    assert_allclose(stated.coef_, ours.coef_, atol=1e-3)  # the root of the gap
+    assert_allclose(stated.alpha_max_, ours.alpha_max_, rtol=1e-12)
+    with pytest.raises(ValueError, match="takes dense X"):
+        stated.fit(sparse.csr_array(X), y)
