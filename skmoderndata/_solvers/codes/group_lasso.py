@@ -49,13 +49,23 @@ class Columns:
         Weighted means of the columns of a sparse X, zero without an intercept; None if dense.
     root : array (n,)
         Square roots of the weights of a sparse X.
+    products : array (p, p) or None
+        Inner products of all columns, where they are there already.
     """
 
-    def __init__(self, X: Any, mean: Array | None = None, root: Array | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        mean: Array | None = None,
+        root: Array | None = None,
+        products: Array | None = None,
+    ) -> None:
         self.is_sparse = sparse.issparse(X)
         self.X: Any = X if self.is_sparse else np.asfortranarray(X)
         self.mean, self.root = mean, root
         self.total = 0.0 if root is None else float(root @ root)
+        self.products = products
+        self.blocks: dict[int, tuple[float, Array]] = {}  # group -> largest eigenvalue, X_g' X_g
 
     def times(self, w: Array) -> Array:
         """Linear combination of the columns that `w` uses."""
@@ -76,6 +86,8 @@ class Columns:
 
     def gram(self, rows: Array, columns: Array) -> Array:
         """Inner products of some columns with some columns."""
+        if self.products is not None:
+            return np.asarray(self.products[np.ix_(rows, columns)])
         if not self.is_sparse:
             return np.asarray(self.X[:, rows].T @ self.X[:, columns])
         out = (self.X[:, rows].T @ self.X[:, columns]).toarray()
@@ -134,20 +146,21 @@ class WorkingSet:
             gram[old:] = self.X.gram(new, self.columns)
             gram[:old, old:] = gram[old:, :old].T
             self.gram = gram
-        largest, blocks = np.empty(len(groups)), np.empty(int((sizes**2).sum()))
-        offsets = np.cumsum(sizes**2) - sizes**2
-        for size in np.unique(sizes):  # blocks of one size together
-            which = np.flatnonzero(sizes == size)
+        known = self.X.blocks
+        fresh = np.array([g not in known for g in groups.tolist()], dtype=bool)
+        for size in np.unique(sizes[fresh]):  # blocks of one size together
+            which = np.flatnonzero(fresh & (sizes == size))
             at = (ends[which] - size)[:, None] + np.arange(size)
             if self.gram is not None:
                 part = self.gram[at[:, :, None], at[:, None, :]]
             else:
                 rows = self.X.X.T[self.columns[at]]
                 part = rows @ rows.transpose(0, 2, 1)
-            largest[which] = np.linalg.eigvalsh(part)[:, -1]
-            blocks[offsets[which][:, None] + np.arange(size**2)] = part.reshape(-1, size**2)
-        self.largest = np.append(self.largest, largest)
-        self.blocks = np.append(self.blocks, blocks)
+            largest = np.linalg.eigvalsh(part)[:, -1].tolist()
+            known.update(zip(groups[which].tolist(), zip(largest, part, strict=True), strict=True))
+        pairs = [known[g] for g in groups.tolist()]
+        self.largest = np.append(self.largest, [value for value, _ in pairs])
+        self.blocks = np.concatenate([self.blocks, *(block.ravel() for _, block in pairs)])
 
     def _by_columns(self, count: int) -> bool:
         return not self.X.is_sparse and count > self.X.X.shape[0]

@@ -1,8 +1,8 @@
 """Sparse codes of many signals by a penalty on the norms of groups of atoms, certified.
 
 ``min over a  1/2 |x - a D|^2 + alpha sum_g sqrt(|g|) |a_g|``, also with ``a >= 0``: a group lasso
-for each signal, with the atoms as columns [Yuan and Lin 2006]. The signals of a block share a
-working set of groups, so inner products of atoms are computed once.
+for each signal, with the atoms as columns [Yuan and Lin 2006]. Inner products within groups are
+computed once for all signals, and those of all atoms where the memory allows it.
 """
 
 from typing import Any, NamedTuple
@@ -20,10 +20,12 @@ from skmoderndata._solvers.codes.signal_blocks import (
     by_pattern,
     code_in_blocks,
     dense_block,
+    gram_pays,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+WHOLE = 2000  # squared inner products kept, in atoms, up to which all groups are in the problem
 ROUNDING = 8 * np.finfo(np.float64).eps  # of 1/2 |x|^2: a gap below this is rounding
 
 
@@ -74,7 +76,15 @@ def group_lasso_codes(
     sizes = np.bincount(groups)
     edges = np.concatenate([[0], np.cumsum(sizes)])
     weights = np.sqrt(np.maximum(sizes, 1))
-    columns = Columns(atoms.rows[members].T)
+    k = len(members)
+    gram = None
+    if k <= X.shape[1] and gram_pays(k, len(X)):  # else the solver works with residuals
+        gram = atoms.rows[members] @ atoms.rows[members].T
+    columns = Columns(atoms.rows[members].T, products=gram)
+    everything = WorkingSet(columns, edges)
+    small = everything.fits(np.arange(len(sizes)), WHOLE)
+    if small:
+        everything.add(np.arange(len(sizes)))
 
     def work(part: slice) -> Block:
         x = np.asarray(X[part], dtype=np.float64)
@@ -82,11 +92,11 @@ def group_lasso_codes(
         if start is not None:
             given = start[part].toarray() if sparse.issparse(start) else start[part]
             starts = (given * atoms.norms)[:, members]
-        shared = WorkingSet(columns, edges)
-        found = [
-            _code(signal, shared, float(lam), weights, positive, tol, max_iter, begin)
-            for signal, lam, begin in zip(x, alpha[part], starts, strict=True)
-        ]
+        found = []
+        for signal, lam, begin in zip(x, alpha[part], starts, strict=True):
+            # one of its own where groups join: the code of a signal does not depend on others
+            work = everything if small else WorkingSet(columns, edges)
+            found.append(_code(signal, work, float(lam), weights, positive, tol, max_iter, begin))
         codes = np.empty((len(x), len(members)))
         codes[:, members] = [code.coef for code in found]
         return dense_block(
@@ -112,7 +122,7 @@ class Code(NamedTuple):
 
 def _code(
     x: Array,
-    shared: WorkingSet,
+    work: WorkingSet,
     lam: float,
     weights: Array,
     positive: bool,
@@ -130,7 +140,7 @@ def _code(
     while True:
         found = group_lasso(
             x,
-            shared,
+            work,
             lam=lam,
             weights=weights,
             positive=positive,
@@ -139,8 +149,8 @@ def _code(
             start=start,
         )
         n_iter += found.n_iter
-        r = x - shared.X.times(found.coef)
-        norms = np.sqrt(np.add.reduceat(found.coef**2, shared.all_edges[:-1]))
+        r = x - work.X.times(found.coef)
+        norms = np.sqrt(np.add.reduceat(found.coef**2, work.all_edges[:-1]))
         objective = 0.5 * float(r @ r) + lam * float(weights @ norms)
         gap = found.gap * scale
         met = gap <= max(tol * objective, ROUNDING * scale)
