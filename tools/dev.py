@@ -1,7 +1,8 @@
 """Set up a virtual environment in the checkout and run one task in it.
 
     python3 tools/dev.py compare [--only NAME] [--quick]
-    python3 tools/dev.py test | check | docs | evidence | wheel | peers | papers | changelog
+    python3 tools/dev.py test | test-oldest | check | docs | evidence | wheel | peers | papers
+    python3 tools/dev.py changelog
     python3 tools/dev.py new METHOD=RobustPCA MODULE=decomposition
 
 Needs nothing but Python 3.11 or newer with its venv module. `make TASK` calls the same.
@@ -19,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 VENV_BENCH = ROOT / ".venv-bench"  # other people's libraries, kept apart from ours
+VENV_OLDEST = ROOT / ".venv-oldest"  # the lowest version of every dependency
 
 
 def main(arguments):
@@ -48,7 +50,7 @@ def missing():
     return None
 
 
-def environment(folder, extra):
+def environment(folder, extra, *pins):
     """Make the virtual environment once per content of pyproject.toml; return its Python."""
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
@@ -62,7 +64,7 @@ def environment(folder, extra):
         f"Installing skmoderndata[{extra}] (the first time takes a minute or two) ...", flush=True
     )
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run([*install, "--editable", f"{ROOT}[{extra}]"], check=False)
+    done = subprocess.run([*install, "--editable", f"{ROOT}[{extra}]", *pins], check=False)
     if done.returncode:
         sys.exit(f"pip could not install skmoderndata[{extra}]; its message is above.")
     stamp.write_text(wanted)
@@ -91,6 +93,17 @@ def test(rest):
     parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
     command = ["-m", "pytest", "-q", *parallel, *rest]
     return run(environment(VENV, "test"), *command, **ONE_THREAD)
+
+
+def test_oldest(rest):
+    """Run the test suite with the lowest version of every run-time dependency."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = [line.split(",")[0].replace(">=", "==") + ".*" for line in project["dependencies"]]
+    parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
+    command = ["-m", "pytest", "-q", *parallel, *rest]
+    return run(environment(VENV_OLDEST, "test", *pins), *command, **ONE_THREAD)
 
 
 def evidence(rest):
@@ -181,9 +194,11 @@ def wheel(rest):
 
 FLAGS = "doctest_optionflags=NORMALIZE_WHITESPACE ELLIPSIS"
 TASKS = {
-    task.__name__: task
-    for task in (compare, test, check, docs, evidence, wheel, peers, papers, changelog, new)
-}
+    task.__name__.replace("_", "-"): task
+    for task in (
+        compare, test, test_oldest, check, docs, evidence, wheel, peers, papers, changelog, new,
+    )
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

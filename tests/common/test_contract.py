@@ -8,6 +8,7 @@ import warnings
 import joblib
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from numpydoc.docscrape import FunctionDoc
 from sklearn.base import clone, is_classifier, is_regressor
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from skmoderndata._registry import all_estimators
 
@@ -42,15 +44,20 @@ def keeps_float32(estimator):
     return tags is not None and "float32" in tags.preserves_dtype
 
 
+NEWEST = parse_version(sklearn.__version__) >= parse_version("1.9")  # whose checks are known
+STRICT = {"xfail_strict": True} if NEWEST else {}
+
+
 @parametrize_with_checks(
     INSTANCES,
     expected_failed_checks=lambda estimator: dict(estimator._card.known_failures),
-    xfail_strict=True,
+    **STRICT,
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.skipif(not NEWEST, reason="older scikit-learn lacks some checks")
 def test_expected_failures_name_real_checks():
     misspelt = [
         (cls.__name__, name)
@@ -82,7 +89,8 @@ BEYOND_TRANSFORM = [
 def test_checks_not_run_for_third_parties(estimator):
     names = BEYOND + (BEYOND_TRANSFORM if hasattr(estimator, "transform") else [])
     for name in names:
-        if name not in estimator._card.known_failures:
+        known = hasattr(estimator_checks, name)  # an older scikit-learn may lack it
+        if known and name not in estimator._card.known_failures:
             getattr(estimator_checks, name)(type(estimator).__name__, clone(estimator))
     assert hasattr(estimator, "set_output") == hasattr(estimator, "transform")
 
