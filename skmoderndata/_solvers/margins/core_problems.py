@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.margins.core_set import best_multiple, squared_hinge_gap, tube_gap
+from skmoderndata._solvers.margins.certificates import best_multiple, squared_hinge_gap, tube_gap
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -177,6 +177,11 @@ class SignedRows(_Units):
 
         return score
 
+    def products(self, indices: Array, core: Array, a: Array) -> Array:
+        """Return `y f` at indices, without the diagonal part."""
+        found: Array = self.signs[indices] * self.scorer(core, a)(indices, exact=True)
+        return found
+
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the units themselves, and `g = y f`."""
         indices = np.arange(self.n_units)[units] if isinstance(units, slice) else units
@@ -287,6 +292,12 @@ class TubeRows(_Units):
 
         return score
 
+    def products(self, indices: Array, core: Array, a: Array) -> Array:
+        """Return `s f` at indices, without the diagonal part."""
+        units, signs = self._split(indices)
+        found: Array = signs * self.scorer(core, a)(units, exact=True)
+        return found
+
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the index of the side on which each sample lies, and `g = -|residual|`."""
         number = np.arange(self.n_units)[units] if isinstance(units, slice) else units
@@ -358,6 +369,13 @@ class _Pairs(_Units):
             return self.rows.values(expansion, rows, exact=exact)
 
         return score
+
+    def products(self, indices: Array, core: Array, a: Array) -> Array:
+        """Return `f_i - f_j` for pairs, without the diagonal part."""
+        rows, place = np.unique(np.concatenate(self.ends(indices)), return_inverse=True)
+        f = self.row_scorer(core, a)(rows, exact=True)[place]
+        found: Array = f[: len(indices)] - f[len(indices) :]
+        return found
 
     def norm(self, core: Array, a: Array, rho: float) -> float:
         """Squared length of the weights of the function."""
