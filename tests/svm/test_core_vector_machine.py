@@ -17,13 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skmoderndata import CoreVectorMachine
-from skmoderndata._solvers.margins.core_problems import SignedRows
-from skmoderndata._solvers.margins.core_set import (
-    Core,
+from skmoderndata._solvers.margins.certificates import (
     scaled_squared_hinge,
     squared_hinge_gap,
     tube_gap,
 )
+from skmoderndata._solvers.margins.core import Core
+from skmoderndata._solvers.margins.core_problems import SignedRows
 from skmoderndata._solvers.margins.simplex_qp import (
     active_set,
     ball_steps,

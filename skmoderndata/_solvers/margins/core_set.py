@@ -309,7 +309,8 @@ class _Search:
                 if self.solver != "ball":
                     if self.share < (TIGHT if self.exact else 1e-14):
                         break
-                    self.share *= 1e-4 if self.exact else 0.25
+                    # without a matrix a needless digit costs minutes
+                    self.share *= 1e-4 if self.exact else 0.25 if core.held else 0.5
                 if not self.solve():
                     continue
                 if len(self._violators(everything, values)[0]) == 0:
