@@ -39,9 +39,12 @@ class CoreVectors(KernelSamples, CallbackSupportMixin):
 
     def _samples_and_target(self, X, y, **checks):
         """Check samples and one number or label for each."""
-        check_target(y)
         X = self._samples(X, y, reset=True, **checks)
-        X, y = X if isinstance(X, tuple) else (X, column_or_1d(y, warn=True))
+        if isinstance(X, tuple):
+            X, y = X
+        else:  # samples that are no rows of numbers
+            check_target(y)
+            y = column_or_1d(y, warn=True)
         if len(y) != count_samples(X):
             raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
         return X, y
