@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import column_or_1d
 
 from skmoderndata._base import warn_not_converged
@@ -15,7 +16,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex
-from skmoderndata._validation import check_target
+from skmoderndata._validation import check_magnitude, check_target
 from skmoderndata.kernels._expansion import Expansion, KernelRows, largest_diagonal, surely_psd
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
 from skmoderndata.kernels._samples import KernelSamples
@@ -32,6 +33,9 @@ CORE_CONSTRAINTS = {
     "random_state": ["random_state"],
     "n_jobs": [Integral, None],
 }
+
+ENOUGH = 10_000  # samples that tell how columns differ in scale
+UNSCALED = 1e3  # ratio of standard deviations that squared distances do not stand well
 
 
 class CoreVectors(KernelSamples, CallbackSupportMixin):
@@ -56,6 +60,14 @@ class CoreVectors(KernelSamples, CallbackSupportMixin):
         reference = X if hasattr(X, "dtype") else np.zeros((len(X), 1))
         return check_sample_weight(
             sample_weight, reference, dtype=np.float64, ensure_non_negative=True
+        )
+
+    def _costs(self, weights):
+        """Costs `2 C u` of samples with weights u; ValueError beyond the range of magnitudes."""
+        return check_magnitude(
+            2.0 * self.C * np.asarray(weights, dtype=np.float64),
+            owner=type(self).__name__,
+            input_name="C times sample_weight",
         )
 
     def _kernel_rows(self, X, weights=None, *, sure=False):
@@ -105,7 +117,7 @@ class CoreVectors(KernelSamples, CallbackSupportMixin):
         self.n_passes_ = int(sum(one.n_passes for one in found))
         self.n_kernel_evaluations_ = int(rows.n_evaluations)
 
-    def _warn_above_tol(self, found, *, violation=False):
+    def _warn_above_tol(self, found, X, *, violation=False):
         """Warn that the search ended above `tol`, naming the gap and the parameter to change."""
         what = "pairs" if hasattr(self, "core_pairs_") else "samples"
         reached = (
@@ -114,7 +126,7 @@ class CoreVectors(KernelSamples, CallbackSupportMixin):
         )
         if violation:
             reached += f" and the margin is violated by up to {found.violation:.1e} of itself"
-        remedy = "raise max_iter or tol"
+        remedy = scale_first(X) or "raise max_iter or tol"
         if found.full:
             remedy = "raise max_core"
             if self.solver == "ball" and (self.max_core or np.inf) > len(found.core):
@@ -127,3 +139,20 @@ class CoreVectors(KernelSamples, CallbackSupportMixin):
         """Values of the function at validated samples."""
         coef = self.dual_coef_ if self.dual_coef_.ndim == 1 else self.dual_coef_.T
         return Expansion(self._gram, self._basis, coef).values(X, n_jobs=self.n_jobs)
+
+
+def scale_first(X):
+    """Advice where columns of samples differ so much in size that rounding hides the small ones.
+
+    Empty where they do not, or where the samples are no rows of numbers.
+    """
+    if not hasattr(X, "shape") or X.shape[0] < 2:
+        return ""
+    spread = StandardScaler(with_mean=False).fit(X[:ENOUGH]).var_ ** 0.5
+    spread = spread[spread > 0]
+    if len(spread) == 0 or spread.max() < UNSCALED * spread.min():
+        return ""
+    return (
+        f"scale X, whose columns differ in standard deviation by a factor of "
+        f"{spread.max() / spread.min():.0e}, for example by StandardScaler"
+    )

@@ -284,7 +284,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         with one_blas_thread():
             found, problems = self._separate(rows, diagonal, codes, weights, active, rng, y)
         self._store(rows, found, problems, codes, active)
-        self._warn(found)
+        self._warn(found, X)
         return self
 
     def decision_function(self, X):
@@ -346,9 +346,8 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         """Solve one problem for two classes, else one for each class."""
         bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
         kept = codes if active is None else codes[active]
-        costs = 2.0 * self.C
-        if weights is not None:
-            costs = costs * (weights if active is None else weights[active])
+        unit = 1.0 if weights is None else weights if active is None else weights[active]
+        costs = self._costs(unit)
         if self.solver == "ball":
             self._check_ball(rows, weights)
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
@@ -416,10 +415,10 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
             coef = self.dual_coef_ @ self._basis
             self.coef_ = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)
 
-    def _warn(self, found):
+    def _warn(self, found, X):
         worst = max(found, key=lambda r: (not r.converged, r.gap))
         if not worst.converged:
-            self._warn_above_tol(worst, violation=True)
+            self._warn_above_tol(worst, X, violation=True)
         elif self.eps is not None and self.solver != "ball":
             # what (1 + eps) radii are in margins
             tolerated = (self.eps + 0.5 * self.eps**2) * (self.radius_**2 / self.rho_).max()

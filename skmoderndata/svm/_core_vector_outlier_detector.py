@@ -16,7 +16,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.margins.core_problems import SignedRows
+from skmoderndata._solvers.margins.core_problems import OneClassRows
 from skmoderndata._solvers.margins.simplex_qp import simplex_qp
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
@@ -95,7 +95,9 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the kernels.
     rho_ : float
-        Margin when the weights add up to one: the textbook threshold.
+        The textbook threshold :math:`\rho`.
+    objective_ : float
+        Value of the objective for `dual_coef_` and `rho_`; it is negative.
     slack_ : float
         Mean slack reached, in margins.
     cost_ : float
@@ -103,7 +105,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     offset_ : float
         Threshold of `score_samples`.
     dual_gap_ : float
-        Relative duality gap.
+        Relative duality gap: what `objective_` is above its lower bound, the value of the dual
+        problem, relative to the size of that bound.
     n_iter_ : int
         Solutions on the core set.
     n_passes_ : int
@@ -235,7 +238,9 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         X = self._samples(X, reset=True)
         n = count_samples(X)
         weights = self._checked_weights(X, sample_weight)
-        weights = np.ones(n) if weights is None else weights / weights.max()
+        weights = np.ones(n) if weights is None else weights
+        peak = weights.max()
+        weights = weights / peak
         rng = check_random_state(self.random_state)
         rows, diagonal = self._kernel_rows(X, weights)
         ids = np.flatnonzero(weights)
@@ -247,13 +252,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         ):
             budget = self._budget(rows, ids, weights, rng)
             costs = budget * weights[ids] / weights[ids].sum()
-            problem = SignedRows(
-                rows,
-                np.ones(len(ids), np.int8),
-                costs,
-                bias=0.0,
-                diagonal=diagonal,
-                ids=None if len(ids) == n else ids,
+            problem = OneClassRows(
+                rows, costs, diagonal=diagonal, ids=None if len(ids) == n else ids
             )
             last = getattr(self, "_core", None)
             found = self._search(problem, rng, progress, last=last)
@@ -261,15 +261,21 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         order = np.argsort(found.core[used])
         place = found.core[used][order]
         self.core_indices_ = np.sort(ids[found.core])
-        self._store_expansion(rows, ids[place], found.weights[used][order])
-        self.rho_ = float(found.rho * problem.scale)
-        self.cost_ = float(budget / weights[ids].sum())
-        self.slack_ = min(1.0, 1.0 / (budget * self.rho_)) if self.rho_ > 0 else 1.0
+        multiple, threshold = problem.solution(
+            found.values, found.core[used], found.weights[used], found.rho
+        )
+        self._store_expansion(rows, ids[place], multiple * found.weights[used][order])
+        self.rho_ = threshold
+        margin = float(found.rho * problem.scale)
+        # the dual has the value -margin / 2, and the gap is relative to it
+        self.objective_ = 0.5 * margin * (found.gap - 1.0)
+        self.cost_ = float(budget / weights[ids].sum() / peak)
+        self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
         self.offset_ = self._threshold(X, weights)
         self._store_work(rows, [found])
         self._core = problem.state(found.core, found.weights)
         if not found.converged:
-            self._warn_above_tol(found)
+            self._warn_above_tol(found, X)
         return self
 
     def score_samples(self, X):

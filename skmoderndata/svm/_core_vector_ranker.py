@@ -249,7 +249,7 @@ class CoreVectorRanker(CoreVectors, Base):
                 remedy="raise cache_size, tol or the width of the kernel",
             )
         elif not found.converged:
-            self._warn_above_tol(found)
+            self._warn_above_tol(found, X)
         return self
 
     def predict(self, X):
@@ -298,7 +298,7 @@ class CoreVectorRanker(CoreVectors, Base):
         """Solve with all pairs, the function being a sum over more and more of the samples."""
         n = rows.n_rows
         most = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
-        rank, theta, n_iter = FIRST_RANK, None, found.n_iter
+        rank, theta, n_iter = min(FIRST_RANK, most), None, found.n_iter
 
         def norm(coef):
             ids = np.flatnonzero(coef)
@@ -306,7 +306,6 @@ class CoreVectorRanker(CoreVectors, Base):
             return max(0.0, float(values @ coef[ids]))
 
         while True:
-            rank = min(rank, most)
             cholesky = incomplete_cholesky(rows.gram, rows.X, rank=rank)
             rows.n_evaluations += cholesky.n_evaluations
             result = rank_on_samples(
@@ -320,9 +319,10 @@ class CoreVectorRanker(CoreVectors, Base):
                 progress=progress,
             )
             theta, n_iter = result.theta, n_iter + result.n_iter
-            if not result.exhausted or len(theta) < rank or rank == most:
+            if not result.exhausted or len(theta) < rank or rank == most or progress.stopped:
                 break
-            rank *= GROWTH
+            del cholesky
+            rank = GROWTH * rank if 2 * GROWTH * rank <= most else most
         triangle = cholesky.factor[cholesky.pivots]
         coef = linalg.solve_triangular(triangle, theta, lower=True, trans="T")
         order = np.argsort(cholesky.pivots)

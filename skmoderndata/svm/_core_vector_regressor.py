@@ -231,7 +231,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
                 "rounding hides the targets: rescale X."
             )
         target, center, spread = _standardised(y, weights / weights.max())
-        costs = 2.0 * self.C * (weights if ids is None else weights[ids])
+        costs = self._costs(weights if ids is None else weights[ids])
         level = self.mu * float(costs.sum())
         with (
             one_blas_thread(),
@@ -264,7 +264,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         self._store_work(rows, [found])
         self._core = problem.state(found.core, found.weights)
         if not found.converged:
-            self._warn_above_tol(found)
+            self._warn_above_tol(found, X)
         return self
 
     def predict(self, X):

@@ -6,7 +6,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.margins.certificates import best_multiple, squared_hinge_gap, tube_gap
+from skmoderndata._solvers.margins.certificates import (
+    best_multiple,
+    scaled_squared_hinge,
+    squared_hinge_gap,
+    tube_gap,
+)
 from skmoderndata._solvers.margins.ranking import (
     ActivePairs,
     graded_pairs,
@@ -202,6 +207,28 @@ class SignedRows(_Units):
     def margin_unit(self, rho: float) -> float:
         """Return the margin."""
         return rho
+
+
+class OneClassRows(SignedRows):
+    """One class, `K'_ij = k_ij + delta_ij / c_i`: separation from the origin."""
+
+    def __init__(
+        self, rows: Rows, costs: Array, *, diagonal: float, ids: Array | None = None
+    ) -> None:
+        signs = np.ones(len(costs), np.int8)
+        super().__init__(rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids)
+
+    def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
+        """Multiple t of the function and threshold r of smallest objective, kernel unscaled.
+
+        With margin 1 the objective of a function is Q, with threshold r it is `r^2 Q - r`, which
+        is `-1 / (4 Q)` at `r = 1 / (2 Q)`; the dual is `-rho / 2` in place of `1 / (2 rho)`. So
+        the gap relative to the dual is the one relative to Q with margin 1.
+        """
+        norm = max(0.0, rho - float((a * a) @ self.slack(core)))
+        objective, multiple = scaled_squared_hinge(values, self.costs, norm)
+        threshold = 0.5 * self.scale / objective
+        return threshold * multiple / self.scale, threshold
 
 
 class TubeRows(_Units):
