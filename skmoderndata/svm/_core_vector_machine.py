@@ -399,13 +399,14 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
             used = result.weights > 0
             # the scaled kernel is 1 / scale of it: margin 1 in the kernel itself
             signed = result.weights[used] * problem.signs[result.core[used]]
-            coef = signed / (result.rho * problem.scale)
+            coef = signed / (result.rho * problem.scale) if result.rho > 0 else 0.0 * signed
             dual_coef[k, np.searchsorted(all_support, place)] = coef
             self.intercept_[k] = bias * coef.sum()
         self._store_expansion(rows, all_support, dual_coef)
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in found]) * scales
-        self.objective_ = 0.5 / self.rho_
+        # a margin of zero, which is rounding, proves nothing
+        self.objective_ = np.divide(0.5, self.rho_, out=np.zeros(len(found)), where=self.rho_ > 0)
         largest = np.array([p.largest_diagonal for p in problems])
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
         self.margin_tolerance_ = np.array([r.violation for r in found])
