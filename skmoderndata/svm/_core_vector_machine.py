@@ -141,8 +141,8 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     Blocks of samples are scored in single precision, those near the margin again whenever the
     core set has changed, and the last pass, in double precision, gives the duality gap. Up to
     1000 samples the optimum is found to rounding whatever `tol` is. Time is about
-    ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes and three numbers per sample;
-    the training data may be a memory map and are read by blocks. Every sample inside the margin
+    ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes, at most `cache_size`, and three
+    numbers per sample; the training data may be a memory map and are read by blocks. Every sample inside the margin
     is a support vector, so that on noisy data S grows with n: there a large `tol`, `eps` or
     `max_core` keeps it small.
 

@@ -63,12 +63,12 @@ class CoreVectorRanker(CoreVectors, Base):
         How many join the core set at a time, each the worst of `sample_size`; None searches
         growing blocks and re-scores those near the margin only.
     max_core : int, default=None
-        Largest core set. None sets no limit.
+        Largest core set, in pairs; None takes all pairs where there would be more than 2000.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
     cache_size : float, default=500
-        Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
-        solved on parts of it, one after another; the answer is as accurate, and takes longer.
+        Memory for kernel values, in MB: of the core set, or for the factor of the kernel matrix
+        where all pairs are taken.
     warm_start : bool, default=False
         Begin with the core set of the last call of `fit`, which had the same pairs.
     random_state : int, RandomState instance or None, default=None
@@ -79,9 +79,11 @@ class CoreVectorRanker(CoreVectors, Base):
     Attributes
     ----------
     core_pairs_ : ndarray of shape (n_core, 2)
-        Pairs of training samples in the core set, the upper one first.
+        Pairs of training samples in the core set, the upper one first. Where there would be more
+        than 2000 of them, those with which the search began.
     support_ : ndarray of shape (n_support,)
-        Training samples in a pair with weight.
+        Training samples in a pair with weight; where all pairs were taken, those whose kernels
+        make up the function.
     support_vectors_ : array, sparse matrix or list of n_support samples
         The samples themselves; empty when the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
@@ -111,10 +113,17 @@ class CoreVectorRanker(CoreVectors, Base):
     to a constant, and comparable within a query only. Small problems, up to 2000 pairs, are
     solved to rounding.
 
+    Where more than 2000 pairs join the core set and `max_core` is None, all pairs are taken
+    without being listed, and the unknowns are coefficients of samples: Newton's method on a
+    factor of the kernel matrix that takes at most `cache_size` [2]_. The gap is still that over
+    all pairs, with the whole kernel matrix.
+
     References
     ----------
     .. [1] Tsang, Kwok and Zurada, Generalized core vector machines, IEEE Transactions on Neural
        Networks 17(5), 2006, section III.
+    .. [2] Kuo, Lee and Lin, Large-scale kernel RankSVM, SIAM International Conference on Data
+       Mining 2014, section 4.
 
     Examples
     --------

@@ -263,6 +263,7 @@ class Core:
         """
         size = min(self.limit, WORKING_SET)
         tol = max(tol, 1e-15 * float(np.abs(self._diagonal).max()))
+        self.a, self.g = self.a.copy(), self.g.copy()  # who looks at them sees what was
         idle = 0
         for _ in range(MOST_WORKING_SETS):
             self._measure()
