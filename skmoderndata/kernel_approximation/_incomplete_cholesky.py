@@ -33,8 +33,9 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     kernel : str, Kernel or callable, default="rbf"
         Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
         collections of samples that returns the matrix.
-    gamma : float, "scale", "auto" or None, default=None
-        Parameter of named kernels; None and "auto" take one over the number of features.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Parameter of the polynomial kernel.
     coef0 : float, default=1
@@ -132,7 +133,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         n_components=100,
         *,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,

@@ -25,7 +25,7 @@ def test_pivots_and_features_of_the_plain_loop(seed):
     X = table(seed)
     K = polynomial_kernel(X, degree=3)
     F, pivots = oracle.column_by_column(K, 15)
-    model = IncompleteCholesky(15, kernel="poly")
+    model = IncompleteCholesky(15, kernel="poly", gamma=None)
     Z = model.fit_transform(X)
     assert_array_equal(model.component_indices_, pivots)
     assert_allclose(Z, F, atol=1e-8 * np.abs(F).max())
@@ -35,7 +35,7 @@ def test_pivots_and_features_of_the_plain_loop(seed):
 @pytest.mark.oracle
 def test_gram_matrix_of_nystroem_with_the_same_landmarks(seed):
     X = table(seed)
-    model = IncompleteCholesky(20).fit(X)
+    model = IncompleteCholesky(20, gamma=None).fit(X)
     nystroem = Nystroem(n_components=20, gamma=0.25)
     nystroem.fit(model.components_)
     A, B = model.transform(X), nystroem.transform(X)
@@ -46,7 +46,7 @@ def test_gram_matrix_of_nystroem_with_the_same_landmarks(seed):
 @pytest.mark.parametrize("slack", [0.0, 0.5])
 def test_residual_bounds_the_error(slack, seed):
     X = table(seed)
-    model = IncompleteCholesky(25, slack=slack).fit(X)
+    model = IncompleteCholesky(25, gamma=None, slack=slack).fit(X)
     Z, K = model.transform(X), rbf_kernel(X)
     E = K - Z @ Z.T
     assert model.residual_trace_ == pytest.approx(np.trace(E), abs=1e-10)
@@ -62,7 +62,7 @@ def test_residual_bounds_the_error(slack, seed):
 @pytest.mark.recovery
 def test_full_rank_gives_the_kernel_back(seed):
     X = table(seed, 30)
-    model = IncompleteCholesky(30)
+    model = IncompleteCholesky(30, gamma=None)
     Z = model.fit_transform(X)
     assert_allclose(Z @ Z.T, rbf_kernel(X), atol=1e-10)
     assert_allclose(model.transform(X), Z, atol=1e-6)

@@ -1,6 +1,7 @@
 """Evidence that the `kernel` parameter means the same for every estimator."""
 
 import tracemalloc
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
+from skmoderndata import all_estimators
 from skmoderndata.kernels._resolve import (
     KERNEL_NAMES,
     resolve_kernel,
@@ -142,3 +144,12 @@ def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match="similarity of new samples to themselves"):
         resolve_kernel("precomputed", K).diag(K[:2])
     assert resolve_kernel("rbf", np.ones((3, 2)), gamma="scale").params["gamma"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [cls for cls in all_estimators() if {"kernel", "gamma"} <= set(signature(cls).parameters)],
+    ids=lambda cls: cls.__name__,
+)
+def test_the_default_width_follows_the_variance_of_the_data(estimator):
+    assert signature(estimator).parameters["gamma"].default == "scale"
