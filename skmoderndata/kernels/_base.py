@@ -50,8 +50,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
                 "samples only; call with Y=None."
             )
         self._validate()
-        A = self._check(X)
-        B = None if Y is None or Y is X else self._check(Y)
+        A = self._real(X)
+        B = None if Y is None or Y is X else self._real(Y)
         K = self._gram(A, B)
         if not eval_gradient:
             return K
@@ -71,7 +71,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             Diagonal of the kernel matrix.
         """
         self._validate()
-        return self._diag(self._check(X))
+        return self._diag(self._real(X))
+
+    def _real(self, X: Any) -> Any:
+        """Check samples, of which a conversion to real numbers would drop the imaginary part."""
+        if self.requires_vector_input:
+            check_real(X, type(self).__name__)
+        return self._check(X)
 
     def is_stationary(self) -> bool:
         """Tell whether the kernel depends on differences only.
@@ -325,6 +331,19 @@ def as_vectors(X: Any, name: str = "The kernel") -> Array:
     if not np.isfinite(table).all():
         raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
     return table
+
+
+def check_real(X: Any, name: str) -> None:
+    """Refuse complex numbers, of which a conversion would drop the imaginary part."""
+    try:
+        wrong = np.iscomplexobj(X)
+    except ValueError:  # samples of unequal length, which others judge
+        return
+    if wrong:
+        raise ValueError(
+            f"{name} needs real numbers, and received complex ones: give real and imaginary parts "
+            "as separate features."
+        )
 
 
 def show(value: Any) -> str:

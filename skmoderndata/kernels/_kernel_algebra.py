@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._registry import KernelCard
-from skmoderndata.kernels._base import Array, BaseKernel, as_samples, as_vectors
+from skmoderndata.kernels._base import Array, BaseKernel, as_samples, as_vectors, check_real
 
 FAMILY = "kernel algebra"
 PAGE = "kernel_algebra"
@@ -34,7 +34,9 @@ class _OfKernel(BaseKernel):
 def _values(func: Callable[[Any], Any], X: Any, name: str) -> Array:
     """Values of a vectorised function, one per sample."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    values = np.asarray(func(X), dtype=np.float64)
+    values = func(X)
+    check_real(values, name)
+    values = np.asarray(values, dtype=np.float64)
     if values.shape != (n,) or not np.isfinite(values).all():
         raise ValueError(
             f"{name}: a function of samples has to return one finite number per sample, shape "
@@ -220,6 +222,7 @@ class Bilinear(BaseKernel):
         self.B = B
 
     def _matrix(self, p: int) -> Array:
+        check_real(self.B, "Bilinear: B")
         B = np.asarray(self.B, dtype=np.float64)
         if B.shape != (p, p):
             raise ValueError(
@@ -623,7 +626,9 @@ class _OverParts(BaseKernel):
                 )
             part: Any = [x[i] for x in samples if x[i] is not None]
             if kernel.requires_vector_input and part:
-                part = np.stack([np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in part])
+                part = np.stack([np.atleast_1d(np.asarray(v)) for v in part])
+                check_real(part, name)
+                part = part.astype(np.float64)
             found.append((part, here))
         return found
 
@@ -1041,7 +1046,9 @@ class DistanceKernel(BaseKernel):
         return X if hasattr(X, "shape") and X.ndim > 1 else as_samples(X, "DistanceKernel")
 
     def _powers(self, X: Any, Y: Any) -> Array:
-        D = np.asarray(self.distance(X, X if Y is None else Y), dtype=np.float64)
+        D = self.distance(X, X if Y is None else Y)
+        check_real(D, "DistanceKernel: distance")
+        D = np.asarray(D, dtype=np.float64)
         if D.min(initial=0.0) < 0:
             raise ValueError("DistanceKernel: the distance has negative values.")
         if Y is None:

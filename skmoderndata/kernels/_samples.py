@@ -21,13 +21,12 @@ class KernelSamples:
                 raise ValueError("Found an empty list of samples; at least 1 sample is required.")
             return X
         precomputed = isinstance(kernel, str) and kernel == "precomputed"
-        return validate_data(
+        return validate_data(  # type: ignore[no-untyped-call]
             self,
             X,
             y,
             reset=reset,
             accept_sparse=False if precomputed else "csr",
-            accept_large_sparse=kernel != "laplacian" if isinstance(kernel, str) else True,
             dtype=[np.float64, np.float32],
             **checks,
         )

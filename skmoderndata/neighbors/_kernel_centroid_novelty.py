@@ -167,12 +167,7 @@ class KernelCentroidNovelty(KernelSamples, OutlierMixin, Base):
         means = train.times(a)
         diagonal = np.asarray(train.gram.diag(train.X), dtype=np.float64)
         self._norm = float(a @ means)
-        squared = diagonal - 2 * means + self._norm
-        if not np.isfinite(squared).all():
-            raise ValueError(
-                f"kernel={self.kernel!r} gives values that are not finite on these samples: "
-                "rescale the samples or change the parameters of the kernel."
-            )
+        squared = train.gram.check_finite(diagonal - 2 * means + self._norm)
         distances = np.sqrt(np.maximum(squared, 0.0))
         self._project = Projection(train.gram, a[:, None], train.second())
         self.dual_coef_ = np.zeros(count_samples(X))

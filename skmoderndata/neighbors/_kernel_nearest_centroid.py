@@ -168,11 +168,7 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
             inside = np.flatnonzero(codes == c)
             part = TrainingSet(self, X, kept[inside], gram=train.gram)
             norms[c] = coef[inside, c] @ part.times(coef[inside, c])
-        if not np.isfinite(norms).all():
-            raise ValueError(
-                f"kernel={self.kernel!r} gives values that are not finite on these samples: "
-                "rescale the samples or change the parameters of the kernel."
-            )
+        train.gram.check_finite(norms)
         self.classes_ = classes[present]
         self.priors_ = priors
         self.centroid_norms_ = norms

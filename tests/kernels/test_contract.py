@@ -60,6 +60,19 @@ def test_equals_its_brute_force_twin(kernel, twin, seed):
     assert_allclose(kernel.diag(X), own, rtol=1e-10, atol=1e-10 * max(1, np.abs(own).max()))
 
 
+@pytest.mark.edge
+@each
+def test_complex_samples_are_refused(kernel, twin, seed):
+    """A conversion would drop the imaginary part."""
+    if not kernel.requires_vector_input:
+        pytest.skip("samples are no vectors")
+    X = np.asarray(draw(twin, seed), dtype=float) * (1 + 1j)
+    with pytest.raises(ValueError, match="real and imaginary parts as separate features"):
+        kernel(X)
+    with pytest.raises(ValueError, match="real and imaginary parts as separate features"):
+        kernel.diag(X)
+
+
 @pytest.mark.certificate
 @each
 def test_matrix_is_symmetric_and_positive(kernel, twin, seed):
