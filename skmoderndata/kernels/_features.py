@@ -1,7 +1,7 @@
 """Coordinates of samples in the span of a few of them: kernel methods for many samples."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -157,6 +157,32 @@ def is_low_rank(solver: str, gram: Gram, n: int) -> bool:
     if solver == "auto":
         return not gram.precomputed and not fits_in_memory(n, n)
     return solver == "low_rank"
+
+
+class Labelled(NamedTuple):
+    """Samples of positive weight with their classes, as a classifier is fitted to them."""
+
+    X: Any  # all samples that were given
+    train: "TrainingSet"
+    weights: Array  # (n,), positive
+    classes: Array  # labels of the classes that have samples
+    codes: Array  # (n,), class numbers
+    mass: Array  # (n_classes,), sums of weights
+
+
+def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
+    """Check samples, labels and weights, of which at least two classes have to have some."""
+    X, classes, codes = labelled_samples(estimator, X, y)
+    kept, w = positive_weights(X, sample_weight)
+    present, codes = np.unique(codes[kept], return_inverse=True)
+    classes = classes[present]
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least two classes, and found one "
+            f"class: {classes.tolist()}."
+        )
+    train = TrainingSet(estimator, X, kept, w)
+    return Labelled(X, train, w, classes, codes, np.bincount(codes, weights=w))
 
 
 def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:

@@ -75,7 +75,7 @@ class KernelNovelty(KernelSamples, OutlierMixin):  # type: ignore[misc]
             Minus the distance that defines the detector, so at most 0.
         """
         check_is_fitted(self)
-        scores: Array = self._score_samples(self._samples(X, reset=False))  # type: ignore[attr-defined]
+        scores: Array = self._score_samples(self._samples(X, reset=False))
         return scores
 
     def decision_function(self, X: Any) -> Array:
@@ -91,7 +91,7 @@ class KernelNovelty(KernelSamples, OutlierMixin):  # type: ignore[misc]
         values : ndarray of shape (n_samples,)
             Negative for novel samples.
         """
-        return self.score_samples(X) - self.offset_  # type: ignore[attr-defined,no-any-return]
+        return self.score_samples(X) - self.offset_  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> Array:
         """Say which samples are novel.

@@ -201,3 +201,16 @@ def test_scatter_of_the_classes(seed):
     model = KernelFisherDiscriminant("linear", alpha=0.1).fit(X, y)
     _, within, _ = scatters(X, y, priors=[1, 1])
     assert_allclose(model.ridge_, 0.1 * np.trace(within), rtol=1e-10)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("solver", "shift", "alpha"), [("exact", 1e9, 1e-3), ("low_rank", 0, 1e-20)]
+)
+def test_what_is_singular_in_double_precision_is_said(solver, shift, alpha):
+    X, y = classes(0)
+    kernel = "linear" if shift else "rbf"
+    model = KernelFisherDiscriminant(kernel, alpha=alpha, solver=solver)
+    with pytest.raises(ValueError, match="raise alpha, or centre the samples"):
+        model.fit(np.repeat(X, 2, axis=0) + shift, np.repeat(y, 2))
+    KernelFisherDiscriminant("rbf").fit(X + 1e9, y)  # a kernel of differences does not care
