@@ -11,6 +11,7 @@ from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, fit_conte
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelSamples
 
@@ -192,6 +193,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     def _factor(self, X):
         X = self._checked(X, reset=True)
         gram = self._resolve(X)
+        check_definite(gram)
         if gram.precomputed and not np.allclose(X, X.T, atol=1e-6 * np.abs(X).max()):
             raise ValueError(
                 'IncompleteCholesky(kernel="precomputed") needs a symmetric matrix; (K + K.T) / 2 '

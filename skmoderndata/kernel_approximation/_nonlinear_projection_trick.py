@@ -12,6 +12,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelSamples
 
@@ -218,6 +219,7 @@ class NonlinearProjectionTrick(
         self._coef = U / np.sqrt(w)
 
     def _fit_landmarks(self, gram, X, n, diagonal):
+        check_definite(gram)
         m = min(self.n_landmarks, n)
         if self.landmarks == "greedy":
             found = incomplete_cholesky(gram, X, rank=m)

@@ -61,6 +61,7 @@ def low_rank_features(
     Returns the map, and the result, whose `factor` holds the coordinates of the samples in `X`
     and whose `residual` their squared distances from the span.
     """
+    check_definite(gram)
     X = as_double(X)
     result = incomplete_cholesky(gram, X, rank=rank, tol=tol)
     if len(result.pivots) == 0 and result.residual_trace > 0:
@@ -70,6 +71,15 @@ def low_rank_features(
         )
     root = np.ascontiguousarray(result.factor[result.pivots])
     return LowRankFeatures(gram, gram.subset(X, result.pivots), np.tril(root)), result
+
+
+def check_definite(gram: Gram) -> None:
+    """Refuse a kernel that has no Cholesky factor, whatever the samples are."""
+    if gram.kernel == "additive_chi2":
+        raise ValueError(
+            "kernel='additive_chi2' is positive definite on differences only, so that there is no "
+            "Cholesky factorisation: take kernel='chi2', or another solver where there is one."
+        )
 
 
 def fits_in_memory(n_rows: int, n_columns: int, itemsize: int = 8) -> bool:

@@ -11,7 +11,8 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata.kernel_approximation import IncompleteCholesky
+from skmoderndata.decomposition import KernelPCANovelty
+from skmoderndata.kernel_approximation import IncompleteCholesky, NonlinearProjectionTrick
 from skmoderndata.kernels import Intersection
 from tests.oracles import incomplete_cholesky as oracle
 
@@ -154,3 +155,18 @@ def test_work_grows_linearly():
         IncompleteCholesky(60, kernel=counted).fit(table(0, n, 5))
         evaluations[n] = sum(calls)
     assert evaluations[8000] < 5 * evaluations[2000]
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "model",
+    [
+        IncompleteCholesky(5, kernel="additive_chi2"),
+        NonlinearProjectionTrick(2, kernel="additive_chi2", method="nystroem"),
+        KernelPCANovelty(2, kernel="additive_chi2", solver="low_rank"),
+    ],
+    ids=repr,
+)
+def test_additive_chi2_has_no_factor(model):
+    with pytest.raises(ValueError, match="positive definite on differences only"):
+        model.fit(np.abs(table(0)))
