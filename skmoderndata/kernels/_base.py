@@ -2,7 +2,7 @@
 
 import inspect
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -331,6 +331,20 @@ def as_vectors(X: Any, name: str = "The kernel") -> Array:
     if not np.isfinite(table).all():
         raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
     return table
+
+
+def function_values(func: Callable[[Any], Any], X: Any, name: str) -> Array:
+    """Values of a vectorised function, one per sample."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    values = func(X)
+    check_real(values, name)
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != (n,) or not np.isfinite(values).all():
+        raise ValueError(
+            f"{name}: a function of samples has to return one finite number per sample, shape "
+            f"({n},), and returned an array of shape {values.shape}."
+        )
+    return values
 
 
 def check_real(X: Any, name: str) -> None:
