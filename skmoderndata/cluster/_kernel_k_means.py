@@ -66,8 +66,9 @@ class KernelKMeans(
     kernel : str, Kernel or callable, default="rbf"
         Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
         returns their kernel matrix, or "precomputed".
-    gamma : float, {"scale", "auto"} or None, default=None
-        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -232,7 +233,7 @@ class KernelKMeans(
         n_clusters=8,
         *,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,

@@ -16,10 +16,8 @@ from skmoderndata._solvers.kernel.kernel_discriminant import (
 )
 from skmoderndata.kernels._features import (
     Projection,
-    TrainingSet,
     is_low_rank,
-    labelled_samples,
-    positive_weights,
+    labelled_training,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
 from skmoderndata.kernels._samples import KernelSamples
@@ -46,8 +44,9 @@ class KernelDiscriminantAnalysis(
     kernel : str, Kernel or callable, default="rbf"
         Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
         returns their kernel matrix, or "precomputed".
-    gamma : float, {"scale", "auto"} or None, default=None
-        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -151,7 +150,7 @@ class KernelDiscriminantAnalysis(
         self,
         kernel="rbf",
         *,
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,
@@ -191,30 +190,20 @@ class KernelDiscriminantAnalysis(
         self : KernelDiscriminantAnalysis
             The fitted estimator.
         """
-        X, classes, codes = labelled_samples(self, X, y)
-        kept, w = positive_weights(X, sample_weight)
-        present, codes = np.unique(codes[kept], return_inverse=True)
-        self.classes_ = classes[present]
-        if len(present) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, and found one "
-                f"class: {self.classes_.tolist()}."
-            )
-        most = len(present) - 1
+        X, train, w, self.classes_, codes, mass = labelled_training(self, X, y, sample_weight)
+        most = len(self.classes_) - 1
         if self.n_components is not None and self.n_components > most:
             raise ValueError(
                 f"n_components={self.n_components} is above {most}, the number of classes "
                 "without one, beyond which the means span no direction."
             )
-        mass = np.bincount(codes, weights=w)
         self.priors_ = self._check_priors(mass / mass.sum())
-        train = TrainingSet(self, X, kept, w)
         model = classes_of(codes, w, self.priors_)
         G = mean_differences(model, self.priors_)
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)
             found = primal_directions(result.factor, model, G, alpha=self.alpha)
-            self.landmarks_ = kept[result.pivots]
+            self.landmarks_ = train.kept[result.pivots]
             source, second = features, None
         else:
             found = dual_directions(train.matrix(), model, G, alpha=self.alpha)
@@ -224,7 +213,7 @@ class KernelDiscriminantAnalysis(
         self._project = Projection(source, coef, second)
         if second is not None:
             self.dual_coef_ = np.zeros((count_samples(X), q))
-            self.dual_coef_[kept] = coef
+            self.dual_coef_[train.kept] = coef
         sums = np.zeros((len(mass), q))
         np.add.at(sums, codes, w[:, None] * scores)
         means = sums / mass[:, None]

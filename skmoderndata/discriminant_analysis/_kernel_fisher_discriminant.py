@@ -16,10 +16,8 @@ from skmoderndata._solvers.kernel.kernel_discriminant import (
 )
 from skmoderndata.kernels._features import (
     Projection,
-    TrainingSet,
     is_low_rank,
-    labelled_samples,
-    positive_weights,
+    labelled_training,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
 from skmoderndata.kernels._samples import KernelSamples
@@ -44,8 +42,9 @@ class KernelFisherDiscriminant(
     kernel : str, Kernel or callable, default="rbf"
         Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
         returns their kernel matrix, or "precomputed".
-    gamma : float, {"scale", "auto"} or None, default=None
-        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -140,7 +139,7 @@ class KernelFisherDiscriminant(
         self,
         kernel="rbf",
         *,
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,
@@ -178,32 +177,24 @@ class KernelFisherDiscriminant(
         self : KernelFisherDiscriminant
             The fitted estimator.
         """
-        X, classes, codes = labelled_samples(self, X, y)
-        kept, w = positive_weights(X, sample_weight)
-        present, codes = np.unique(codes[kept], return_inverse=True)
+        X, train, w, classes, codes, _ = labelled_training(self, X, y, sample_weight)
         if len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{type_of_target(y)}, with {len(classes)} classes: use "
                 "KernelDiscriminantAnalysis."
             )
-        if len(present) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of two classes, and found one class: "
-                f"{classes[present].tolist()}."
-            )
-        train = TrainingSet(self, X, kept, w)
         model = classes_of(codes, w, np.ones(2))
         G = mean_differences(model, np.full(2, 0.5))
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)
             found = primal_directions(result.factor, model, G, alpha=self.alpha)
             self._project = Projection(features, found.coef)
-            self.landmarks_ = kept[result.pivots]
+            self.landmarks_ = train.kept[result.pivots]
         else:
             found = dual_directions(train.matrix(), model, G, alpha=self.alpha)
             self._project = Projection(train.gram, found.coef, train.second())
-        self._settle(found, model, n=count_samples(X), kept=kept)
+        self._settle(found, model, n=count_samples(X), kept=train.kept)
         self.classes_ = classes
         return self
 

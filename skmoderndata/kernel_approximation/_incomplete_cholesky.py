@@ -11,6 +11,7 @@ from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, fit_conte
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelSamples
 
@@ -33,8 +34,9 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     kernel : str, Kernel or callable, default="rbf"
         Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
         collections of samples that returns the matrix.
-    gamma : float, "scale", "auto" or None, default=None
-        Parameter of named kernels; None and "auto" take one over the number of features.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Parameter of the polynomial kernel.
     coef0 : float, default=1
@@ -132,7 +134,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         n_components=100,
         *,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,
@@ -191,6 +193,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     def _factor(self, X):
         X = self._checked(X, reset=True)
         gram = self._resolve(X)
+        check_definite(gram)
         if gram.precomputed and not np.allclose(X, X.T, atol=1e-6 * np.abs(X).max()):
             raise ValueError(
                 'IncompleteCholesky(kernel="precomputed") needs a symmetric matrix; (K + K.T) / 2 '

@@ -12,6 +12,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelSamples
 
@@ -36,8 +37,9 @@ class NonlinearProjectionTrick(
     kernel : str, Kernel or callable, default="rbf"
         Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
         collections of samples that returns the matrix.
-    gamma : float, "scale", "auto" or None, default=None
-        Parameter of named kernels; None and "auto" take one over the number of features.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Parameter of the polynomial kernel.
     coef0 : float, default=1
@@ -98,8 +100,8 @@ class NonlinearProjectionTrick(
     >>> from sklearn.metrics.pairwise import rbf_kernel
     >>> from skmoderndata.kernel_approximation import NonlinearProjectionTrick
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> Z = NonlinearProjectionTrick(center=False).fit_transform(X)
-    >>> np.allclose(Z @ Z.T, rbf_kernel(X))
+    >>> Z = NonlinearProjectionTrick(gamma=0.5, center=False).fit_transform(X)
+    >>> np.allclose(Z @ Z.T, rbf_kernel(X, gamma=0.5))
     True
     """
 
@@ -143,7 +145,7 @@ class NonlinearProjectionTrick(
         n_components=None,
         *,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,
@@ -217,6 +219,7 @@ class NonlinearProjectionTrick(
         self._coef = U / np.sqrt(w)
 
     def _fit_landmarks(self, gram, X, n, diagonal):
+        check_definite(gram)
         m = min(self.n_landmarks, n)
         if self.landmarks == "greedy":
             found = incomplete_cholesky(gram, X, rank=m)

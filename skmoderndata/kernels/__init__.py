@@ -1,6 +1,12 @@
 """Kernels as objects of the kernel protocol of scikit-learn."""
 
 from skmoderndata.kernels._anova_kernels import ANOVA, AllSubsets
+from skmoderndata.kernels._function_kernels import (
+    Bilinear,
+    Covariance,
+    DistanceKernel,
+    MonteCarlo,
+)
 from skmoderndata.kernels._gram_cache import GramCache
 from skmoderndata.kernels._graph_kernels import (
     DAGPath,
@@ -9,18 +15,12 @@ from skmoderndata.kernels._graph_kernels import (
     VonNeumann,
 )
 from skmoderndata.kernels._kernel_algebra import (
-    Bilinear,
     Conformal,
-    Covariance,
-    DirectSum,
-    DistanceKernel,
     ExponentialOf,
     GaussianOf,
-    MonteCarlo,
     Normalized,
     PolynomialOf,
     Pullback,
-    TensorProduct,
 )
 from skmoderndata.kernels._number_kernels import (
     ArcSine,
@@ -31,6 +31,7 @@ from skmoderndata.kernels._number_kernels import (
     Spline,
     Triangular,
 )
+from skmoderndata.kernels._part_kernels import DirectSum, TensorProduct
 from skmoderndata.kernels._set_kernels import (
     Agreement,
     DerivedSubsets,

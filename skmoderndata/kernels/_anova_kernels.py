@@ -236,8 +236,8 @@ class ANOVA(_OverInputs):
     def _gram(self, X: Any, Y: Any) -> Array:
         if self.method == "newton" and self.base_kernels is None:
             Z, w = X if Y is None else Y, self._w(X.shape[1])
-            return self._newton([(w * X) ** r @ (Z**r).T for r in range(1, self.degree + 1)],
-                                (len(X), len(Z)))  # fmt: skip
+            powers = [(w * X) ** r @ (Z**r).T for r in range(1, self.degree + 1)]
+            return self._newton(powers, (w * X != 0).astype(float) @ (Z != 0).T)
         if self.method == "newton" or self.base_kernels is not None:
             return super()._gram(X, Y)
         n, m, p = len(X), len(X if Y is None else Y), X.shape[1]
@@ -253,7 +253,7 @@ class ANOVA(_OverInputs):
         shape = terms[0].shape
         if self.method == "newton":
             powers = [sum(a**r for a in terms) for r in range(1, self.degree + 1)]
-            return self._newton(powers, shape)
+            return self._newton(powers, np.sum([a != 0 for a in terms], axis=0))
         return self._select(_symmetric(iter(terms), self.degree, shape, len(terms)))
 
     def _slope(self, terms: list[Array], i: int) -> Array:
@@ -267,12 +267,15 @@ class ANOVA(_OverInputs):
         chosen: Array = e.sum(axis=0) if self.cumulative else e[-1]
         return chosen
 
-    def _newton(self, powers: list[Any], shape: tuple[int, ...]) -> Array:
-        """Newton's identities, `d e_d = sum_r (-1)^(r+1) e_(d-r) P_r`."""
-        e = [np.ones(shape)]
+    def _newton(self, powers: list[Any], count: Array) -> Array:
+        """Newton's identities, `d e_d = sum_r (-1)^(r+1) e_(d-r) P_r`.
+
+        With fewer than d terms that are not 0, of which `count` holds the number, `e_d` is 0.
+        """
+        e = [np.ones(count.shape)]
         for d in range(1, self.degree + 1):
             signs = [(-1) ** (r + 1) * e[d - r] * powers[r - 1] for r in range(1, d + 1)]
-            e.append(np.asarray(sum(signs)) / d)
+            e.append(np.where(count < d, 0.0, np.asarray(sum(signs)) / d))
         return self._select(np.stack(e))
 
 

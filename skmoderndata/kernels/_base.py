@@ -2,7 +2,7 @@
 
 import inspect
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,8 +50,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
                 "samples only; call with Y=None."
             )
         self._validate()
-        A = self._check(X)
-        B = None if Y is None or Y is X else self._check(Y)
+        A = self._real(X)
+        B = None if Y is None or Y is X else self._real(Y)
         K = self._gram(A, B)
         if not eval_gradient:
             return K
@@ -71,7 +71,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             Diagonal of the kernel matrix.
         """
         self._validate()
-        return self._diag(self._check(X))
+        return self._diag(self._real(X))
+
+    def _real(self, X: Any) -> Any:
+        """Check samples, of which a conversion to real numbers would drop the imaginary part."""
+        if self.requires_vector_input:
+            check_real(X, type(self).__name__)
+        return self._check(X)
 
     def is_stationary(self) -> bool:
         """Tell whether the kernel depends on differences only.
@@ -325,6 +331,33 @@ def as_vectors(X: Any, name: str = "The kernel") -> Array:
     if not np.isfinite(table).all():
         raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
     return table
+
+
+def function_values(func: Callable[[Any], Any], X: Any, name: str) -> Array:
+    """Values of a vectorised function, one per sample."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    values = func(X)
+    check_real(values, name)
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != (n,) or not np.isfinite(values).all():
+        raise ValueError(
+            f"{name}: a function of samples has to return one finite number per sample, shape "
+            f"({n},), and returned an array of shape {values.shape}."
+        )
+    return values
+
+
+def check_real(X: Any, name: str) -> None:
+    """Refuse complex numbers, of which a conversion would drop the imaginary part."""
+    try:
+        wrong = np.iscomplexobj(X)
+    except ValueError:  # samples of unequal length, which others judge
+        return
+    if wrong:
+        raise ValueError(
+            f"{name} needs real numbers, and received complex ones: give real and imaginary parts "
+            "as separate features."
+        )
 
 
 def show(value: Any) -> str:

@@ -8,13 +8,14 @@ from scipy import sparse
 from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata.kernels._distances import refine
 from skmoderndata.kernels._resolve import Array, Gram, count_samples, take, variance_of_entries
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
 GATHER_ROWS = 2**15  # rows picked from the data at a time
 CHUNK_ROWS = 2**13  # rows that one thread scores at a time
 WORTH_THREADS = 2**23  # kernel values that one thread has in hand before another could begin
-SAFE_SQUARE = 1e30  # a squared length above this would overflow in single precision
+SAFE_SQUARE = 64.0  # a term gamma |x|^2 above this cancels too much in single precision
 
 
 class KernelRows:
@@ -87,11 +88,14 @@ class Expansion:
     def kernel(self, X: Any) -> Array:
         """Kernel values of rows `X` (one block) against all samples."""
         if self.kind == "rbf":
-            K = self._augmented(X, np.float64) @ self._basis(np.float64)
+            A, B = self._augmented(X, np.float64), self._basis(np.float64)
+            K = A @ B
+            self._refine(K, X, A[:, -1])
             np.minimum(K, 0.0, out=K)
             return np.asarray(np.exp(K, out=K))
         if self.kind in ("linear", "poly") and not sparse.issparse(self.samples):
-            return self._map(_double(X) @ self._basis(np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self.gram.check_finite(self._map(_double(X) @ self._basis(np.float64)))
         return self.gram(X, self.samples)
 
     def values(
@@ -111,7 +115,7 @@ class Expansion:
         rows : array of indices, slice or None
             Which of them; None is all.
         exact : bool
-            False allows single precision, about 1e-6 of the largest coefficient.
+            False allows single precision, about 1e-5 of the largest coefficient.
         n_jobs : int or None
             Threads. The blocks, and so the values, are the same for any number.
         """
@@ -140,12 +144,14 @@ class Expansion:
         with one_blas_thread():  # the tiles are too small to share
             worth = len(starts) > 1 and len(out) * len(self) > WORTH_THREADS
             if worth and n_jobs not in (None, 1):
-                Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(s) for s in starts)
+                pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into `out`
+                pool(delayed(work)(start) for start in starts)
             else:
                 for start in starts:
                     work(start)
-        return out
+        return self.gram.check_finite(out)
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused afterwards
     def _fill(self, X: Any, out: Array, exact: bool) -> None:
         assert self.coef is not None
         if self.kind == "linear":
@@ -162,7 +168,7 @@ class Expansion:
             A = self._augmented(X, np.float64)
             if dtype == np.float32 and A[:, -1].max(initial=0.0) > SAFE_SQUARE:
                 dtype = np.float64
-            A = A.astype(dtype, copy=False)
+            norms, A = A[:, -1], A.astype(dtype, copy=False)
         else:
             dtype, A = np.float64, _double(X)
         basis, coef = self._basis(dtype), self._coef(dtype)
@@ -173,8 +179,19 @@ class Expansion:
             rows = slice(start, min(start + tile, len(A)))
             K = buffer[: rows.stop - start]
             np.matmul(A[rows], basis, out=K)
-            K = np.exp(K, out=K) if self.kind == "rbf" else self._map(K)
+            if self.kind == "rbf":
+                if dtype == np.float64:
+                    self._refine(K, X[rows], norms[rows])
+                np.minimum(K, 0.0, out=K)
+                np.exp(K, out=K)
+            else:
+                K = self._map(K)
             out[rows] = K @ coef
+
+    def _refine(self, K: Array, X: Any, norms: Array) -> None:
+        """Mend exponents that cancellation has spoilt."""
+        own = -self._basis(np.float64)[-2]
+        refine(K, X, self.samples, norms, own, self.gram.params["gamma"])
 
     def _augmented(self, X: Any, dtype: Any) -> Array:
         """Rows `(x, 1, |x|^2)` of scaled and centred data."""

@@ -1,7 +1,7 @@
 """Coordinates of samples in the span of a few of them: kernel methods for many samples."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -61,6 +61,7 @@ def low_rank_features(
     Returns the map, and the result, whose `factor` holds the coordinates of the samples in `X`
     and whose `residual` their squared distances from the span.
     """
+    check_definite(gram)
     X = as_double(X)
     result = incomplete_cholesky(gram, X, rank=rank, tol=tol)
     if len(result.pivots) == 0 and result.residual_trace > 0:
@@ -70,6 +71,15 @@ def low_rank_features(
         )
     root = np.ascontiguousarray(result.factor[result.pivots])
     return LowRankFeatures(gram, gram.subset(X, result.pivots), np.tril(root)), result
+
+
+def check_definite(gram: Gram) -> None:
+    """Refuse a kernel that has no Cholesky factor, whatever the samples are."""
+    if gram.kernel == "additive_chi2":
+        raise ValueError(
+            "kernel='additive_chi2' is positive definite on differences only, so that there is no "
+            "Cholesky factorisation: take kernel='chi2', or another solver where there is one."
+        )
 
 
 def fits_in_memory(n_rows: int, n_columns: int, itemsize: int = 8) -> bool:
@@ -94,20 +104,14 @@ def kernel_matrix(gram: Gram, X: Any) -> Array:
     ValueError
         If a value is not finite, or if the matrix is not symmetric up to rounding.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-        K = np.asarray(gram(as_double(X)), dtype=np.float64)
+    K = np.asarray(gram(as_double(X)), dtype=np.float64)
     check_symmetric(gram, K)
     return K
 
 
 def check_symmetric(gram: Gram, K: Array) -> None:
-    """Refuse values that are not finite, and a matrix that is not symmetric."""
+    """Refuse a matrix that is not symmetric."""
     scale = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
-    if not np.isfinite(scale):
-        raise ValueError(
-            f"kernel={gram.kernel!r} gives values that are not finite on these samples: rescale "
-            "the samples or change the parameters of the kernel."
-        )
     if isinstance(gram.kernel, str) and not gram.precomputed:
         return  # the named kernels are symmetric
     n, worst, step = len(K), 0.0, 512  # tiles, which stay in the cache when they are transposed
@@ -163,6 +167,32 @@ def is_low_rank(solver: str, gram: Gram, n: int) -> bool:
     if solver == "auto":
         return not gram.precomputed and not fits_in_memory(n, n)
     return solver == "low_rank"
+
+
+class Labelled(NamedTuple):
+    """Samples of positive weight with their classes, as a classifier is fitted to them."""
+
+    X: Any  # all samples that were given
+    train: "TrainingSet"
+    weights: Array  # (n,), positive
+    classes: Array  # labels of the classes that have samples
+    codes: Array  # (n,), class numbers
+    mass: Array  # (n_classes,), sums of weights
+
+
+def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
+    """Check samples, labels and weights, of which at least two classes have to have some."""
+    X, classes, codes = labelled_samples(estimator, X, y)
+    kept, w = positive_weights(X, sample_weight)
+    present, codes = np.unique(codes[kept], return_inverse=True)
+    classes = classes[present]
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least two classes, and found one "
+            f"class: {classes.tolist()}."
+        )
+    train = TrainingSet(estimator, X, kept, w)
+    return Labelled(X, train, w, classes, codes, np.bincount(codes, weights=w))
 
 
 def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:

@@ -8,7 +8,14 @@ from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
 from skmoderndata._registry import KernelCard
-from skmoderndata.kernels._base import Array, BaseKernel, Sample, as_samples, is_sparse
+from skmoderndata.kernels._base import (
+    Array,
+    BaseKernel,
+    Sample,
+    as_samples,
+    check_real,
+    is_sparse,
+)
 
 FAMILY = "kernels from graphs"
 PAGE = "graph_kernels"
@@ -260,6 +267,7 @@ class _BetweenNodes(BaseKernel):
     def _matrix(self) -> Array:
         S = self.similarity
         S = S.toarray() if is_sparse(S) else S
+        check_real(S, f"{type(self).__name__}: similarity")
         S = np.asarray(S, dtype=np.float64)
         if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
             raise self._refuse("similarity", "a square matrix of finite numbers")

@@ -1,5 +1,6 @@
 """From the `kernel` parameter of an estimator to Gram matrices: the one way for all of them."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -14,10 +15,18 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.extmath import row_norms
 
 from skmoderndata._compat import Interval, StrOptions
+from skmoderndata.kernels._distances import cancels, gaussian, laplacian, refine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # better than those of the same name
+
 KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
+
+ANCHORS = (32, 2**13)  # samples compared, and with how many, to judge the bandwidth
+FEW = 16  # samples that are too few to judge it
+ALIKE = 1e-6  # all samples are alike if no kernel value is farther from 1
+ALIEN = 0.1  # a sample is alien if its kernel values with all others add up to less
 
 # the entries that every estimator with a `kernel` has in `_parameter_constraints`
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -85,7 +94,64 @@ def resolve_kernel(
             f"kernel_params holds {sorted(unknown)}, which kernel={kernel!r} does not know; "
             f"it takes {sorted(known) or 'no parameters'}."
         )
-    return Gram(kernel, params)
+    _check_range(kernel, params, X)
+    gram = Gram(kernel, params)
+    if kernel in ("rbf", "laplacian"):
+        _warn_of_bandwidth(gram, X)
+    return gram
+
+
+def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
+    """Refuse parameters and samples for which the kernel has no values."""
+    if kernel in ("poly", "polynomial") and params["degree"] < 1:
+        raise ValueError(f"kernel={kernel!r} needs degree >= 1, and degree={params['degree']!r}.")
+    if kernel in ("laplacian", "chi2") and not params["gamma"] > 0:
+        raise ValueError(f"kernel={kernel!r} needs gamma > 0, and gamma={params['gamma']!r}.")
+    if kernel in ("chi2", "additive_chi2"):
+        if _is_sparse(X):
+            raise ValueError(f"kernel={kernel!r} takes dense samples; convert with X.toarray().")
+        if X.min() < 0:
+            raise ValueError(
+                f"kernel={kernel!r} compares frequencies, and X has negative entries, down to "
+                f"{X.min():.3g}: take another kernel, or scale X to at least 0 with MinMaxScaler."
+            )
+
+
+def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
+    """Warn if, by a sample of pairs, all samples look alike or each resembles itself alone."""
+    n = count_samples(X)
+    if n < FEW:
+        return
+    some, others = (np.unique(np.linspace(0, n - 1, k).astype(int)) for k in ANCHORS)
+    total, least, most = np.zeros(len(some)), 1.0, 0.0
+    anchors = take(X, some)
+    for rows in row_blocks(len(others), 8 * X.shape[1], n_bytes=2**22):
+        K = np.asarray(gram(anchors, take(X, others[rows])), dtype=np.float64)
+        least = min(least, float(K.min()))
+        K[some[:, None] == others[rows]] = 0.0
+        most = max(most, float(K.max()))
+        total += K.sum(axis=1)
+    gamma = gram.params["gamma"]
+    if least > 1 - ALIKE and not _all_equal(take(X, others)):
+        warnings.warn(
+            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes all samples alike: no value is "
+            f'below {least:.9g}. Raise gamma, or take gamma="scale".',
+            stacklevel=2,
+        )
+    common = float(np.median(total)) * n / len(others)
+    if common < ALIEN and (len(others) == n or most < ALIEN / n):
+        warnings.warn(
+            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes samples alien to each other: "
+            f"the values of one with all others add up to {common:.1e}. Lower gamma, or take "
+            'gamma="scale".',
+            stacklevel=2,
+        )
+
+
+def _all_equal(X: Any) -> bool:
+    if _is_sparse(X):
+        return bool((X != X[np.zeros(X.shape[0], dtype=int)]).nnz == 0)
+    return bool((X == X[:1]).all())
 
 
 @dataclass(frozen=True)
@@ -130,12 +196,14 @@ class Gram:
         """Kernel values of all pairs, shape `(n_X, n_Y)`."""
         if self.precomputed:
             return _dense(X if Y is None else X[:, Y.indices])
-        if isinstance(self.kernel, Kernel):
-            K = self.kernel(X) if Y is None else self.kernel(X, Y)
-        elif isinstance(self.kernel, str):
-            K = PAIRWISE_KERNEL_FUNCTIONS[self.kernel](X, Y, **self.params)
-        else:
-            K = self.kernel(X, X if Y is None else Y, **self.params)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            if isinstance(self.kernel, Kernel):
+                K = self.kernel(X) if Y is None else self.kernel(X, Y)
+            elif isinstance(self.kernel, str):
+                function = FUNCTIONS.get(self.kernel, PAIRWISE_KERNEL_FUNCTIONS[self.kernel])
+                K = function(X, Y, **self.params)
+            else:
+                K = self.kernel(X, X if Y is None else Y, **self.params)
         K = _dense(K)
         n_X, n_Y = count_samples(X), count_samples(X if Y is None else Y)
         if K.shape != (n_X, n_Y):
@@ -143,7 +211,18 @@ class Gram:
                 f"kernel={self.kernel!r} returned an array of shape {K.shape} for {n_X} and "
                 f"{n_Y} samples; it has to return the Gram matrix, of shape ({n_X}, {n_Y})."
             )
-        return K
+        return self.check_finite(K)
+
+    def check_finite(self, K: Array) -> Array:
+        """Refuse values that are not finite; returns them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = K.sum()
+        if np.isfinite(total) or np.isfinite(K).all():
+            return K
+        raise ValueError(
+            f"kernel={self.kernel!r} gives values that are not finite on these samples: rescale "
+            "the samples or change the parameters of the kernel."
+        )
 
     def diag(self, X: Any) -> Array:
         """Kernel values of samples with themselves, shape `(n_X,)`, without the matrix.
@@ -167,7 +246,8 @@ class Gram:
             return np.asarray(row_norms(X, squared=True))
         if self.kernel in ("poly", "polynomial"):
             inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
-            return np.asarray(inner ** self.params["degree"])
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self.check_finite(np.asarray(inner ** self.params["degree"]))
         if self.kernel == "sigmoid":
             inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
             return np.asarray(np.tanh(inner))
@@ -179,10 +259,14 @@ class Gram:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def subset(self, X: Any, indices: Any) -> Any:
-        """Training samples of these indices, fit to be the second argument of a call."""
+        """Training samples of these indices, fit to be the second argument of a call.
+
+        A copy, so that a model that keeps them does not change with the array it was fitted on.
+        """
         if self.precomputed:
             return Columns(np.arange(count_samples(X))[indices])
-        return take(X, indices)
+        samples = take(X, indices)
+        return samples.copy() if isinstance(indices, slice) and hasattr(X, "shape") else samples
 
     def writer(self, X: Any) -> "GaussianWriter | None":
         """Fast route to kernel values among the samples of one table, where there is one."""
@@ -206,37 +290,44 @@ class Gram:
 class GaussianWriter:
     """Values of `exp(-gamma |x - z|^2)` among rows of one table, written into a given array.
 
-    With few features the samples are centred, which leaves less to cancel, and kept together with
-    their squared norms, so that one product of matrices gives the exponents.
+    Samples are centred, which leaves less to cancel. With few features the centred ones are kept
+    together with their squared norms, so that one product of matrices gives the exponents.
     """
 
     few = 64  # features up to which the table is copied
 
     def __init__(self, X: Array, gamma: float) -> None:
         n, p = X.shape
-        self.gamma = gamma
+        self.X, self.gamma = X, gamma
+        self.origin = X.mean(axis=0, dtype=np.float64)
         self.augmented = p <= self.few
         if not self.augmented:
-            self.table = np.asarray(X, dtype=np.float64)
-            self.heights = -gamma * np.einsum("ij,ij->i", self.table, self.table)
+            self.norms = np.empty(n)
+            for rows in row_blocks(n, 8 * p, n_bytes=2**22):
+                A = X[rows] - self.origin
+                self.norms[rows] = gamma * np.einsum("ij,ij->i", A, A)
             return
-        self.table = np.ones((n, p + 2))  # samples, ones, and minus gamma |x|^2
+        self.table = np.ones((n, p + 2))  # centred samples, ones, and minus gamma |x|^2
         A = self.table[:, :p]
-        np.subtract(X, X.mean(axis=0, dtype=np.float64), out=A)
-        self.heights = np.multiply(-gamma, np.einsum("ij,ij->i", A, A), out=self.table[:, -1])
+        np.subtract(X, self.origin, out=A)
+        self.norms = gamma * np.einsum("ij,ij->i", A, A)
+        np.negative(self.norms, out=self.table[:, -1])
 
     def __call__(self, chosen: Array, rows: Any, out: Array) -> Array:
         """Kernel values of the samples `chosen` against those of `rows`, into `out`."""
-        left = self.table[chosen]
+        a, b = self.norms[chosen], self.norms[rows]
         if self.augmented:
+            left = self.table[chosen]
             left[:, :-2] *= 2 * self.gamma
-            left[:, -2], left[:, -1] = left[:, -1].copy(), 1.0
+            left[:, -2], left[:, -1] = -a, 1.0
             np.matmul(left, self.table[rows].T, out=out)
         else:
+            left = self.X[chosen] - self.origin
             left *= 2 * self.gamma
-            np.matmul(left, self.table[rows].T, out=out)
-            out += self.heights[rows]
-            out += self.heights[chosen][:, None]
+            np.matmul(left, (self.X[rows] - self.origin).T, out=out)
+            out -= a[:, None] + b
+        if cancels(a, b):
+            refine(out, self.X[chosen], self.X[rows], a, b, self.gamma)
         np.minimum(out, 0.0, out=out)
         return np.exp(out, out=out)
 
@@ -321,6 +412,8 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
 
 def _dense(K: Any) -> Array:
     values: Array = K.toarray() if _is_sparse(K) else np.asarray(K)
+    if values.dtype.kind == "c":
+        raise ValueError("A kernel has real values, and this one returned complex numbers.")
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 

@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+from sklearn.base import OutlierMixin
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._validation import validate_data
 from skmoderndata.kernels._expansion import scale_gamma
@@ -21,13 +23,12 @@ class KernelSamples:
                 raise ValueError("Found an empty list of samples; at least 1 sample is required.")
             return X
         precomputed = isinstance(kernel, str) and kernel == "precomputed"
-        return validate_data(
+        return validate_data(  # type: ignore[no-untyped-call]
             self,
             X,
             y,
             reset=reset,
             accept_sparse=False if precomputed else "csr",
-            accept_large_sparse=kernel != "laplacian" if isinstance(kernel, str) else True,
             dtype=[np.float64, np.float32],
             **checks,
         )
@@ -55,3 +56,54 @@ class KernelSamples:
         if isinstance(kernel, Kernel):
             tags.input_tags.two_d_array = bool(kernel.requires_vector_input)
         return tags
+
+
+class KernelNovelty(KernelSamples, OutlierMixin):  # type: ignore[misc]
+    """Mixin of novelty detectors that set `offset_` and have `_score_samples` for checked rows."""
+
+    def score_samples(self, X: Any) -> Array:
+        """Scores, low for novel samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; the training matrix if `kernel="precomputed"`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Minus the distance that defines the detector, so at most 0.
+        """
+        check_is_fitted(self)
+        scores: Array = self._score_samples(self._samples(X, reset=False))
+        return scores
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores above the threshold, `score_samples(X) - offset_`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; the training matrix if `kernel="precomputed"`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            Negative for novel samples.
+        """
+        return self.score_samples(X) - self.offset_  # type: ignore[no-any-return]
+
+    def predict(self, X: Any) -> Array:
+        """Say which samples are novel.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; the training matrix if `kernel="precomputed"`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            -1 for novel samples, 1 for others.
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -7,7 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._registry import KernelCard
-from skmoderndata.kernels._base import Array, BaseKernel, Sample, as_samples, is_sparse
+from skmoderndata._validation import tidy
+from skmoderndata.kernels._base import Array, BaseKernel, Sample, as_samples, check_real, is_sparse
 from skmoderndata.kernels._resolve import row_blocks
 
 FAMILY = "kernels on sets"
@@ -33,8 +34,9 @@ class _OnSets(BaseKernel):
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object:
             X = sparse.csr_array(X)
         if is_sparse(X):
-            X = sparse.csr_array(X, dtype=np.float64)
-            X.eliminate_zeros()
+            check_real(X, name)
+            rows = sparse.csr_array(X, dtype=np.float64)
+            X = tidy(rows)  # type: ignore[no-untyped-call]
             if not (X.data == 1).all():
                 raise ValueError(f"{name}: a table of sets holds 0 and 1 only.")
             return X
@@ -413,7 +415,9 @@ class DerivedSubsets(BaseKernel):
             if not self.base_kernel.requires_vector_input:
                 samples.append(list(x))
                 continue
-            table = np.asarray(x if isinstance(x, np.ndarray) else list(x), dtype=np.float64)
+            x = x if isinstance(x, np.ndarray) else list(x)
+            check_real(x, "DerivedSubsets")
+            table = np.asarray(x, dtype=np.float64)
             samples.append(table[:, None] if table.ndim == 1 else table)
         return samples
 

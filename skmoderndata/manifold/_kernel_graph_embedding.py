@@ -53,8 +53,9 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
     kernel : str, Kernel or callable, default="rbf"
         Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
         returns their kernel matrix, or "precomputed".
-    gamma : float, {"scale", "auto"} or None, default=None
-        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -149,7 +150,7 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
         n_neighbors=5,
         n_penalty_neighbors=20,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,

@@ -32,8 +32,9 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     kernel : str, Kernel or callable, default="rbf"
         Similarity without negative values: a name in `sklearn.metrics.pairwise`, a kernel object,
         a function of two sets of samples that returns their matrix, or "precomputed".
-    gamma : float, {"scale", "auto"} or None, default=None
-        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -114,7 +115,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         n_components=2,
         *,
         kernel="rbf",
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,

@@ -10,8 +10,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.kernels._features import (
     Projection,
     TrainingSet,
-    labelled_samples,
-    positive_weights,
+    labelled_training,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
 from skmoderndata.kernels._samples import KernelSamples
@@ -35,8 +34,9 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
         returns their kernel matrix, or "precomputed".
-    gamma : float, {"scale", "auto"} or None, default=None
-        Width of the named kernels that have one; None and "auto" are `1 / n_features`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -114,7 +114,7 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
         self,
         kernel="rbf",
         *,
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,
@@ -148,35 +148,22 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
         self : KernelNearestCentroid
             The fitted estimator.
         """
-        X, classes, codes = labelled_samples(self, X, y)
-        kept, w = positive_weights(X, sample_weight)
-        present, codes = np.unique(codes[kept], return_inverse=True)
-        if len(present) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, and found one "
-                f"class: {classes[present].tolist()}."
-            )
-        mass = np.bincount(codes, weights=w)
+        X, train, w, classes, codes, mass = labelled_training(self, X, y, sample_weight)
         priors = self._choose_priors(mass)
-        train = TrainingSet(self, X, kept, w)
-        n, k = len(kept), len(present)
+        n, k = len(train), len(classes)
         coef = np.zeros((n, k))
         coef[np.arange(n), codes] = w / mass[codes]
         norms = np.empty(k)
         for c in range(k):
             inside = np.flatnonzero(codes == c)
-            part = TrainingSet(self, X, kept[inside], gram=train.gram)
+            part = TrainingSet(self, X, train.kept[inside], gram=train.gram)
             norms[c] = coef[inside, c] @ part.times(coef[inside, c])
-        if not np.isfinite(norms).all():
-            raise ValueError(
-                f"kernel={self.kernel!r} gives values that are not finite on these samples: "
-                "rescale the samples or change the parameters of the kernel."
-            )
-        self.classes_ = classes[present]
+        train.gram.check_finite(norms)
+        self.classes_ = classes
         self.priors_ = priors
         self.centroid_norms_ = norms
         self.dual_coef_ = np.zeros((count_samples(X), k))
-        self.dual_coef_[kept] = coef
+        self.dual_coef_[train.kept] = coef
         self._project = Projection(train.gram, coef, train.second())
         return self
 

@@ -1,13 +1,11 @@
 """Transformers that prepare data for the other methods."""
 
-from skmoderndata.preprocessing._kernel_matrix_steps import (
-    DoubleCenterer,
-    KernelNormalizer,
-    KernelProjector,
-    KernelWhitener,
-    SpectrumCorrector,
-)
+from skmoderndata.preprocessing._double_centerer import DoubleCenterer
+from skmoderndata.preprocessing._kernel_normalizer import KernelNormalizer
+from skmoderndata.preprocessing._kernel_projector import KernelProjector
 from skmoderndata.preprocessing._kernel_transformer import AsSamples, KernelTransformer
+from skmoderndata.preprocessing._kernel_whitener import KernelWhitener
+from skmoderndata.preprocessing._spectrum_corrector import SpectrumCorrector
 from skmoderndata.preprocessing._time_delay_embedding import TimeDelayEmbedding
 
 __all__ = [

@@ -34,8 +34,9 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     kernel : str, Kernel or callable, default="rbf"
         Kernel object of any kind of sample, name of `sklearn.metrics.pairwise`, or function of two
         collections of samples that returns the matrix.
-    gamma : float, "scale", "auto" or None, default=None
-        Parameter of named kernels; None and "auto" take one over the number of features.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
+        and "auto" are `1 / n_features`.
     degree : float, default=3
         Parameter of the polynomial kernel.
     coef0 : float, default=1
@@ -99,7 +100,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         self,
         kernel="rbf",
         *,
-        gamma=None,
+        gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,

@@ -1,7 +1,6 @@
 """Core vector machine: kernel classification of large samples on a core set."""
 
 import warnings
-from numbers import Integral
 
 import numpy as np
 from scipy import sparse
@@ -10,35 +9,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
     POSITIVE,
-    CallbackSupportMixin,
-    Interval,
     StrOptions,
-    check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import SignedRows
-from skmoderndata._solvers.margins.core_set import core_set
-from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex
-from skmoderndata.kernels._expansion import (
-    Expansion,
-    KernelRows,
-    largest_diagonal,
-    surely_psd,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 
-class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Base):
+class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     r"""Kernel classifier whose training looks at all samples and computes with few.
 
     Minimises the squared hinge loss with a penalised offset, as
@@ -92,9 +77,12 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         How many join the core set at a time, each the worst of `sample_size`, as published with
         1. None searches growing blocks and re-scores the samples near the margin only.
     max_core : int, default=None
-        Largest core set; its square is the memory needed. None sets no limit.
+        Largest core set. None sets no limit.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
+    cache_size : float, default=500
+        Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
+        solved on parts of it, one after another; the answer is as accurate, and takes longer.
     warm_start : bool, default=False
         Begin with the core set of the last call of `fit`, which had the same samples.
     random_state : int, RandomState instance or None, default=None
@@ -153,8 +141,8 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
     Blocks of samples are scored in single precision, those near the margin again whenever the
     core set has changed, and the last pass, in double precision, gives the duality gap. Up to
     1000 samples the optimum is found to rounding whatever `tol` is. Time is about
-    ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes and three numbers per sample;
-    the training data may be a memory map and are read by blocks. Every sample inside the margin
+    ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes, at most `cache_size`, and three
+    numbers per sample; the training data may be a memory map and are read by blocks. Every sample inside the margin
     is a support vector, so that on noisy data S grows with n: there a large `tol`, `eps` or
     `max_core` keeps it small.
 
@@ -206,21 +194,13 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         ),
     )
     _parameter_constraints = {
+        **CORE_CONSTRAINTS,
         "C": [POSITIVE],
-        **KERNEL_CONSTRAINTS,
-        "tol": [NON_NEGATIVE],
         "eps": [POSITIVE, None],
         "solver": [StrOptions({"core_set", "ball", "cvxpy"})],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [POSITIVE],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "sample_size": [AT_LEAST_ONE],
-        "batch_size": [AT_LEAST_ONE, None],
-        "max_core": [Interval(Integral, 2, None, closed="left"), None],
-        "max_iter": [AT_LEAST_ONE],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -242,6 +222,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         batch_size=None,
         max_core=None,
         max_iter=10_000,
+        cache_size=500,
         warm_start=False,
         random_state=None,
         n_jobs=None,
@@ -262,6 +243,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         self.batch_size = batch_size
         self.max_core = max_core
         self.max_iter = max_iter
+        self.cache_size = cache_size
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -285,12 +267,8 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         self : CoreVectorMachine
             The fitted estimator.
         """
-        X = self._samples(X, y, reset=True)
-        X, y = X if isinstance(X, tuple) else (X, column_or_1d(y, warn=True))
+        X, y = self._samples_and_target(X, y)
         check_classification_targets(y)
-        n = count_samples(X)
-        if len(y) != n:
-            raise ValueError(f"X has {n} samples and y {len(y)} labels.")
         weights, codes = self._weights(X, y, sample_weight)
         active = None if weights is None or weights.min() > 0 else np.flatnonzero(weights)
         present = np.unique(codes if active is None else codes[active])
@@ -300,13 +278,13 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
                 f"{' with positive weight' if active is not None else ''}: "
                 f"{self.classes_[present]}."
             )
-        gram = self._resolve(X, weights)
-        rows = KernelRows(gram, X, n_jobs=self.n_jobs)
+        sure = self.eps is not None or self.solver == "ball"
+        rows, diagonal = self._kernel_rows(X, weights, sure=sure)
         rng = check_random_state(self.random_state)
         with one_blas_thread():
-            found, problems = self._separate(rows, codes, weights, active, rng, X, y)
+            found, problems = self._separate(rows, diagonal, codes, weights, active, rng, y)
         self._store(rows, found, problems, codes, active)
-        self._warn(found)
+        self._warn(found, X)
         return self
 
     def decision_function(self, X):
@@ -324,8 +302,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
-        expansion = Expansion(self._gram, self._basis, self.dual_coef_.T)
-        scores = expansion.values(X, n_jobs=self.n_jobs) + self.intercept_
+        scores = self._expansion_values(X) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X):
@@ -350,12 +327,7 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
         """Return weights of samples times those of their classes, None if all are one."""
         self.classes_, codes = np.unique(y, return_inverse=True)
         codes = codes.astype(np.int32 if len(self.classes_) > 127 else np.int8)
-        weights = None
-        if sample_weight is not None:
-            reference = X if hasattr(X, "dtype") else np.zeros((len(X), 1))
-            weights = check_sample_weight(
-                sample_weight, reference, dtype=np.float64, ensure_non_negative=True
-            )
+        weights = self._checked_weights(X, sample_weight)
         if self.class_weight is not None:
             with np.errstate(divide="ignore"):  # a class without weight has infinite factor
                 factors = compute_class_weight(
@@ -370,29 +342,19 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
             )
         return weights, codes
 
-    def _separate(self, rows, codes, weights, active, rng, X, y):
+    def _separate(self, rows, diagonal, codes, weights, active, rng, y):
         """Solve one problem for two classes, else one for each class."""
         bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
         kept = codes if active is None else codes[active]
-        costs = 2.0 * self.C
-        if weights is not None:
-            costs = costs * (weights if active is None else weights[active])
-        sure = self.eps is not None or self.solver == "ball"
-        diagonal = largest_diagonal(rows, sure=sure)
-        if not np.isfinite(diagonal):
-            raise ValueError(
-                f"kernel={self.kernel!r} gives values that are not finite: rescale X."
-            )
+        unit = 1.0 if weights is None else weights if active is None else weights[active]
+        costs = self._costs(unit)
         if self.solver == "ball":
             self._check_ball(rows, weights)
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
-        max_core = self.max_core
-        if self.solver == "cvxpy":
-            max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
         found, problems = [], []
         with FitProgress(
-            self, X, y, max_passes=self.max_iter * len(classes), task_name="core set"
+            self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
         ) as progress:
             for number, label in enumerate(classes):
                 signs = np.where(kept == label, 1, -1).astype(np.int8)
@@ -402,21 +364,8 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
                         "positive weight; drop its samples."
                     )
                 problem = SignedRows(rows, signs, costs, bias=bias, diagonal=diagonal, ids=active)
-                result = core_set(
-                    problem,
-                    tol=self.tol,
-                    eps=self.eps,
-                    solver=self.solver,
-                    sample_size=self.sample_size,
-                    batch_size=self.batch_size,
-                    max_core=max_core,
-                    max_iter=self.max_iter,
-                    start=None if earlier[number] is None else problem.begin(*earlier[number]),
-                    rng=rng,
-                    progress=progress,
-                )
-                if not surely_psd(rows.gram):
-                    check_convex(problem.gram, problem.slack, result.core[result.weights > 0])
+                last = earlier[number]
+                result = self._search(problem, rng, progress, last=last, eps=self.eps)
                 found.append(result._replace(values=result.values[:0]))
                 problems.append(problem)
         return found, problems
@@ -441,46 +390,36 @@ class CoreVectorMachine(KernelSamples, CallbackSupportMixin, ClassifierMixin, Ba
 
         bias = problems[0].bias
         support = [row(r.core[r.weights > 0]) for r in found]
-        self.support_ = np.unique(np.concatenate(support))
+        all_support = np.unique(np.concatenate(support))
         self.core_indices_ = np.unique(np.concatenate([row(r.core) for r in found]))
         self._cores = [p.state(r.core, r.weights) for p, r in zip(problems, found, strict=True)]
-        self._gram = rows.gram
-        self._basis = rows.gram.subset(rows.X, self.support_)
-        self.support_vectors_ = np.zeros((0, 0)) if rows.gram.precomputed else self._basis
-        self.dual_coef_ = np.zeros((len(found), len(self.support_)))
+        dual_coef = np.zeros((len(found), len(all_support)))
         self.intercept_ = np.zeros(len(found))
         for k, (result, problem, place) in enumerate(zip(found, problems, support, strict=True)):
             used = result.weights > 0
             # the scaled kernel is 1 / scale of it: margin 1 in the kernel itself
             signed = result.weights[used] * problem.signs[result.core[used]]
-            coef = signed / (result.rho * problem.scale)
-            self.dual_coef_[k, np.searchsorted(self.support_, place)] = coef
+            coef = signed / (result.rho * problem.scale) if result.rho > 0 else 0.0 * signed
+            dual_coef[k, np.searchsorted(all_support, place)] = coef
             self.intercept_[k] = bias * coef.sum()
+        self._store_expansion(rows, all_support, dual_coef)
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in found]) * scales
-        self.objective_ = 0.5 / self.rho_
+        # a margin of zero, which is rounding, proves nothing
+        self.objective_ = np.divide(0.5, self.rho_, out=np.zeros(len(found)), where=self.rho_ > 0)
         largest = np.array([p.largest_diagonal for p in problems])
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
         self.margin_tolerance_ = np.array([r.violation for r in found])
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
-        self.dual_gap_ = float(max(r.gap for r in found))
-        self.n_iter_ = int(max(r.n_iter for r in found))
-        self.n_passes_ = int(sum(r.n_passes for r in found))
-        self.n_kernel_evaluations_ = int(rows.n_evaluations)
+        self._store_work(rows, found)
         if rows.gram.kernel == "linear":
             coef = self.dual_coef_ @ self._basis
             self.coef_ = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)
 
-    def _warn(self, found):
+    def _warn(self, found, X):
         worst = max(found, key=lambda r: (not r.converged, r.gap))
         if not worst.converged:
-            warn_not_converged(
-                self,
-                reached=f"with {len(worst.core)} core samples after {self.n_iter_} solutions the "
-                f"relative duality gap is {worst.gap:.1e} and the margin is violated by up to "
-                f"{worst.violation:.1e} of itself",
-                remedy="raise max_core" if worst.full else "raise max_iter, tol or eps",
-            )
+            self._warn_above_tol(worst, X, violation=True)
         elif self.eps is not None and self.solver != "ball":
             # what (1 + eps) radii are in margins
             tolerated = (self.eps + 0.5 * self.eps**2) * (self.radius_**2 / self.rho_).max()

@@ -1,40 +1,30 @@
 """Core vector outlier detection: one-class machine of large samples on a core set."""
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
     AT_LEAST_ONE,
-    NON_NEGATIVE,
-    CallbackSupportMixin,
     Interval,
     StrOptions,
-    check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.margins.core_problems import SignedRows
-from skmoderndata._solvers.margins.core_set import core_set
-from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex, simplex_qp
-from skmoderndata.kernels._expansion import (
-    Expansion,
-    KernelRows,
-    largest_diagonal,
-    surely_psd,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata._solvers.margins.core_problems import OneClassRows
+from skmoderndata._solvers.margins.simplex_qp import simplex_qp
+from skmoderndata.kernels._resolve import count_samples
+from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 COST_SAMPLE = 1000  # samples on which the cost that gives the slack is found
 
 
-class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixin, Base):
+class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     r"""Outliers under a kernel, from a core set of a one-class support vector machine.
 
     Separates the samples from the origin of feature space, with squared slack:
@@ -81,9 +71,12 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
         How many join the core set at a time, each the worst of `sample_size`; None searches
         growing blocks and re-scores those near the margin only.
     max_core : int, default=None
-        Largest core set; its square is the memory needed. None sets no limit.
+        Largest core set. None sets no limit.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
+    cache_size : float, default=500
+        Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
+        solved on parts of it, one after another; the answer is as accurate, and takes longer.
     warm_start : bool, default=False
         Begin with the core set of the last call of `fit`, which had the same samples.
     random_state : int, RandomState instance or None, default=None
@@ -102,7 +95,9 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the kernels.
     rho_ : float
-        Margin when the weights add up to one: the textbook threshold.
+        The textbook threshold :math:`\rho`.
+    objective_ : float
+        Value of the objective for `dual_coef_` and `rho_`; it is negative.
     slack_ : float
         Mean slack reached, in margins.
     cost_ : float
@@ -110,7 +105,8 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
     offset_ : float
         Threshold of `score_samples`.
     dual_gap_ : float
-        Relative duality gap.
+        Relative duality gap: what `objective_` is above its lower bound, the value of the dual
+        problem, relative to the size of that bound.
     n_iter_ : int
         Solutions on the core set.
     n_passes_ : int
@@ -172,19 +168,11 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
         ),
     )
     _parameter_constraints = {
+        **CORE_CONSTRAINTS,
         "slack": [Interval(Real, 0, 1, closed="neither")],
-        **KERNEL_CONSTRAINTS,
         "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "max_samples": [AT_LEAST_ONE, None],
-        "tol": [NON_NEGATIVE],
         "solver": [StrOptions({"core_set", "cvxpy"})],
-        "sample_size": [AT_LEAST_ONE],
-        "batch_size": [AT_LEAST_ONE, None],
-        "max_core": [Interval(Integral, 2, None, closed="left"), None],
-        "max_iter": [AT_LEAST_ONE],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -204,6 +192,7 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
         batch_size=None,
         max_core=None,
         max_iter=10_000,
+        cache_size=500,
         warm_start=False,
         random_state=None,
         n_jobs=None,
@@ -222,6 +211,7 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
         self.batch_size = batch_size
         self.max_core = max_core
         self.max_iter = max_iter
+        self.cache_size = cache_size
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -247,15 +237,12 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
         """
         X = self._samples(X, reset=True)
         n = count_samples(X)
-        weights = np.ones(n)
-        if sample_weight is not None:
-            reference = X if hasattr(X, "dtype") else np.zeros((n, 1))
-            weights = check_sample_weight(
-                sample_weight, reference, dtype=np.float64, ensure_non_negative=True
-            )
+        weights = self._checked_weights(X, sample_weight)
+        weights = np.ones(n) if weights is None else weights
+        peak = weights.max()
+        weights = weights / peak
         rng = check_random_state(self.random_state)
-        gram = self._resolve(X, weights)
-        rows = KernelRows(gram, X, n_jobs=self.n_jobs)
+        rows, diagonal = self._kernel_rows(X, weights)
         ids = np.flatnonzero(weights)
         if self.max_samples is not None and self.max_samples < len(ids):
             ids = np.sort(rng.choice(ids, self.max_samples, replace=False))
@@ -263,44 +250,32 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set") as progress,
         ):
-            diagonal = largest_diagonal(rows)
-            if not np.isfinite(diagonal):
-                raise ValueError(
-                    f"kernel={self.kernel!r} gives values that are not finite: rescale X."
-                )
             budget = self._budget(rows, ids, weights, rng)
             costs = budget * weights[ids] / weights[ids].sum()
-            problem = SignedRows(
-                rows,
-                np.ones(len(ids), np.int8),
-                costs,
-                bias=0.0,
-                diagonal=diagonal,
-                ids=None if len(ids) == n else ids,
+            problem = OneClassRows(
+                rows, costs, diagonal=diagonal, ids=None if len(ids) == n else ids
             )
-            found = self._solve(problem, rng, progress)
+            last = getattr(self, "_core", None)
+            found = self._search(problem, rng, progress, last=last)
         used = found.weights > 0
         order = np.argsort(found.core[used])
         place = found.core[used][order]
-        self.support_, self.core_indices_ = ids[place], np.sort(ids[found.core])
-        self.dual_coef_ = found.weights[used][order]
-        self._gram, self._basis = gram, gram.subset(X, self.support_)
-        self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
-        self.rho_ = float(found.rho * problem.scale)
-        self.cost_ = float(budget / weights[ids].sum())
-        self.slack_ = min(1.0, 1.0 / (budget * self.rho_)) if self.rho_ > 0 else 1.0
+        self.core_indices_ = np.sort(ids[found.core])
+        multiple, threshold = problem.solution(
+            found.values, found.core[used], found.weights[used], found.rho
+        )
+        self._store_expansion(rows, ids[place], multiple * found.weights[used][order])
+        self.rho_ = threshold
+        margin = float(found.rho * problem.scale)
+        # the dual has the value -margin / 2, and the gap is relative to it
+        self.objective_ = 0.5 * margin * (found.gap - 1.0)
+        self.cost_ = float(budget / weights[ids].sum() / peak)
+        self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
         self.offset_ = self._threshold(X, weights)
-        self.dual_gap_ = float(found.gap)
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        self.n_kernel_evaluations_ = int(rows.n_evaluations)
+        self._store_work(rows, [found])
         self._core = problem.state(found.core, found.weights)
         if not found.converged:
-            warn_not_converged(
-                self,
-                reached=f"with {len(found.core)} core samples after {found.n_iter} solutions the "
-                f"relative duality gap is {found.gap:.1e} (tol={self.tol:g})",
-                remedy="raise max_core" if found.full else "raise max_iter or tol",
-            )
+            self._warn_above_tol(found, X)
         return self
 
     def score_samples(self, X):
@@ -317,7 +292,7 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
             Weighted sums of the similarities to the support vectors; small for outliers.
         """
         check_is_fitted(self)
-        return self._scores(self._samples(X, reset=False))
+        return self._expansion_values(self._samples(X, reset=False))
 
     def decision_function(self, X):
         """Scores less the threshold.
@@ -368,10 +343,6 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
         expected = 0.0 if self.contamination == "auto" else self.contamination
         return -abs(float((self.predict(X) == -1).mean()) - expected)
 
-    def _scores(self, X):
-        expansion = Expansion(self._gram, self._basis, self.dual_coef_)
-        return expansion.values(X, n_jobs=self.n_jobs)
-
     def _budget(self, rows, ids, weights, rng):
         """Cost of all samples together for which the mean slack is `slack`, on a sample."""
         if len(ids) > COST_SAMPLE:
@@ -412,32 +383,10 @@ class CoreVectorOutlierDetector(KernelSamples, CallbackSupportMixin, OutlierMixi
         if self.contamination == "auto":
             return self.rho_
         there = weights > 0
-        scores, weights = self._scores(X)[there], weights[there]
+        scores, weights = self._expansion_values(X)[there], weights[there]
         order = np.argsort(scores, kind="stable")
         passed = np.cumsum(weights[order])
         k = int(np.searchsorted(passed, self.contamination * passed[-1] * (1 + 1e-12), "right"))
         first = scores[order[min(k, len(order) - 1)]]  # of those that are not outliers
         below = scores[scores < first - 1e-12 * abs(first)]
         return float(0.5 * (below.max() + first)) if len(below) else float(first)
-
-    def _solve(self, problem, rng, progress):
-        max_core = self.max_core
-        if self.solver == "cvxpy":
-            max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
-        last = getattr(self, "_core", None) if self.warm_start else None
-        start = None if last is None else problem.begin(*last)
-        result = core_set(
-            problem,
-            tol=self.tol,
-            solver=self.solver,
-            sample_size=self.sample_size,
-            batch_size=self.batch_size,
-            max_core=max_core,
-            max_iter=self.max_iter,
-            start=start,
-            rng=rng,
-            progress=progress,
-        )
-        if not surely_psd(problem.rows.gram):
-            check_convex(problem.gram, problem.slack, result.core[result.weights > 0])
-        return result

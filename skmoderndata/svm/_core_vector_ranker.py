@@ -1,37 +1,29 @@
 """Core vector ranking: a kernel function that puts samples into order, on a core set of pairs."""
 
-from numbers import Integral
-
 import numpy as np
+from scipy import linalg
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
     POSITIVE,
-    CallbackSupportMixin,
-    Interval,
     StrOptions,
     fit_context,
 )
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows, pair_order
-from skmoderndata._solvers.margins.core_set import core_set
-from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex
-from skmoderndata.kernels._expansion import (
-    Expansion,
-    KernelRows,
-    largest_diagonal,
-    surely_psd,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata._solvers.margins.ranking import rank_on_samples
+from skmoderndata.kernels._resolve import count_samples
+from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
+
+MOST_PAIRS = 2000  # pairs in the core set, beyond which all are taken
+FIRST_RANK, GROWTH = 200, 3  # basis functions to begin with, and how much more at a time
 
 
-class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
+class CoreVectorRanker(CoreVectors, Base):
     r"""Kernel function that orders samples, learned from graded samples or from pairs.
 
     Minimises, over functions :math:`f(x) = w^\top \phi(x)`,
@@ -71,9 +63,12 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
         How many join the core set at a time, each the worst of `sample_size`; None searches
         growing blocks and re-scores those near the margin only.
     max_core : int, default=None
-        Largest core set; its square is the memory needed. None sets no limit.
+        Largest core set, in pairs; None takes all pairs where there would be more than 2000.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
+    cache_size : float, default=500
+        Memory for kernel values, in MB: of the core set, or for the factor of the kernel matrix
+        where all pairs are taken.
     warm_start : bool, default=False
         Begin with the core set of the last call of `fit`, which had the same pairs.
     random_state : int, RandomState instance or None, default=None
@@ -84,9 +79,11 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
     Attributes
     ----------
     core_pairs_ : ndarray of shape (n_core, 2)
-        Pairs of training samples in the core set, the upper one first.
+        Pairs of training samples in the core set, the upper one first. Where there would be more
+        than 2000 of them, those with which the search began.
     support_ : ndarray of shape (n_support,)
-        Training samples in a pair with weight.
+        Training samples in a pair with weight; where all pairs were taken, those whose kernels
+        make up the function.
     support_vectors_ : array, sparse matrix or list of n_support samples
         The samples themselves; empty when the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
@@ -116,10 +113,17 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
     to a constant, and comparable within a query only. Small problems, up to 2000 pairs, are
     solved to rounding.
 
+    Where more than 2000 pairs join the core set and `max_core` is None, all pairs are taken
+    without being listed, and the unknowns are coefficients of samples: Newton's method on a
+    factor of the kernel matrix that takes at most `cache_size` [2]_. The gap is still that over
+    all pairs, with the whole kernel matrix.
+
     References
     ----------
     .. [1] Tsang, Kwok and Zurada, Generalized core vector machines, IEEE Transactions on Neural
        Networks 17(5), 2006, section III.
+    .. [2] Kuo, Lee and Lin, Large-scale kernel RankSVM, SIAM International Conference on Data
+       Mining 2014, section 4.
 
     Examples
     --------
@@ -143,17 +147,9 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
         ),
     )
     _parameter_constraints = {
+        **CORE_CONSTRAINTS,
         "C": [POSITIVE],
-        **KERNEL_CONSTRAINTS,
-        "tol": [NON_NEGATIVE],
         "solver": [StrOptions({"core_set", "cvxpy"})],
-        "sample_size": [AT_LEAST_ONE],
-        "batch_size": [AT_LEAST_ONE, None],
-        "max_core": [Interval(Integral, 2, None, closed="left"), None],
-        "max_iter": [AT_LEAST_ONE],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -171,6 +167,7 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
         batch_size=None,
         max_core=None,
         max_iter=10_000,
+        cache_size=500,
         warm_start=False,
         random_state=None,
         n_jobs=None,
@@ -187,6 +184,7 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
         self.batch_size = batch_size
         self.max_core = max_core
         self.max_iter = max_iter
+        self.cache_size = cache_size
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -217,51 +215,50 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
                 "the grades of the samples, or pairs."
             )
-        if y is None:
-            X = self._samples(X, reset=True)
-        else:
-            X = self._samples(X, y, reset=True, y_numeric=True)
-            X, y = X if isinstance(X, tuple) else (X, column_or_1d(y, warn=True))
+        X, y = (
+            (self._samples(X, reset=True), None)
+            if y is None
+            else self._samples_and_target(X, y, y_numeric=True)
+        )
         n = count_samples(X)
-        gram = self._resolve(X)
-        rows = KernelRows(gram, X, n_jobs=self.n_jobs)
+        rows, diagonal = self._kernel_rows(X)
         rng = check_random_state(self.random_state)
         with (
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set") as progress,
         ):
-            diagonal = largest_diagonal(rows)
-            if not np.isfinite(diagonal):
-                raise ValueError(
-                    f"kernel={self.kernel!r} gives values that are not finite: rescale X."
-                )
             if pairs is not None:
                 pairs = _checked_pairs(pairs, n)
                 problem = GivenPairs(rows, pairs, 2.0 * self.C, diagonal=diagonal)
             else:
                 grades, queries = _graded(y, query_ids, n)
                 problem = GradedRows(rows, grades, queries, 2.0 * self.C, diagonal=diagonal)
-            found = self._solve(problem, rng, progress)
+            last = getattr(self, "_core", None)
+            limit = None if self.solver == "cvxpy" else MOST_PAIRS
+            found = self._search(problem, rng, progress, last=last, max_core=limit)
+            all_pairs = found.full and self.max_core is None and self.solver == "core_set"
+            if all_pairs:
+                found, support, dual_coef = self._on_samples(rows, problem, found, progress)
+            else:
+                active = found.weights > 0
+                support, coef = problem.coefficients(found.core[active], found.weights[active])
+                # the scaled kernel is 1 / scale of it: margin 1 in the kernel itself
+                dual_coef = coef / found.rho if found.rho > 0 else 0.0 * coef
         self.core_pairs_ = np.stack(problem.ends(found.core), axis=1)
-        active = found.weights > 0
-        support, coef = problem.coefficients(found.core[active], found.weights[active])
-        used = coef != 0
-        self.support_ = support[used]
-        # the scaled kernel is 1 / scale of it: margin 1 in the kernel itself
-        self.dual_coef_ = coef[used] / found.rho if found.rho > 0 else 0.0 * coef[used]
-        self._gram, self._basis = gram, gram.subset(X, self.support_)
-        self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
-        self.dual_gap_ = float(found.gap)
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        self.n_kernel_evaluations_ = int(rows.n_evaluations)
+        used = dual_coef != 0
+        self._store_expansion(rows, support[used], dual_coef[used])
+        self._store_work(rows, [found])
         self._core = self.core_pairs_, found.weights
-        if not found.converged:
+        if all_pairs and found.full:
             warn_not_converged(
                 self,
-                reached=f"with {len(found.core)} core pairs after {found.n_iter} solutions the "
-                f"relative duality gap is {found.gap:.1e} (tol={self.tol:g})",
-                remedy="raise max_core" if found.full else "raise max_iter or tol",
+                reached=f"with {len(support)} basis functions, as many as cache_size="
+                f"{self.cache_size:g} allows, the relative duality gap is {found.gap:.1e} "
+                f"(tol={self.tol:g})",
+                remedy="raise cache_size, tol or the width of the kernel",
             )
+        elif not found.converged:
+            self._warn_above_tol(found, X)
         return self
 
     def predict(self, X):
@@ -279,8 +276,7 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
-        expansion = Expansion(self._gram, self._basis, self.dual_coef_)
-        return expansion.values(X, n_jobs=self.n_jobs)
+        return self._expansion_values(X)
 
     def score(self, X, y, query_ids=None):
         """Share of the pairs with different grades that are in order, ties counting half.
@@ -307,27 +303,42 @@ class CoreVectorRanker(KernelSamples, CallbackSupportMixin, Base):
         right, tied, every = pair_order(queries, np.asarray(y, dtype=np.float64), scores)
         return (right + 0.5 * tied) / every if every else 0.5
 
-    def _solve(self, problem, rng, progress):
-        max_core = self.max_core
-        if self.solver == "cvxpy":
-            max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
-        last = getattr(self, "_core", None) if self.warm_start else None
-        start = None if last is None else problem.begin(*last)
-        result = core_set(
-            problem,
-            tol=self.tol,
-            solver=self.solver,
-            sample_size=self.sample_size,
-            batch_size=self.batch_size,
-            max_core=max_core,
-            max_iter=self.max_iter,
-            start=start,
-            rng=rng,
-            progress=progress,
+    def _on_samples(self, rows, problem, found, progress):
+        """Solve with all pairs, the function being a sum over more and more of the samples."""
+        n = rows.n_rows
+        most = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
+        rank, theta, n_iter = min(FIRST_RANK, most), None, found.n_iter
+
+        def norm(coef):
+            ids = np.flatnonzero(coef)
+            values = rows.values(rows.expansion(ids, coef[ids]), ids)
+            return max(0.0, float(values @ coef[ids]))
+
+        while True:
+            cholesky = incomplete_cholesky(rows.gram, rows.X, rank=rank)
+            rows.n_evaluations += cholesky.n_evaluations
+            result = rank_on_samples(
+                problem,
+                cholesky.factor,
+                norm,
+                cost=2.0 * self.C,
+                tol=self.tol,
+                max_iter=max(1, self.max_iter - n_iter),
+                start=theta,  # pivots are those of before, and more
+                progress=progress,
+            )
+            theta, n_iter = result.theta, n_iter + result.n_iter
+            if not result.exhausted or len(theta) < rank or rank == most or progress.stopped:
+                break
+            del cholesky
+            rank = GROWTH * rank if 2 * GROWTH * rank <= most else most
+        triangle = cholesky.factor[cholesky.pivots]
+        coef = linalg.solve_triangular(triangle, theta, lower=True, trans="T")
+        order = np.argsort(cholesky.pivots)
+        found = found._replace(
+            gap=result.gap, converged=result.converged, full=result.exhausted, n_iter=n_iter
         )
-        if not surely_psd(problem.rows.gram):
-            check_convex(problem.gram, problem.slack, result.core[result.weights > 0])
-        return result
+        return found, cholesky.pivots[order], coef[order]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,41 +1,26 @@
 """Core vector regression: support vector regression of large samples on a core set."""
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
     POSITIVE,
-    CallbackSupportMixin,
-    Interval,
     StrOptions,
-    check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import TubeRows
-from skmoderndata._solvers.margins.core_set import core_set
-from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex
-from skmoderndata.kernels._expansion import (
-    Expansion,
-    KernelRows,
-    largest_diagonal,
-    surely_psd,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._resolve import count_samples
+from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 LARGEST = 1e30  # similarity of a sample to itself that is still computed with
 
 
-class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, Base):
+class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
     r"""Sparse kernel regression with a tube of free width, on a core set.
 
     With the targets scaled to mean zero and deviation one, minimises
@@ -79,9 +64,12 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         How many join the core set at a time, each the worst of `sample_size`; None searches
         growing blocks and re-scores those near the margin only.
     max_core : int, default=None
-        Largest core set; its square is the memory needed. None sets no limit.
+        Largest core set. None sets no limit.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
+    cache_size : float, default=500
+        Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
+        solved on parts of it, one after another; the answer is as accurate, and takes longer.
     warm_start : bool, default=False
         Begin with the core set of the last call of `fit`, which had the same samples.
     random_state : int, RandomState instance or None, default=None
@@ -167,18 +155,10 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         ),
     )
     _parameter_constraints = {
+        **CORE_CONSTRAINTS,
         "C": [POSITIVE],
         "mu": [POSITIVE],
-        **KERNEL_CONSTRAINTS,
-        "tol": [NON_NEGATIVE],
         "solver": [StrOptions({"core_set", "cvxpy"})],
-        "sample_size": [AT_LEAST_ONE],
-        "batch_size": [AT_LEAST_ONE, None],
-        "max_core": [Interval(Integral, 2, None, closed="left"), None],
-        "max_iter": [AT_LEAST_ONE],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -197,6 +177,7 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         batch_size=None,
         max_core=None,
         max_iter=10_000,
+        cache_size=500,
         warm_start=False,
         random_state=None,
         n_jobs=None,
@@ -214,6 +195,7 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         self.batch_size = batch_size
         self.max_core = max_core
         self.max_iter = max_iter
+        self.cache_size = cache_size
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -237,34 +219,24 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         self : CoreVectorRegressor
             The fitted estimator.
         """
-        X = self._samples(X, y, reset=True, y_numeric=True, ensure_min_samples=2)
-        X, y = X if isinstance(X, tuple) else (X, column_or_1d(y, warn=True))
-        n = count_samples(X)
-        if len(y) != n:
-            raise ValueError(f"X has {n} samples and y {len(y)} targets.")
-        weights = np.ones(n)
-        if sample_weight is not None:
-            reference = X if hasattr(X, "dtype") else np.zeros((n, 1))
-            weights = check_sample_weight(
-                sample_weight, reference, dtype=np.float64, ensure_non_negative=True
-            )
+        X, y = self._samples_and_target(X, y, y_numeric=True, ensure_min_samples=2)
+        weights = self._checked_weights(X, sample_weight)
+        weights = np.ones(count_samples(X)) if weights is None else weights
         ids = None if weights.min() > 0 else np.flatnonzero(weights)
         rng = check_random_state(self.random_state)
-        gram = self._resolve(X, weights)
-        rows = KernelRows(gram, X, n_jobs=self.n_jobs)
-        target, center, spread = _standardised(y, weights)
-        costs = 2.0 * self.C * (weights if ids is None else weights[ids])
+        rows, diagonal = self._kernel_rows(X, weights)
+        if not diagonal < LARGEST:
+            raise ValueError(
+                f"kernel={self.kernel!r} gives similarities of {diagonal:.1e}, beside which "
+                "rounding hides the targets: rescale X."
+            )
+        target, center, spread = _standardised(y, weights / weights.max())
+        costs = self._costs(weights if ids is None else weights[ids])
         level = self.mu * float(costs.sum())
         with (
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set") as progress,
         ):
-            diagonal = largest_diagonal(rows)
-            if not diagonal < LARGEST:
-                raise ValueError(
-                    f"kernel={self.kernel!r} gives similarities of {diagonal:.1e}, beside which "
-                    "rounding hides the targets: rescale X."
-                )
             problem = TubeRows(
                 rows,
                 target if ids is None else target[ids],
@@ -274,33 +246,25 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
                 diagonal=diagonal,
                 ids=ids,
             )
-            found = self._solve(problem, rng, progress)
+            last = getattr(self, "_core", None)
+            found = self._search(problem, rng, progress, last=last)
         units, coef = problem.coefficients(found.core, found.weights)
         used = coef != 0
         coef = (problem.scale * coef[used]) * level * spread
-        self.support_ = units[used] if ids is None else ids[units[used]]
         core = np.unique(found.core[found.core < 2 * problem.n_units] // 2)
         self.core_indices_ = core if ids is None else ids[core]
-        self.dual_coef_ = coef
+        support = units[used] if ids is None else ids[units[used]]
+        self._store_expansion(rows, support, coef)
         self.intercept_ = float(coef.sum()) + center
         active = found.weights > 0
         _, width = problem.solution(
             found.values, found.core[active], found.weights[active], found.rho
         )
         self.epsilon_ = width * spread
-        self._gram, self._basis = gram, gram.subset(X, self.support_)
-        self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
-        self.dual_gap_ = float(found.gap)
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        self.n_kernel_evaluations_ = int(rows.n_evaluations)
+        self._store_work(rows, [found])
         self._core = problem.state(found.core, found.weights)
         if not found.converged:
-            warn_not_converged(
-                self,
-                reached=f"with {len(found.core)} core samples after {found.n_iter} solutions the "
-                f"relative duality gap is {found.gap:.1e} (tol={self.tol:g})",
-                remedy="raise max_core" if found.full else "raise max_iter or tol",
-            )
+            self._warn_above_tol(found, X)
         return self
 
     def predict(self, X):
@@ -318,30 +282,7 @@ class CoreVectorRegressor(KernelSamples, CallbackSupportMixin, RegressorMixin, B
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
-        expansion = Expansion(self._gram, self._basis, self.dual_coef_)
-        return expansion.values(X, n_jobs=self.n_jobs) + self.intercept_
-
-    def _solve(self, problem, rng, progress):
-        max_core = self.max_core
-        if self.solver == "cvxpy":
-            max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
-        last = getattr(self, "_core", None) if self.warm_start else None
-        start = None if last is None else problem.begin(*last)
-        result = core_set(
-            problem,
-            tol=self.tol,
-            solver=self.solver,
-            sample_size=self.sample_size,
-            batch_size=self.batch_size,
-            max_core=max_core,
-            max_iter=self.max_iter,
-            start=start,
-            rng=rng,
-            progress=progress,
-        )
-        if not surely_psd(problem.rows.gram):
-            check_convex(problem.gram, problem.slack, result.core[result.weights > 0])
-        return result
+        return self._expansion_values(X) + self.intercept_
 
 
 def _standardised(y, weights):

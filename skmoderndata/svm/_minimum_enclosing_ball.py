@@ -20,6 +20,7 @@ from skmoderndata._solvers.margins.enclosing_ball import InputPoints, enclosing_
 from skmoderndata.kernels._expansion import Expansion, KernelRows
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.svm._base import scale_first
 
 ROUNDING = 1e-9  # relative width of the surface, so that no training sample is outside
 
@@ -253,7 +254,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 self,
                 reached=f"after {found.n_iter} steps of solver={self.solver!r} the relative gap "
                 f"of the radius is {found.gap:.1e} (tol={self.tol:g})",
-                remedy="raise max_iter or tol, or use solver='core_set'",
+                remedy=scale_first(X) or "raise max_iter or tol, or use solver='core_set'",
             )
         return self
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import scale
 
 from skmoderndata.decomposition import KernelPCANovelty
 from skmoderndata.kernels import Intersection
@@ -85,6 +87,59 @@ def test_points_off_a_curve(seed):
     values = model.decision_function(np.r_[X[200:], inside])
     assert roc_auc_score(np.arange(110) < 50, values) > 0.99
     assert (model.predict(X[:200]) == 1).all()
+
+
+def sources():
+    """Tables of which two thirds are the training samples."""
+    cancer, benign = load_breast_cancer(return_X_y=True)
+    rng = np.random.default_rng(0)
+    return {
+        "breast cancer, benign": scale(cancer[benign == 1]),
+        "wine": scale(load_wine().data),
+        "normal, 5 features": rng.normal(size=(400, 5)),
+        "normal, 20 features": rng.normal(size=(300, 20)),
+    }
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("settings", [{}, {"solver": "low_rank"}, {"n_components": 5}])
+@pytest.mark.parametrize("source", sources())
+def test_contamination_is_the_rate_among_new_samples(source, settings, seed):
+    """Residuals of the training samples would call .2 to all of the new ones novel."""
+    X, rates = sources()[source], []
+    rng = np.random.default_rng(seed)
+    for _ in range(8):
+        X = rng.permutation(X)
+        n = 2 * len(X) // 3
+        model = KernelPCANovelty(**settings).fit(X[:n])
+        rates.append(np.mean(model.predict(X[n:]) == -1))
+    assert 0.05 <= np.mean(rates) <= 0.17
+
+
+@pytest.mark.certificate
+def test_offset_is_a_quantile_of_held_out_residuals(seed):
+    """Fold by fold, with another detector fitted to the others."""
+    X = rows(seed, n=50)
+    settings = {"n_components": 3, "gamma": 0.05, "contamination": 0.2}
+    model = KernelPCANovelty(**settings).fit(X)
+    fold = np.empty(50, dtype=int)
+    fold[np.argsort(rbf_kernel(X, gamma=0.05).sum(axis=1))] = np.arange(50) % 5
+    scores = np.empty(50)
+    for f in range(5):
+        others = KernelPCANovelty(**settings).fit(X[fold != f])
+        scores[fold == f] = others.score_samples(X[fold == f])
+    assert_allclose(model.offset_, np.sort(scores)[9:11].mean(), rtol=1e-8)
+
+
+@pytest.mark.invariance
+def test_copies_are_held_out_together(seed):
+    X = rows(seed)
+    model = KernelPCANovelty(4, gamma=0.05)
+    for solver in ("exact", "low_rank"):
+        model.set_params(solver=solver)
+        once = model.fit(X).offset_
+        shuffled = np.random.default_rng(seed).permutation(np.repeat(X, 3, axis=0))
+        assert_allclose(model.fit(shuffled).offset_, once, rtol=1e-8)
 
 
 @pytest.mark.invariance

@@ -193,3 +193,16 @@ def test_lists_of_sets_float32_and_messages():
         KernelDiscriminantAnalysis(priors=[0.5, 0.5]).fit(X, y)
     with pytest.raises(ValueError, match="at least two classes"):
         KernelDiscriminantAnalysis().fit(X, np.ones(90))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("solver", "shift", "alpha"), [("exact", 1e9, 1e-3), ("low_rank", 0, 1e-20)]
+)
+def test_what_is_singular_in_double_precision_is_said(solver, shift, alpha):
+    X, y = classes(0)
+    kernel = "linear" if shift else "rbf"
+    model = KernelDiscriminantAnalysis(kernel, alpha=alpha, solver=solver)
+    with pytest.raises(ValueError, match="raise alpha, or centre the samples"):
+        model.fit(np.repeat(X, 2, axis=0) + shift, np.repeat(y, 2))
+    KernelDiscriminantAnalysis("rbf").fit(X + 1e9, y)  # a kernel of differences does not care

@@ -140,7 +140,7 @@ def test_weights_scale_labels_and_order(seed, solver):
     w = np.random.default_rng(seed).integers(0, 3, size=len(X))
     copies = np.repeat(np.arange(len(X)), w)
     new = classes(seed + 1)[0]
-    model = KernelFisherDiscriminant("poly", degree=2, alpha=0.01, solver=solver)
+    model = KernelFisherDiscriminant("poly", gamma=None, degree=2, alpha=0.01, solver=solver)
     weighted = model.fit(X, y, sample_weight=w).decision_function(new)
     assert_allclose(model.fit(X[copies], y[copies]).decision_function(new), weighted, rtol=1e-6)
     K, K_new = polynomial_kernel(X, degree=2), polynomial_kernel(new, X, degree=2)
@@ -192,7 +192,7 @@ def test_lists_of_sets_float32_and_messages():
     with pytest.raises(ValueError, match="not symmetric"):
         KernelFisherDiscriminant("precomputed").fit(np.triu(np.ones((37, 37))), y)
     with pytest.raises(ValueError, match="values that are not finite"):
-        KernelFisherDiscriminant("poly").fit(1e120 * X, y)
+        KernelFisherDiscriminant("poly", gamma=1.0, degree=6).fit(1e60 * X, y)
 
 
 @pytest.mark.oracle
@@ -201,3 +201,16 @@ def test_scatter_of_the_classes(seed):
     model = KernelFisherDiscriminant("linear", alpha=0.1).fit(X, y)
     _, within, _ = scatters(X, y, priors=[1, 1])
     assert_allclose(model.ridge_, 0.1 * np.trace(within), rtol=1e-10)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("solver", "shift", "alpha"), [("exact", 1e9, 1e-3), ("low_rank", 0, 1e-20)]
+)
+def test_what_is_singular_in_double_precision_is_said(solver, shift, alpha):
+    X, y = classes(0)
+    kernel = "linear" if shift else "rbf"
+    model = KernelFisherDiscriminant(kernel, alpha=alpha, solver=solver)
+    with pytest.raises(ValueError, match="raise alpha, or centre the samples"):
+        model.fit(np.repeat(X, 2, axis=0) + shift, np.repeat(y, 2))
+    KernelFisherDiscriminant("rbf").fit(X + 1e9, y)  # a kernel of differences does not care

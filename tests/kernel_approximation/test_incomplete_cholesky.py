@@ -11,7 +11,8 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata.kernel_approximation import IncompleteCholesky
+from skmoderndata.decomposition import KernelPCANovelty
+from skmoderndata.kernel_approximation import IncompleteCholesky, NonlinearProjectionTrick
 from skmoderndata.kernels import Intersection
 from tests.oracles import incomplete_cholesky as oracle
 
@@ -25,7 +26,7 @@ def test_pivots_and_features_of_the_plain_loop(seed):
     X = table(seed)
     K = polynomial_kernel(X, degree=3)
     F, pivots = oracle.column_by_column(K, 15)
-    model = IncompleteCholesky(15, kernel="poly")
+    model = IncompleteCholesky(15, kernel="poly", gamma=None)
     Z = model.fit_transform(X)
     assert_array_equal(model.component_indices_, pivots)
     assert_allclose(Z, F, atol=1e-8 * np.abs(F).max())
@@ -35,7 +36,7 @@ def test_pivots_and_features_of_the_plain_loop(seed):
 @pytest.mark.oracle
 def test_gram_matrix_of_nystroem_with_the_same_landmarks(seed):
     X = table(seed)
-    model = IncompleteCholesky(20).fit(X)
+    model = IncompleteCholesky(20, gamma=None).fit(X)
     nystroem = Nystroem(n_components=20, gamma=0.25)
     nystroem.fit(model.components_)
     A, B = model.transform(X), nystroem.transform(X)
@@ -46,7 +47,7 @@ def test_gram_matrix_of_nystroem_with_the_same_landmarks(seed):
 @pytest.mark.parametrize("slack", [0.0, 0.5])
 def test_residual_bounds_the_error(slack, seed):
     X = table(seed)
-    model = IncompleteCholesky(25, slack=slack).fit(X)
+    model = IncompleteCholesky(25, gamma=None, slack=slack).fit(X)
     Z, K = model.transform(X), rbf_kernel(X)
     E = K - Z @ Z.T
     assert model.residual_trace_ == pytest.approx(np.trace(E), abs=1e-10)
@@ -62,7 +63,7 @@ def test_residual_bounds_the_error(slack, seed):
 @pytest.mark.recovery
 def test_full_rank_gives_the_kernel_back(seed):
     X = table(seed, 30)
-    model = IncompleteCholesky(30)
+    model = IncompleteCholesky(30, gamma=None)
     Z = model.fit_transform(X)
     assert_allclose(Z @ Z.T, rbf_kernel(X), atol=1e-10)
     assert_allclose(model.transform(X), Z, atol=1e-6)
@@ -154,3 +155,18 @@ def test_work_grows_linearly():
         IncompleteCholesky(60, kernel=counted).fit(table(0, n, 5))
         evaluations[n] = sum(calls)
     assert evaluations[8000] < 5 * evaluations[2000]
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "model",
+    [
+        IncompleteCholesky(5, kernel="additive_chi2"),
+        NonlinearProjectionTrick(2, kernel="additive_chi2", method="nystroem"),
+        KernelPCANovelty(2, kernel="additive_chi2", solver="low_rank"),
+    ],
+    ids=repr,
+)
+def test_additive_chi2_has_no_factor(model):
+    with pytest.raises(ValueError, match="positive definite on differences only"):
+        model.fit(np.abs(table(0)))

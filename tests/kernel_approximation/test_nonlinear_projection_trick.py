@@ -22,7 +22,7 @@ def table(seed, n=40, p=3):
 @pytest.mark.oracle
 def test_coordinates_of_kernel_pca(seed):
     X, new = table(seed), table(seed + 1, 6)
-    ours = NonlinearProjectionTrick(5).fit(X)
+    ours = NonlinearProjectionTrick(5, gamma=None).fit(X)
     theirs = KernelPCA(5, kernel="rbf").fit(X)
     assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-9)
     assert_allclose(np.abs(ours.transform(new)), np.abs(theirs.transform(new)), atol=1e-9)
@@ -47,11 +47,11 @@ def test_exact_and_all_landmarks_agree(center, seed):
 @pytest.mark.certificate
 def test_inner_products_are_the_kernel(seed):
     X, new = table(seed), table(seed + 1, 6)
-    plain = NonlinearProjectionTrick(center=False).fit(X)
+    plain = NonlinearProjectionTrick(gamma=None, center=False).fit(X)
     Z = plain.transform(X)
     assert_allclose(Z @ Z.T, rbf_kernel(X, gamma=1 / 3), atol=1e-9)
     assert_allclose(plain.transform(new) @ Z.T, rbf_kernel(new, X, gamma=1 / 3), atol=1e-5)
-    centred = NonlinearProjectionTrick().fit(X)
+    centred = NonlinearProjectionTrick(gamma=None).fit(X)
     Z = centred.transform(X)
     expected = KernelCenterer().fit_transform(rbf_kernel(X, gamma=1 / 3))
     assert_allclose(Z @ Z.T, expected, atol=1e-9)
@@ -64,7 +64,8 @@ def test_inner_products_are_the_kernel(seed):
 @pytest.mark.parametrize("center", [True, False])
 def test_residual_trace_and_score(method, center, seed):
     X = table(seed)
-    model = NonlinearProjectionTrick(4, method=method, n_landmarks=15, center=center).fit(X)
+    settings = {"gamma": None, "center": center}
+    model = NonlinearProjectionTrick(4, method=method, n_landmarks=15, **settings).fit(X)
     K = rbf_kernel(X, gamma=1 / 3)
     K = KernelCenterer().fit_transform(K) if center else K
     Z = model.transform(X)
@@ -72,7 +73,7 @@ def test_residual_trace_and_score(method, center, seed):
         assert model.residual_trace_ == pytest.approx(np.trace(K) - np.vdot(Z, Z), abs=1e-9)
         assert model.score(X) == pytest.approx(np.vdot(Z, Z) / np.trace(K), rel=1e-9)
     else:
-        best = NonlinearProjectionTrick(4, center=center).fit(X)
+        best = NonlinearProjectionTrick(4, **settings).fit(X)
         assert model.eigenvalues_.sum() <= best.eigenvalues_.sum() + 1e-9
     assert model.score(table(seed + 1)) <= 1 + 1e-9
 
@@ -89,7 +90,7 @@ def test_k_means_on_the_coordinates_is_kernel_k_means():
 def test_a_linear_machine_on_the_coordinates_is_the_kernel_machine(seed):
     X, new = table(seed), table(seed + 1, 20)
     y = (X[:, 0] ** 2 > 0.5).astype(int)
-    trick = NonlinearProjectionTrick(center=False).fit(X)
+    trick = NonlinearProjectionTrick(gamma=None, center=False).fit(X)
     linear = SVC(kernel="linear", tol=1e-8).fit(trick.transform(X), y)
     direct = SVC(kernel="rbf", gamma=1 / 3, tol=1e-8).fit(X, y)
     assert_allclose(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 from sklearn.preprocessing import PolynomialFeatures
 
 from skmoderndata.kernels import ANOVA, AllSubsets, PowerSet
@@ -100,3 +100,19 @@ def test_borders_and_messages():
         AllSubsets(base_kernels=[RBF(), RBF()])(x)
     with pytest.raises(ValueError, match="method='fast'"):
         ANOVA(method="fast")(x)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("base_kernels", [None, DotProduct(0.0)])
+def test_newton_is_zero_above_the_number_of_terms(base_kernels, seed):
+    """Of three inputs there are no four; and of samples with zeros fewer still."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 6)) * (rng.random((20, 6)) < 0.5)
+    for degree in (2, 3, 4, 7):
+        newton = ANOVA(degree, method="newton", base_kernels=base_kernels)
+        exact = ANOVA(degree, base_kernels=base_kernels)
+        K, expected = newton(X), exact(X)
+        assert (K[expected == 0] == 0).all()
+        assert (newton.diag(X)[exact.diag(X) == 0] == 0).all()
+        assert_allclose(K, expected, atol=1e-10 * max(1.0, np.abs(expected).max()))
+    assert (newton(X) == 0).all()

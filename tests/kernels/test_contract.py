@@ -28,6 +28,7 @@ TUNED = [
     if cls.__name__ in TWINS and TWINS[cls.__name__].tuned
     for kernel in TWINS[cls.__name__].tuned()
 ]
+ON_VECTORS = [case for case in KERNELS if case.values[0].requires_vector_input]
 each = pytest.mark.parametrize(("kernel", "twin"), KERNELS)
 
 
@@ -58,6 +59,17 @@ def test_equals_its_brute_force_twin(kernel, twin, seed):
     assert_allclose(K, expected, rtol=1e-10, atol=1e-10 * scale)
     own = np.array([twin.pair(kernel, x, x) for x in X])
     assert_allclose(kernel.diag(X), own, rtol=1e-10, atol=1e-10 * max(1, np.abs(own).max()))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(("kernel", "twin"), ON_VECTORS)
+def test_complex_samples_are_refused(kernel, twin, seed):
+    """A conversion would drop the imaginary part."""
+    X = np.asarray(draw(twin, seed), dtype=float) * (1 + 1j)
+    with pytest.raises(ValueError, match="real and imaginary parts as separate features"):
+        kernel(X)
+    with pytest.raises(ValueError, match="real and imaginary parts as separate features"):
+        kernel.diag(X)
 
 
 @pytest.mark.certificate

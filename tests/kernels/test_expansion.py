@@ -1,5 +1,6 @@
 """Evidence that values of kernel expansions are those of whole kernel matrices."""
 
+import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,7 +17,7 @@ from skmoderndata.kernels._expansion import (
     surely_psd,
 )
 from skmoderndata.kernels._resolve import resolve_kernel
-from skmoderndata.svm import CoreVectorMachine
+from skmoderndata.svm import CoreVectorMachine, MinimumEnclosingBall
 
 NAMED = {
     "linear": {},
@@ -49,8 +50,6 @@ def test_values_are_those_of_the_kernel_matrix(name, make, columns, seed, monkey
     coef = rng.normal(size=20 if columns is None else (20, columns))
     chosen = rng.permutation(60)[:20]
     expected = pairwise_kernels(X, X[chosen], metric=name, **NAMED[name]) @ coef
-    if name == "laplacian" and make is not np.asarray:
-        return  # dense rows only, as in scikit-learn's compiled kernel
     given = make(X)
     expansion = KernelRows(resolve_kernel(name, given, **NAMED[name]), given).expansion(
         chosen, coef
@@ -75,6 +74,51 @@ def test_threads_do_not_change_a_bit(seed, monkeypatch):
     expansion = rows.expansion(np.arange(10), np.ones(10))
     alone = expansion.values(X, exact=False)
     assert_array_equal(expansion.values(X, exact=False, n_jobs=3), alone)
+
+
+@pytest.mark.invariance
+def test_score_is_the_same_under_any_backend(seed, monkeypatch):
+    """Threads write into one array, so that processes must not take their place."""
+    X = data(seed, n=400)
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    model = CoreVectorMachine(C=10.0).fit(X, y)
+    small_chunks(monkeypatch)
+    expected = model.decision_function(X)
+    parallel = model.set_params(n_jobs=2)
+    for backend in ("threading", "loky"):
+        with joblib.parallel_config(backend):
+            assert_array_equal(parallel.decision_function(X), expected)
+            assert parallel.score(X, y) > 0.9
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("gamma", [1e-16, 1.0, 1e4])
+def test_gaussian_values_of_large_numbers_hold_their_digits(make, gamma, seed):
+    """Data of size 1e8, some rows a small step apart, against differences row by row."""
+    rng = np.random.default_rng(seed)
+    few = 1e8 * rng.normal(size=(12, 5))
+    X = np.r_[few, few + rng.normal(size=(12, 5)) / np.sqrt(gamma) / 3, 1e-3 * few[:3]]
+    expected = np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
+    given = make(X)
+    gram = resolve_kernel("rbf", given, gamma=gamma)
+    assert_array_equal(gram(given).diagonal(), 1.0)
+    everything = np.arange(len(X))
+    rows = KernelRows(gram, given)
+    found = {
+        "gram": gram(given),
+        "pairs": gram(given, given[everything]),
+        "rows": rows.matrix(everything, everything),
+        "values": rows.values(rows.expansion(everything, np.eye(len(X))), slice(None)),
+        "rough": rows.values(rows.expansion(everything, np.eye(len(X))), slice(None), exact=False),
+    }
+    if make is np.asarray:
+        wide = np.hstack([X, np.zeros((len(X), 70))])  # another route for many features
+        for name, table in {"writer": X, "wide writer": wide}.items():
+            write = resolve_kernel("rbf", table, gamma=gamma).writer(table)
+            found[name] = write(everything, slice(None), np.empty((len(X), len(X))))
+    for name, K in found.items():
+        assert_allclose(K, expected, atol=1e-5 if name == "rough" else 1e-11, err_msg=name)
 
 
 @pytest.mark.invariance
@@ -169,3 +213,13 @@ def test_samples_are_checked_by_the_kernel(seed):
     assert isinstance(
         KernelRows(resolve_kernel(RBF(), X), X).expansion(np.arange(3), np.ones(3)), Expansion
     )
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("search", ["exact", "sampling"])
+def test_ball_of_unit_vectors(search, seed):
+    """With rows of size 1e8 the samples are orthogonal unit vectors in feature space."""
+    X = 1e8 * data(seed)
+    with pytest.warns(UserWarning, match="makes samples alien"):
+        ball = MinimumEnclosingBall(kernel="rbf", gamma=None, search=search).fit(X)
+    assert_allclose(ball.radius_, np.sqrt(1 - 1 / 60), rtol=1e-4)

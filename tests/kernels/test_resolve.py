@@ -1,6 +1,7 @@
 """Evidence that the `kernel` parameter means the same for every estimator."""
 
 import tracemalloc
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
+from skmoderndata import all_estimators
+from skmoderndata.kernels._expansion import KernelRows
 from skmoderndata.kernels._resolve import (
     KERNEL_NAMES,
     resolve_kernel,
@@ -142,3 +145,66 @@ def test_errors_say_what_to_do():
     with pytest.raises(ValueError, match="similarity of new samples to themselves"):
         resolve_kernel("precomputed", K).diag(K[:2])
     assert resolve_kernel("rbf", np.ones((3, 2)), gamma="scale").params["gamma"] == 1.0
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("kernel", "params", "shift", "message"),
+    [
+        ("poly", {"degree": 0.5}, 0, "needs degree >= 1"),
+        ("laplacian", {"gamma": 0.0}, 0, "needs gamma > 0"),
+        ("chi2", {"gamma": 0.0}, 0, "needs gamma > 0"),
+        ("chi2", {}, -1, "negative entries"),
+        ("additive_chi2", {}, -1, "negative entries"),
+    ],
+)
+def test_what_the_kernel_refuses_is_refused_in_fit(kernel, params, shift, message):
+    with pytest.raises(ValueError, match=message):
+        resolve_kernel(kernel, samples(0) + shift, **params)
+
+
+@pytest.mark.edge
+def test_values_out_of_range_name_kernel_and_remedy():
+    X = 1e60 * samples(0)
+    gram = resolve_kernel("poly", X, gamma=1.0, degree=6)
+    for call in (gram, gram.diag):
+        with pytest.raises(ValueError, match=r"kernel='poly' gives values that are not finite"):
+            call(X)
+    expansion = KernelRows(gram, X).expansion(np.arange(3), np.ones(3))
+    for evaluate in (expansion.values, expansion.kernel):
+        with pytest.raises(ValueError, match="rescale the samples or change the parameters"):
+            evaluate(X)
+    with pytest.raises(ValueError, match="returned complex numbers"):
+        resolve_kernel(lambda A, B: A @ B.T * 1j, X)(X)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_a_useless_bandwidth_is_said(kernel, make, seed):
+    X = make(samples(seed, n=50))
+    with pytest.warns(UserWarning, match="makes all samples alike"):
+        resolve_kernel(kernel, X, gamma=1e-9)
+    with pytest.warns(UserWarning, match="makes samples alien"):
+        resolve_kernel(kernel, X, gamma=1e5)
+    resolve_kernel(kernel, X, gamma="scale")
+    resolve_kernel(kernel, make(np.ones((50, 3))), gamma=1.0)
+    pairs = make(np.repeat(samples(seed, n=25), 2, axis=0))
+    resolve_kernel(kernel, pairs, gamma=1e5)  # one other sample is like each
+
+
+@pytest.mark.edge
+def test_kept_samples_are_copies(seed):
+    X = samples(seed)
+    gram = resolve_kernel("rbf", X)
+    for indices in (slice(None), slice(2, 5), np.arange(7)):
+        assert not np.shares_memory(gram.subset(X, indices), X)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [cls for cls in all_estimators() if {"kernel", "gamma"} <= set(signature(cls).parameters)],
+    ids=lambda cls: cls.__name__,
+)
+def test_the_default_width_follows_the_variance_of_the_data(estimator):
+    assert signature(estimator).parameters["gamma"].default == "scale"

@@ -129,3 +129,29 @@ def test_data_frames_are_tables():
     with pytest.raises(ValueError, match="select one column"):
         Intersection()(frame)
     assert_array_equal(Intersection()(frame["s"]), np.eye(2))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("writeable", [True, False])
+@pytest.mark.parametrize(
+    "kernel", [Intersection(), PowerSet(), UnionComplement(6), Agreement(6)], ids=repr
+)
+def test_sparse_tables_stay_as_they_are(kernel, writeable, seed):
+    """Stored zeros and entries in two parts, out of order: the answer of the dense table."""
+    dense = (np.random.default_rng(seed).random((7, 6)) < 0.5).astype(float)
+    X = sparse.csr_array(dense)
+    parts = [X.data / 2, X.data / 2, np.zeros(7)]
+    at = [*[np.repeat(np.arange(7), np.diff(X.indptr))] * 2, np.arange(7)]
+    where = [X.indices, X.indices, np.zeros(7, dtype=X.indices.dtype)]
+    order = np.argsort(np.concatenate(at), kind="stable")
+    ends = np.r_[0, np.cumsum(np.bincount(np.concatenate(at), minlength=7))]
+    arrays = np.concatenate(parts)[order], np.concatenate(where)[order], ends
+    for array in arrays:
+        array.flags.writeable = writeable
+    before = [array.copy() for array in arrays]
+    given = sparse.csr_array(arrays, shape=(7, 6))
+    assert_allclose(kernel(given), kernel(dense))
+    assert_allclose(kernel(given, given), kernel(dense))
+    assert_allclose(kernel.diag(given), kernel.diag(dense))
+    for array, expected in zip((given.data, given.indices, given.indptr), before, strict=True):
+        assert_array_equal(array, expected)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.linalg import eigh
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_iris, make_moons
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier, kneighbors_graph
@@ -184,3 +184,10 @@ def test_messages():
     given = KernelGraphEmbedding(kernel="precomputed").fit(K)
     with pytest.raises(ValueError, match="among themselves"):
         given.score(K[:5])
+
+
+@pytest.mark.edge
+def test_what_is_singular_in_double_precision_is_said():
+    X = load_iris().data
+    with pytest.raises(ValueError, match="raise alpha, or lower max_rank"):
+        KernelGraphEmbedding(alpha=1e-20).fit(X)

@@ -60,6 +60,30 @@ def test_planted_outliers_are_found(seed):
     assert roc_auc_score(np.arange(200) < 190, model.decision_function(X)) == 1
 
 
+@pytest.mark.certificate
+def test_threshold_is_a_quantile_of_leave_one_out_distances(seed):
+    X = np.random.default_rng(seed).normal(size=(40, 3))
+    model = KernelCentroidNovelty(gamma=0.5, contamination=0.25).fit(X)
+    distances = np.empty(40)
+    for i in range(40):
+        others = KernelCentroidNovelty(gamma=0.5).fit(np.delete(X, i, axis=0))
+        distances[i] = -others.score_samples(X[[i]])[0]
+    assert_allclose(model.threshold_, np.sort(distances)[29:31].mean(), rtol=1e-10)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("gamma", [None, "scale"])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_contamination_is_the_rate_among_new_samples(heavy, gamma, seed):
+    """A narrow kernel puts a sample much nearer to a mean that it is part of."""
+    rng, rates = np.random.default_rng(seed), []
+    for _ in range(20):
+        X = rng.standard_t(2, size=(300, 5)) if heavy else rng.normal(size=(300, 20))
+        model = KernelCentroidNovelty(gamma=gamma).fit(X[:100])
+        rates.append(np.mean(model.predict(X[100:]) == -1))
+    assert 0.05 <= np.mean(rates) <= 0.14
+
+
 @pytest.mark.invariance
 def test_kernel_given_in_five_ways_and_blocks(seed):
     rng = np.random.default_rng(seed)

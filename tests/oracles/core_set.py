@@ -74,3 +74,17 @@ def shifted_ball(K, a, kappa, eps):
         beta = np.sqrt(kappa / squares[p])
         a *= beta
         a[p] += 1 - beta
+
+
+def one_class_primal(K, costs):
+    """`min 1/2 |w|^2 - rho + 1/2 sum costs max(0, rho - f_i)^2`, `f = K beta`, with cvxpy."""
+    import cvxpy as cp
+
+    values, vectors = np.linalg.eigh(K)
+    F = vectors * np.sqrt(np.maximum(values, 0.0))  # K = F F'
+    w, rho = cp.Variable(len(K)), cp.Variable()
+    slack = cp.multiply(np.sqrt(costs), cp.pos(rho - F @ w))
+    objective = 0.5 * cp.sum_squares(w) - rho + 0.5 * cp.sum_squares(slack)
+    problem = cp.Problem(cp.Minimize(objective))
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return float(problem.value), F @ w.value, float(rho.value)

@@ -57,7 +57,7 @@ class Counted(Intersection):
 def test_named_kernels_mean_what_they_mean_in_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     X, new = rng.normal(size=(20, 3)), rng.normal(size=(5, 3))
-    model = KernelTransformer().fit(X)
+    model = KernelTransformer(gamma=None).fit(X)
     assert_allclose(model.transform(new), rbf_kernel(new, X), rtol=1e-12)
     poly = KernelTransformer("poly", degree=2, gamma=0.5, coef0=2).fit(X)
     assert_allclose(poly.transform(new), polynomial_kernel(new, X, 2, 0.5, 2), rtol=1e-12)

@@ -240,8 +240,8 @@ def test_scale_order_format_threads_memory_and_precision(seed):
         assert_allclose(model.decision_function(new), decision, atol=1e-12)
     single = SparseRepresentationClassifier(tol_gap=1e-10).fit(X.astype(np.float32), y)
     assert_allclose(single.decision_function(new.astype(np.float32)), decision, atol=1e-5)
-    as_object = SparseRepresentationClassifier(kernel=RBF(5.0)).fit(X, y)
-    as_name = SparseRepresentationClassifier(kernel="rbf", gamma=0.02).fit(X, y)
+    as_object = SparseRepresentationClassifier(kernel=RBF(10.0)).fit(X, y)
+    as_name = SparseRepresentationClassifier(kernel="rbf", gamma=0.005).fit(X, y)
     assert_allclose(as_object.decision_function(new), as_name.decision_function(new), atol=1e-6)
 
 

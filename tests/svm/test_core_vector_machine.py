@@ -1,5 +1,6 @@
 """Evidence that CoreVectorMachine solves the problem it states."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -17,13 +18,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skmoderndata import CoreVectorMachine
-from skmoderndata._solvers.margins.core_problems import SignedRows
-from skmoderndata._solvers.margins.core_set import (
-    Core,
+from skmoderndata._solvers.margins.certificates import (
     scaled_squared_hinge,
     squared_hinge_gap,
     tube_gap,
 )
+from skmoderndata._solvers.margins.core import Core
+from skmoderndata._solvers.margins.core_problems import SignedRows
 from skmoderndata._solvers.margins.simplex_qp import (
     active_set,
     ball_steps,
@@ -540,3 +541,90 @@ def test_search_and_calibration():
     assert search.best_params_ == {"kernel__length_scale": 1.0}
     p = CalibratedClassifierCV(CoreVectorMachine(), cv=3).fit(X, y).predict_proba(X)
     assert_allclose(p.sum(axis=1), 1)
+
+
+# memory: the matrix of the core set has a budget
+
+
+def flipped(n, seed=0):
+    X, y = board(n, seed)
+    noise = np.random.default_rng(seed + 1).random(n) < 0.05
+    return X, np.where(noise, 1 - y, y)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("cache_size", [0.05, 0.5])  # rows of 81 and 256 samples
+def test_working_sets_give_the_answer_of_the_whole_matrix(cache_size, seed):
+    X, y = flipped(1500, seed)
+    settings = {"C": 0.5, "gamma": 4, "tol": 1e-8, "random_state": seed}
+    whole = CoreVectorMachine(**settings).fit(X, y)
+    parts = CoreVectorMachine(**settings, cache_size=cache_size).fit(X, y)
+    assert len(parts.support_) > 500
+    assert parts.dual_gap_ <= 1e-8
+    assert_allclose(parts.objective_, whole.objective_, rtol=1e-6)
+    assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-3)  # root
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("sizes", [(2, 60, 40, 100), (150, 100)])
+def test_core_without_a_matrix_keeps_its_gradient(sizes, seed):
+    """Beyond the limit: weights, gradient and diagonal are those of the matrix all the same."""
+    X, y = board(400, seed)
+    rows = KernelRows(resolve_kernel("rbf", X, gamma=4), X)
+    problem = SignedRows(rows, np.where(y == 1, 1, -1), 10.0, bias=1.0, diagonal=1.0)
+    order = np.random.default_rng(seed).permutation(400)
+    core, first = Core(problem, order[: sizes[0]], limit=80), sizes[0]
+    for size in sizes[1:]:
+        core.add(order[first : first + size])
+        first += size
+        core.solve(1e-6)
+        core.drop(0.0)
+        signs = problem.signs[core.indices]
+        K = np.outer(signs, signs) * (rbf_kernel(X[core.indices], gamma=4) + 1) / 2
+        K[np.diag_indices(len(K))] += 1 / (10.0 * 2)
+        assert_allclose(core.g, K @ core.a, atol=1e-12)
+        assert core.g[core.a > 0].max() - core.g.min() <= 1e-6
+        assert_allclose(core.a.sum(), 1, rtol=1e-12)
+    assert not core.held
+    look = core.g.copy()
+    core.look()
+    assert_allclose(core.g, look, atol=1e-13)
+
+
+@pytest.mark.edge
+def test_noise_stays_within_the_memory_allowed():
+    """10,000 samples with 5 % of the labels flipped: 4700 core samples, a matrix of 170 MB."""
+    X, y = flipped(10_000)
+    CoreVectorMachine(gamma=4).fit(X[:500], y[:500])  # compiles
+    tracemalloc.start()
+    model = CoreVectorMachine(0.5, gamma=4, cache_size=20, random_state=0).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    assert len(model.core_indices_) > 4000
+    assert model.dual_gap_ <= 0.05
+    assert peak < 80  # the allowance, blocks of scores, and a block of kernel values
+
+
+@pytest.mark.edge
+def test_ball_without_room_says_so():
+    X, y = board(1500)
+    with pytest.warns(ConvergenceWarning, match="raise cache_size"):
+        CoreVectorMachine(50, gamma=4, solver="ball", eps=1e-7, cache_size=0.01).fit(X, y)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("ratio", [1e8, 1e12])
+@pytest.mark.parametrize("random_state", range(4))
+def test_columns_of_different_size_are_named(ratio, random_state):
+    X, y = noisy(300, 4)
+    X[:, 0] = np.random.default_rng(0).normal(size=300) * ratio
+    with pytest.warns(ConvergenceWarning, match=r"scale X, whose columns differ.*by a factor of"):
+        CoreVectorMachine(kernel="linear", random_state=random_state).fit(X, y)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("scale", [1e-110, 1e300])
+def test_costs_beyond_the_range_are_refused(scale):
+    X, y = board(30)
+    with pytest.raises(ValueError, match="C times sample_weight"):
+        CoreVectorMachine().fit(X, y, sample_weight=np.full(30, scale))

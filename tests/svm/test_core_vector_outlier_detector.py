@@ -33,6 +33,43 @@ def test_primal_problem(seed):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("max_iter", [3, 10, 10_000])
+@pytest.mark.filterwarnings("ignore:.*stopped before it converged")
+def test_printed_objective_and_its_gap(max_iter, seed):
+    X, _ = polluted(120, seed=seed)
+    u = np.random.default_rng(seed).uniform(0.2, 3, 120)
+    model = CoreVectorOutlierDetector(0.1, gamma=0.3, max_iter=max_iter, random_state=seed)
+    model.fit(X, sample_weight=u)
+    K = rbf_kernel(X, gamma=0.3)
+    minimum, f, rho = oracle.one_class_primal(K, model.cost_ * u)
+    scores, beta = model.score_samples(X), model.dual_coef_
+    slack = np.maximum(0, model.rho_ - scores)
+    norm = beta @ scores[model.support_]
+    printed = 0.5 * norm - model.rho_ + 0.5 * model.cost_ * (u @ slack**2)
+    assert_allclose(model.objective_, printed, rtol=1e-9)
+    bound = model.objective_ / (1 - model.dual_gap_)
+    assert bound * (1 + 1e-9) <= minimum <= printed * (1 - 1e-9)
+    if max_iter == 10_000:
+        assert model.dual_gap_ < 1e-9
+        assert_allclose(model.rho_, rho, rtol=1e-5)  # of a cone solver
+        assert_allclose(scores, f, atol=1e-5)
+    else:
+        assert model.dual_gap_ > 1e-3
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("scale", [1e-30, 1e300])
+def test_common_scale_of_the_weights(scale, seed):
+    X, _ = polluted(200, seed=seed)
+    u = np.random.default_rng(seed).uniform(0.2, 3, 200)
+    plain = CoreVectorOutlierDetector(random_state=seed).fit(X, sample_weight=u)
+    scaled = CoreVectorOutlierDetector(random_state=seed).fit(X, sample_weight=scale * u)
+    assert_allclose(scaled.score_samples(X), plain.score_samples(X), rtol=1e-9)
+    assert_allclose(scaled.offset_, plain.offset_, rtol=1e-9)
+    assert_allclose(scaled.cost_ * scale, plain.cost_, rtol=1e-9)
+
+
+@pytest.mark.oracle
 def test_cvxpy_gives_the_same_scores(seed):
     X, _ = polluted(150, seed=seed)
     ours = CoreVectorOutlierDetector(0.1).fit(X)
@@ -74,8 +111,8 @@ def test_tolerance_is_reached(tol, seed):
     model = CoreVectorOutlierDetector(tol=tol, **settings).fit(X)
     best = CoreVectorOutlierDetector(tol=1e-9, **settings).fit(X)
     assert model.dual_gap_ <= tol
-    assert model.rho_ >= best.rho_ * (1 - 1e-9)  # the dual is minimised
-    assert model.rho_ <= best.rho_ / (1 - tol)
+    assert best.objective_ <= model.objective_ * (1 - 1e-9)  # both are negative
+    assert model.objective_ / (1 - model.dual_gap_) <= best.objective_ * (1 - 1e-9)
     assert_allclose(model.slack_, 0.05, rtol=0.4)  # found on 1000 of the samples
 
 
@@ -173,3 +210,14 @@ def test_grid_search_in_a_pipeline():
     pipe = make_pipeline(StandardScaler(), CoreVectorOutlierDetector())
     grid = {"corevectoroutlierdetector__slack": [0.05, 0.3]}
     assert GridSearchCV(pipe, grid, cv=3).fit(X).best_score_ <= 0
+
+
+@pytest.mark.oracle
+def test_working_sets_give_the_answer_of_the_whole_matrix(seed):
+    X, _ = polluted(1500, seed=seed)
+    settings = {"gamma": 0.3, "tol": 1e-6, "random_state": seed}
+    whole = CoreVectorOutlierDetector(**settings).fit(X)
+    parts = CoreVectorOutlierDetector(**settings, cache_size=0.1).fit(X)  # rows of 114 samples
+    assert len(parts.core_indices_) > 114
+    assert parts.dual_gap_ <= 1e-6
+    assert_allclose(parts.objective_, whole.objective_, rtol=1e-5)

@@ -1,5 +1,7 @@
 """Evidence that CoreVectorRanker solves the problem it states."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,8 +13,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from skmoderndata._solvers.margins.core_problems import pair_order, pair_sums, worst_below
+from skmoderndata._solvers.margins.core_problems import (
+    GivenPairs,
+    GradedRows,
+    pair_order,
+    pair_sums,
+    worst_below,
+)
+from skmoderndata.kernels._expansion import KernelRows
+from skmoderndata.kernels._resolve import resolve_kernel
 from skmoderndata.svm import CoreVectorRanker
+from tests.oracles.core_set import squared_hinge_primal
 
 
 def graded(n=60, levels=4, seed=0, n_queries=1, noise=0.1):
@@ -233,3 +244,87 @@ def test_grid_search_in_a_pipeline():
     pipe = make_pipeline(StandardScaler(), CoreVectorRanker())
     search = GridSearchCV(pipe, {"corevectorranker__gamma": [0.001, 1.0]}, cv=3).fit(X, y)
     assert search.best_params_ == {"corevectorranker__gamma": 1.0}
+
+
+# many pairs: all of them, with the unknowns on samples
+
+
+def noisy_grades(n, p=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, np.digitize(np.sin(X[:, 0]) + X[:, 1] + rng.normal(size=n), [-0.6, 0.6])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("listed", [False, True])
+def test_active_pairs_by_plain_loops(listed, seed):
+    rng = np.random.default_rng(seed)
+    y, queries, f = rng.integers(0, 4, 50), rng.integers(0, 3, 50), rng.normal(size=50)
+    pairs = all_pairs(y, queries)
+    rows = KernelRows(resolve_kernel("rbf", f[:, None], gamma=1.0), f[:, None])
+    problem = (
+        GivenPairs(rows, pairs, 1.0, diagonal=1.0)
+        if listed
+        else GradedRows(rows, y, queries, 1.0, diagonal=1.0)
+    )
+    active = problem.active(f)
+    E = np.eye(50)[pairs[:, 0]] - np.eye(50)[pairs[:, 1]]
+    r = np.maximum(0, 1 - E @ f)
+    A = E[r > 0]
+    assert_allclose([active.total, active.squares], [r.sum(), r @ r], rtol=1e-11)
+    assert_allclose(active.fold, E.T @ r, atol=1e-11)
+    assert_allclose(active.degree, (A.T @ A).diagonal(), atol=1e-11)
+    v = rng.normal(size=50)
+    assert_allclose(active.laplacian(v), A.T @ (A @ v), atol=1e-11)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_all_pairs_against_a_quasi_newton_method(C, seed):
+    """150 samples, about 7000 pairs: more than the core set takes."""
+    X, y = noisy_grades(150, seed=seed)
+    pairs = all_pairs(y, np.zeros(150, int))
+    K = rbf_kernel(X, gamma=0.3)
+    F = np.linalg.cholesky(K + 1e-12 * np.eye(150))
+    value, _ = squared_hinge_primal(F[pairs[:, 0]] - F[pairs[:, 1]], np.full(len(pairs), 2 * C))
+    for given in ({"y": y}, {"pairs": pairs}):
+        model = CoreVectorRanker(C, gamma=0.3, tol=1e-6, random_state=seed).fit(X, **given)
+        f, beta = model.predict(X), model.dual_coef_
+        rest = np.maximum(0, 1 - f[pairs[:, 0]] + f[pairs[:, 1]])
+        norm = beta @ f[model.support_]
+        primal = 0.5 * norm + C * rest @ rest
+        assert model.dual_gap_ <= 1e-6
+        assert_allclose(primal, value, rtol=2e-6)
+
+
+@pytest.mark.edge
+@pytest.mark.timeout(60)
+def test_noise_takes_seconds_and_little_memory():
+    """As few as 800 noisy samples have 200,000 pairs, half of them inside the margin."""
+    X, y = noisy_grades(1000)
+    CoreVectorRanker(random_state=0).fit(X[:200], y[:200])  # compiles
+    tracemalloc.start()
+    model = CoreVectorRanker(random_state=0).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    assert model.dual_gap_ <= 0.05
+    assert peak < 200
+    assert model.score(*noisy_grades(1000, seed=1)) > 0.8
+
+
+@pytest.mark.edge
+def test_too_few_basis_functions_are_named():
+    X, y = noisy_grades(1000)
+    with pytest.warns(ConvergenceWarning, match=r"with 13 basis functions.*raise cache_size"):
+        model = CoreVectorRanker(cache_size=0.1, random_state=0).fit(X, y)
+    assert 0.05 < model.dual_gap_ <= 1
+    assert len(model.support_) == 13
+
+
+@pytest.mark.edge
+def test_few_iterations_end_with_the_gap_reached():
+    X, y = noisy_grades(500)
+    with pytest.warns(ConvergenceWarning, match="relative duality gap.*raise max_iter"):
+        model = CoreVectorRanker(max_iter=20, random_state=0).fit(X, y)
+    assert model.n_iter_ <= 21
+    assert 0 < model.dual_gap_ <= 1

@@ -207,7 +207,7 @@ def test_ball_of_radius_zero(solver, X):
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("scale", [1e120, 1e-120])
+@pytest.mark.parametrize("scale", [1e90, 1e-90])
 def test_huge_and_tiny(scale, seed):
     X = cloud(50, 3, seed)
     ball, scaled = MinimumEnclosingBall().fit(X), MinimumEnclosingBall().fit(X * scale)

@@ -40,7 +40,13 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
     ridge = alpha * (scale if scale > 0 else 1.0)
     A = (inner + inner.T) / 2
     A[np.diag_indices_from(A)] += ridge
-    root = linalg.cholesky(A, lower=True, check_finite=False)
+    try:
+        root = linalg.cholesky(A, lower=True, check_finite=False)
+    except linalg.LinAlgError:
+        raise ValueError(
+            f"The intrinsic form plus a ridge of {ridge:.1e} is not positive definite in double "
+            "precision: raise alpha, or lower max_rank."
+        ) from None
     T = linalg.solve_triangular(root, (outer + outer.T) / 2, lower=True)
     T = linalg.solve_triangular(root, T.T, lower=True)
     values, V = leading_eigen(T, k)

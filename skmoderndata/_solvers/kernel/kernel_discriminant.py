@@ -59,7 +59,7 @@ def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Di
     KG = K @ G
     A[np.diag_indices_from(A)] += ridge
     right = _centre_columns(KG.T, classes).T
-    solved = linalg.cho_solve(linalg.cho_factor(A, overwrite_a=True, check_finite=False), right)
+    solved = _solve(A, right, ridge)
     V = (G - _spread(solved, classes)) / ridge
     return _best(V, KG, K, ridge)
 
@@ -71,8 +71,23 @@ def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> 
     B = Z.T @ G
     ridge = _ridge(S.trace(), (B * B).sum(), alpha)
     S[np.diag_indices_from(S)] += ridge
-    V = linalg.cho_solve(linalg.cho_factor(S, overwrite_a=True, check_finite=False), B)
+    V = _solve(S, B, ridge)
     return _best(V, B, Z, ridge)
+
+
+def _solve(A: Array, B: Array, ridge: float) -> Array:
+    """Solve with the scatter within the classes plus its ridge, which A is overwritten by."""
+    try:
+        factor = linalg.cho_factor(A, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        raise ValueError(
+            f"The scatter within the classes plus a ridge of {ridge:.1e} is not positive definite "
+            "in double precision: raise alpha, or centre the samples and rescale them, so that "
+            "their kernel values do not cancel. A kernel that is not positive semi-definite "
+            "needs SpectrumCorrector first."
+        ) from None
+    solution: Array = linalg.cho_solve(factor, B)
+    return solution
 
 
 def _centre_columns(K: Array, classes: Classes) -> Array:

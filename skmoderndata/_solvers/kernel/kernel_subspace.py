@@ -1,4 +1,4 @@
-"""Leading principal components in feature space, with weights, and what they leave."""
+"""Leading principal components in feature space, with weights, and the residuals."""
 
 from typing import Any, NamedTuple
 
@@ -56,6 +56,22 @@ def feature_subspace(Z: Array, w: Array, k: int) -> Subspace:
     values, V = leading_eigen(S, k)
     coef, scores = _fix(V, Z @ V)
     return Subspace(coef, a @ scores, mean, float(mean @ mean), values, float(S.trace()))
+
+
+def residuals(own: Array, scores: Array, means: Array, norm: float) -> Array:
+    """Squared distances from the subspace, `|phi(x) - mu|^2 - sum_j s_j(x)^2`, at least 0.
+
+    `own` are similarities of samples to themselves, `scores` their `s_j(x)`, `means` their inner
+    products with the mean `mu`, of squared norm `norm`.
+    """
+    left: Array = own - 2 * means + norm - (scores**2).sum(axis=1)
+    return np.maximum(left, 0.0)
+
+
+def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
+    """Smallest number of leading components that explain this ratio of the variance."""
+    explained = np.cumsum(eigenvalues) / total
+    return int(np.searchsorted(explained, ratio * (1 - 1e-12))) + 1
 
 
 def leading_eigen(A: Array, k: int) -> tuple[Array, Array]:

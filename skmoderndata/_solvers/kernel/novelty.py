@@ -1,5 +1,6 @@
 """Thresholds of novelty detectors."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def outlier_threshold(scores: Array, weights: Array, contamination: float) -> float:
     """Value below which lies the given share of the weights, at most.
 
-    It lies halfway between two scores, so that rounding does not decide about training samples.
+    It lies halfway between two scores, or just below the lowest, so that rounding decides about
+    none of them.
 
     >>> outlier_threshold(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 0.25)
     1.5
@@ -23,8 +25,30 @@ def outlier_threshold(scores: Array, weights: Array, contamination: float) -> fl
     while 0 < j < len(ordered) and ordered[j] - ordered[j - 1] <= rounding:
         j -= 1  # ties are all kept
     if j == 0:
-        return float(ordered[0])
+        return float(ordered[0]) - rounding
     return float((ordered[j - 1] + ordered[min(j, len(ordered) - 1)]) / 2)
+
+
+def folds(values: Array, key: Array, n_folds: int = 5) -> Iterator[tuple[Array, Array]]:
+    """Yield the samples that a fold is fitted to, and those held out, as positions.
+
+    Samples with equal rows in `values`, kernel values or coordinates, are copies of one another,
+    and are held out together. Distinct samples go to the folds in turn, in the order of `key`, so
+    that neither copies nor the order of the samples matter. Nothing is yielded where there are
+    fewer than two.
+    """
+    n, m = values.shape
+    generic = values @ (1.5 + np.cos(np.arange(m) ** 2 % 7919))  # tells rows that differ
+    order = np.argsort(generic, kind="stable")
+    rounding = 1e-12 * float(np.abs(values).max(initial=0.0)) * m
+    copies = np.empty(n, dtype=np.intp)
+    copies[order] = np.cumsum(np.r_[False, np.diff(generic[order]) > rounding])
+    _, first = np.unique(copies, return_index=True)
+    turn = np.empty(len(first), dtype=np.intp)
+    turn[np.argsort(key[first], kind="stable")] = np.arange(len(first))
+    fold = turn[copies] % n_folds
+    for f in range(min(n_folds, len(first)) if len(first) > 1 else 0):
+        yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
 
 
 def centre_of_mass_slack(n: float, radius: float, delta: float) -> float:

@@ -6,11 +6,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.margins.core_set import best_multiple, squared_hinge_gap, tube_gap
+from skmoderndata._solvers.margins.certificates import (
+    best_multiple,
+    scaled_squared_hinge,
+    squared_hinge_gap,
+    tube_gap,
+)
+from skmoderndata._solvers.margins.ranking import (
+    ActivePairs,
+    graded_pairs,
+    listed_pairs,
+    sums_below,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 START_SAMPLE = 100  # points of which the first two are chosen
+LOOKED_AT = 100_000_000  # rows of lower grades that one search for further pairs goes through
 
 
 class Rows(Protocol):
@@ -177,6 +189,11 @@ class SignedRows(_Units):
 
         return score
 
+    def products(self, indices: Array, core: Array, a: Array) -> Array:
+        """Return `y f` at indices, without the diagonal part."""
+        found: Array = self.signs[indices] * self.scorer(core, a)(indices, exact=True)
+        return found
+
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the units themselves, and `g = y f`."""
         indices = np.arange(self.n_units)[units] if isinstance(units, slice) else units
@@ -190,6 +207,28 @@ class SignedRows(_Units):
     def margin_unit(self, rho: float) -> float:
         """Return the margin."""
         return rho
+
+
+class OneClassRows(SignedRows):
+    """One class, `K'_ij = k_ij + delta_ij / c_i`: separation from the origin."""
+
+    def __init__(
+        self, rows: Rows, costs: Array, *, diagonal: float, ids: Array | None = None
+    ) -> None:
+        signs = np.ones(len(costs), np.int8)
+        super().__init__(rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids)
+
+    def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
+        """Multiple t of the function and threshold r of smallest objective, kernel unscaled.
+
+        With margin 1 the objective of a function is Q, with threshold r it is `r^2 Q - r`, which
+        is `-1 / (4 Q)` at `r = 1 / (2 Q)`; the dual is `-rho / 2` in place of `1 / (2 rho)`. So
+        the gap relative to the dual is the one relative to Q with margin 1.
+        """
+        norm = max(0.0, rho - float((a * a) @ self.slack(core)))
+        objective, multiple = scaled_squared_hinge(values, self.costs, norm)
+        threshold = 0.5 * self.scale / objective
+        return threshold * multiple / self.scale, threshold
 
 
 class TubeRows(_Units):
@@ -287,6 +326,12 @@ class TubeRows(_Units):
 
         return score
 
+    def products(self, indices: Array, core: Array, a: Array) -> Array:
+        """Return `s f` at indices, without the diagonal part."""
+        units, signs = self._split(indices)
+        found: Array = signs * self.scorer(core, a)(units, exact=True)
+        return found
+
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the index of the side on which each sample lies, and `g = -|residual|`."""
         number = np.arange(self.n_units)[units] if isinstance(units, slice) else units
@@ -359,6 +404,13 @@ class _Pairs(_Units):
 
         return score
 
+    def products(self, indices: Array, core: Array, a: Array) -> Array:
+        """Return `f_i - f_j` for pairs, without the diagonal part."""
+        rows, place = np.unique(np.concatenate(self.ends(indices)), return_inverse=True)
+        f = self.row_scorer(core, a)(rows, exact=True)[place]
+        found: Array = f[: len(indices)] - f[len(indices) :]
+        return found
+
     def norm(self, core: Array, a: Array, rho: float) -> float:
         """Squared length of the weights of the function."""
         return max(0.0, rho - float(a @ a) / self.cost)
@@ -379,6 +431,10 @@ class GivenPairs(_Pairs):
     def ends(self, indices: Array) -> tuple[Array, Array]:
         """Rows of listed pairs."""
         return self.pairs[indices, 0], self.pairs[indices, 1]
+
+    def active(self, f: Array) -> ActivePairs:
+        """Pairs that are not in order by a margin of one."""
+        return listed_pairs(self.pairs, f)
 
     def begin(self, pairs: Array, a: Array) -> tuple[Array, Array] | None:
         """Core set of an earlier search, of these or other pairs; None where it says nothing."""
@@ -442,6 +498,20 @@ class GradedRows(_Pairs):
         up, down = np.divmod(indices, self.n_units)
         return up, down
 
+    def active(self, f: Array) -> ActivePairs:
+        """Pairs that are not in order by a margin of one."""
+        by = self.by_query
+        found = graded_pairs(self.queries[by], self.grades[by], f[by])
+        back = np.argsort(by)
+
+        def laplacian(v: Array) -> Array:
+            product: Array = found.laplacian(v[by])[back]
+            return product
+
+        return found._replace(
+            fold=found.fold[back], degree=found.degree[back], laplacian=laplacian
+        )
+
     def draw(self, rng: np.random.RandomState, size: int) -> Array:
         """Rows of random queries; of long ones, part."""
         found: list[Array] = []
@@ -495,6 +565,11 @@ class GradedRows(_Pairs):
         pair = place * self.n_units + np.where(partner >= 0, place[partner], place)
         known = np.flatnonzero(np.isin(pair, self.core) & (partner >= 0))
         if len(known):
+            most = max(1, LOOKED_AT // len(rows))
+            if len(known) > most:  # those that matter most; the others wait
+                others = np.argsort((f - top)[known])[most:]
+                partner[known[others]], top[known[others]] = -1, -np.inf
+                known = np.delete(known, others)
             core = np.sort(self.core)
             next_below(known, place, queries, grades, f, core, self.n_units, partner, top)
         indices = np.empty(len(rows), np.int64)
@@ -568,97 +643,31 @@ def next_below(known, place, queries, grades, values, core, n, partner, top):  #
         partner[row], top[row] = who, best
 
 
-@jit
-def pair_sums(queries, grades, f, rank, first, s):  # type: ignore[no-untyped-def]
+def pair_sums(
+    queries: Array, grades: Array, f: Array, rank: Array, first: Array, s: float
+) -> tuple[float, float, float]:
     """Sum over pairs (i above j) with `r = 1 - s d > 0`, `d = f_i - f_j`: r^2, r d and d^2.
 
-    Rows are sorted by query and grade. Those of lower grades are kept in a binary indexed tree
-    over the ranks of their values; `first` is the lowest rank that counts for a row.
+    Rows are sorted by query and grade; `first` is the lowest rank that counts for a row.
     """
-    n = len(f)
-    count, total, squared = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
-    squares, crossed, spread = 0.0, 0.0, 0.0
-    begin, level = 0, 0
-    for i in range(n + 1):
-        new_query = i == n or (i > 0 and queries[i] != queries[i - 1])
-        new_grade = i < n and i > 0 and grades[i] != grades[i - 1]
-        if new_query:
-            for k in range(begin, level):  # out of the tree again
-                position = rank[k] + 1
-                while position <= n:
-                    count[position] -= 1.0
-                    total[position] -= f[k]
-                    squared[position] -= f[k] * f[k]
-                    position += position & -position
-            begin = level = i
-        elif new_grade:
-            for k in range(level, i):
-                position = rank[k] + 1
-                while position <= n:
-                    count[position] += 1.0
-                    total[position] += f[k]
-                    squared[position] += f[k] * f[k]
-                    position += position & -position
-            level = i
-        if i == n or level == begin:
-            continue
-        number, first_sum, second_sum = 0.0, 0.0, 0.0
-        position = n
-        while position > 0:
-            number += count[position]
-            first_sum += total[position]
-            second_sum += squared[position]
-            position -= position & -position
-        position = first[i]
-        while position > 0:
-            number -= count[position]
-            first_sum -= total[position]
-            second_sum -= squared[position]
-            position -= position & -position
-        d = number * f[i] - first_sum
-        dd = number * f[i] * f[i] - 2.0 * f[i] * first_sum + second_sum
-        squares += number - 2.0 * s * d + s * s * dd
-        crossed += d - s * dd
-        spread += dd
-    return squares, crossed, spread
+    below = sums_below(queries, grades, rank, first, np.stack([np.ones(len(f)), f, f * f], axis=1))
+    number, first_sum, second_sum = below.T
+    d = number * f - first_sum
+    dd = number * f * f - 2.0 * f * first_sum + second_sum
+    squares = number - 2.0 * s * d + s * s * dd
+    return float(squares.sum()), float((d - s * dd).sum()), float(dd.sum())
 
 
 def pair_order(queries: Array, grades: Array, values: Array) -> tuple[float, float, float]:
     """Count the pairs of different grade in a query that are in order, tied, and all of them."""
     by = np.lexsort((grades, queries))
-    f = values[by]
-    levels, rank = np.unique(f, return_inverse=True)
-    q, g = queries[by], grades[by]
-    below = _count_below(q, g, rank, len(levels), 0)
-    up_to = _count_below(q, g, rank, len(levels), 1)
-    every = _count_below(q, g, np.full(len(f), len(levels) - 1), len(levels), 1)
-    return below, up_to - below, every
+    rank = np.unique(values[by], return_inverse=True)[1]
+    q, g, one = queries[by], grades[by], np.ones((len(by), 1))
 
+    def pairs_from(first: Array) -> float:
+        """Pairs whose lower-graded row has at least this rank."""
+        return float(sums_below(q, g, rank, first, one).sum())
 
-@jit
-def _count_below(queries, grades, rank, m, shift):  # type: ignore[no-untyped-def]
-    """Pairs whose lower-graded row has a rank below that of the other (plus `shift`)."""
-    n = len(rank)
-    tree = np.zeros(m + 1)
-    found = 0.0
-    begin, level = 0, 0
-    for i in range(n):
-        if i > 0 and queries[i] != queries[i - 1]:
-            for k in range(begin, level):
-                position = rank[k] + 1
-                while position <= m:
-                    tree[position] -= 1.0
-                    position += position & -position
-            begin = level = i
-        elif i > 0 and grades[i] != grades[i - 1]:
-            for k in range(level, i):
-                position = rank[k] + 1
-                while position <= m:
-                    tree[position] += 1.0
-                    position += position & -position
-            level = i
-        position = rank[i] + shift
-        while position > 0:
-            found += tree[position]
-            position -= position & -position
-    return found
+    every = pairs_from(np.zeros(len(by), np.int64))
+    not_in_order, wrong = pairs_from(rank), pairs_from(rank + 1)
+    return every - not_in_order, not_in_order - wrong, every

@@ -9,8 +9,10 @@ from scipy import sparse
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
+    active_set,
     gram_factor,
     simplex_by_cvxpy,
+    simplex_gap,
     simplex_qp,
 )
 
@@ -18,6 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 QUIET_SAMPLES = 20  # samples inside the ball before all points are looked at
 BLOCK = 2**16  # rows at a time
+POLISHED = 200  # points up to which the ball around them is computed to rounding
 
 
 class Points(Protocol):
@@ -245,6 +248,8 @@ def _core_set(
         goal = 0.1 * tol * max(now, 0.0) / unit
         found = simplex_qp(np.ascontiguousarray(K / unit), v[core] / unit, a, tol=goal)
         a = found.a / found.a.sum()
+        if len(core) <= POLISHED:
+            a = _polished(K / unit, v[core] / unit, a)
         keep = a > 0
         core, a, K = core[keep], a[keep], K[np.ix_(keep, keep)]
         if quiet < QUIET_SAMPLES:
@@ -280,6 +285,13 @@ def _core_set(
     core, a = core[keep], a[keep]
     distances, lower, norm = ball.distances(core, a) if looked is None else looked
     return _result(ball, core, a, np.array(sorted(seen)), distances, lower, norm, it, tol, tiny)
+
+
+def _polished(K: Array, v: Array, a: Array) -> Array:
+    """Solve on the support to rounding, so that the route to it does not matter."""
+    better = active_set(K, v, a, tol=0.0, max_iter=20)
+    better /= better.sum()  # of points in too few dimensions rounding may have moved it
+    return better if simplex_gap(K, v, better) <= simplex_gap(K, v, a) else a
 
 
 def _join(

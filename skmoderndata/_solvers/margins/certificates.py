@@ -1,0 +1,111 @@
+"""Duality gaps of support vector problems, from the values of a function at all samples."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def squared_hinge_gap(margins: Array, costs: Array, norm: float, rho: float) -> float:
+    """Relative duality gap of `min 1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - w z_i)^2`.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n,)
+        Values `w z_i` of a function, up to a positive factor, which is chosen here.
+    costs : ndarray of shape (n,) or float
+    norm : float
+        Its `|w|^2`.
+    rho : float
+        `a' K' a` of any weights a of the simplex, which proves that no value is below
+        `1 / (2 rho)`: the dual `sum(b) - b' K' b / 2` at the best multiple b of a.
+    """
+    primal, _ = scaled_squared_hinge(margins, costs, norm)
+    if primal <= 0:
+        return 0.0
+    return float(max(0.0, primal - 0.5 / rho) / primal) if rho > 0 else 1.0
+
+
+def scaled_squared_hinge(margins: Array, costs: Array | float, norm: float) -> tuple[float, float]:
+    """Minimise `1/2 s^2 norm + 1/2 sum costs max(0, 1 - s margins)^2` over `s >= 0`."""
+    size = float(np.abs(margins).max(initial=0.0))
+    weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), margins.shape)
+    at_zero = 0.5 * float(weights.sum())
+    if size == 0.0:
+        return at_zero, 0.0
+    f = margins / size  # so that s has a sensible size
+    norm = (norm**0.5 / size) ** 2  # the square of size may be below the smallest number
+
+    def parts(s: float) -> tuple[float, float, float]:
+        rest = 1.0 - s * f
+        inside = rest > 0
+        rest, slope = rest[inside], f[inside]
+        cost = weights[inside]
+        weighted = cost * rest
+        value = 0.5 * (s * s * norm + float(weighted @ rest))
+        return value, s * norm - float(weighted @ slope), norm + float((cost * slope) @ slope)
+
+    value, s = best_multiple(parts, at_zero)
+    return value, s / size
+
+
+def best_multiple(
+    parts: Callable[[float], tuple[float, float, float]], at_zero: float
+) -> tuple[float, float]:
+    """Minimise a convex, piecewise quadratic function of `s >= 0`: Newton's method from 0.
+
+    `parts(s)` gives the value and the first two derivatives; bisection safeguards the steps.
+    """
+    low, high, s = 0.0, np.inf, 0.0
+    best, best_s = at_zero, 0.0
+    for _ in range(200):
+        value, first, second = parts(s)
+        if value < best:
+            best, best_s = value, s
+        if first <= 0:
+            low = s
+        else:
+            high = s
+        new = s - first / second if second > 0 else 2.0 * s + 1.0
+        if not low <= new <= high:
+            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * s + 1.0
+        if new == s or abs(new - s) <= 1e-15 * max(s, new) or new < 0:
+            break
+        s = new
+    return best, best_s
+
+
+def tube_gap(
+    residuals: Array, costs: Array, norm: float, level: float, dual: float
+) -> tuple[float, float]:
+    """Relative duality gap of support vector regression with a tube of free width.
+
+    The problem is `min 1/2 |w|^2 + 1/2 sum costs max(0, |r_i| - width)^2 + level width` over
+    `width >= 0`; `dual` is the value of any dual point. Returns the gap and the best width.
+    """
+    size = np.abs(residuals)
+    weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), size.shape)
+    # slope in the width: level - sum costs max(0, |r| - width), rising
+    low, high = 0.0, float(size.max(initial=0.0))
+    width = 0.0
+    for _ in range(200):
+        outside = size > width
+        over = float(weights[outside] @ (size[outside] - width)) - level
+        if over > 0:
+            low = width
+        else:
+            high = width
+        weight = float(weights[outside].sum())
+        new = width + over / weight if weight > 0 else 0.0
+        if not low <= new <= high:
+            new = 0.5 * (low + high)
+        if abs(new - width) <= 1e-15 * max(new, width):
+            break
+        width = new
+    rest = np.maximum(size - width, 0.0)
+    primal = 0.5 * norm + 0.5 * float((weights * rest) @ rest) + level * width
+    # residuals are in deviations of y, so this is rounding
+    floor = 1e-14 * float(weights.sum())
+    return max(0.0, primal - dual) / max(primal, floor), width

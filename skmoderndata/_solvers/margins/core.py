@@ -1,0 +1,415 @@
+"""A core set: indices with weights, and the block of `K'` that belongs to them."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.margins.simplex_qp import (
+    CVXPY_LIMIT,
+    active_set,
+    ball_steps,
+    gram_factor,
+    pairwise_descent,
+    simplex_by_cvxpy,
+    simplex_qp,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+GROWTH = 1.15  # how much longer the rows of the matrix become when it is full
+MASK = 100_000_000  # variables up to which membership in the core set is a mask
+WORKING_SET = 4000  # variables on which a core set without a matrix is solved at a time
+MOST_WORKING_SETS = 1000
+MOST_IDLE = 20  # working sets in succession that change nothing beyond rounding
+CHECKED = 512  # of many new indices, so many tell whether the kernel is one
+SMALL = 32  # rows of the blocks whose diagonal is taken
+
+
+class Problem(Protocol):
+    """What the search needs to know; *units* are what is sampled, *indices* what has a weight."""
+
+    core: Array  # indices in the core set, set by the search
+    listed: bool  # whether every index below `n_indices` is a variable
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+
+    @property
+    def n_indices(self) -> int:
+        """Number of variables of the whole problem."""
+
+    @property
+    def fixed(self) -> Array:
+        """Indices that are in every core set."""
+
+    @property
+    def largest_diagonal(self) -> float:
+        """Largest `K'_ii - v_i`, an upper bound where it is not known."""
+
+    def start(self, rng: np.random.RandomState) -> Array:
+        """Two or more indices to begin with."""
+
+    def draw(self, rng: np.random.RandomState, size: int) -> Array:
+        """Sample of units."""
+
+    def order(self, rng: np.random.RandomState) -> Array:
+        """All units in the random order in which they are looked at."""
+
+    def involved(self, units: Array, chosen: Array, indices: Array) -> Array:
+        """Mask of the units that chosen candidates are made of."""
+
+    def gram(self, a: Array, b: Array) -> Array:
+        """Return `K'` without its diagonal part `delta_ij slack_i`."""
+
+    def slack(self, indices: Array) -> Array:
+        """Diagonal part of `K'`."""
+
+    def linear(self, indices: Array) -> Array:
+        """Return `v` of these indices."""
+
+    def products(self, indices: Array, core: Array, a: Array) -> Array:
+        """Return `K'[indices, core] a` without the diagonal part, in O(len(indices)) memory."""
+
+    def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
+        """Return `score(units, exact=)`, the values of the current function at units."""
+
+    def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
+        """Return one index per unit, that of smallest `g`, and that `g`."""
+
+    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
+        """Relative duality gap of the whole problem, from the values at all units."""
+
+    def margin_unit(self, rho: float) -> float:
+        """Violation of `g` that is one margin: what tolerances are relative to."""
+
+
+class IndefiniteKernel(ValueError):
+    """The kernel is not one, and the problem not convex."""
+
+
+class Core:
+    """Indices with weights, the block of `K'` that belongs to them, and half the gradient.
+
+    Up to `limit` indices the block is held. Beyond it only the weights and half the gradient are,
+    and the weights are found on working sets, whose blocks are computed when they are needed.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        indices: Array,
+        solver: str = "core_set",
+        limit: int | None = None,
+    ) -> None:
+        self.problem, self.solver = problem, solver
+        self.limit = problem.n_indices if limit is None else max(2, limit)
+        self.indices = np.zeros(0, np.int64)
+        self.a = np.zeros(0)
+        self.v = np.zeros(0)
+        self.g = np.zeros(0)
+        self.level = self.rho = 0.0
+        self.held = True  # whether there is a matrix
+        self._space = np.zeros(16 * 16)
+        self._K = self._space.reshape(16, 16)
+        self._diagonal = np.zeros(16)
+        self._rng = np.random.RandomState(0)  # draws half of each working set
+        self.n_drops = 0  # how often indices have been renumbered
+        # with a variable per pair of samples a mask would be too long
+        self._mask = np.zeros(problem.n_indices, bool) if problem.n_indices < MASK else None
+        self.add(indices)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def inside(self, indices: Array) -> Array:
+        """Tell which indices are in the core set."""
+        found: Array = (
+            np.isin(indices, self.indices) if self._mask is None else self._mask[indices]
+        )
+        return found
+
+    @property
+    def K(self) -> Array:
+        """The block of `K'`."""
+        return self._K[: len(self), : len(self)]
+
+    def add(self, new: Array) -> None:
+        """Let indices join, with weight zero (equal weights if there is none)."""
+        new = np.asarray(new, np.int64)
+        m, total = len(self), len(self) + len(new)
+        if self.held and total > self.limit:
+            self._release()
+        linear = self.problem.linear(new)
+        if self.held:
+            g = self._append(new, linear)
+        else:
+            some = new[: min(self.limit, CHECKED)]
+            block = self.problem.gram(some, some)
+            slack = self.problem.slack(some)
+            diagonal = np.empty(len(some))
+            check_kernel(append_rows(block.copy(), diagonal, block, slack, 0), diagonal)
+            self._diagonal = np.concatenate([self._diagonal, self._self_products(new)])
+            used = self.a > 0
+            g = self.problem.products(new, self.indices[used], self.a[used]) - 0.5 * linear
+        self.indices = self.problem.core = np.concatenate([self.indices, new])
+        if self._mask is not None:
+            self._mask[new] = True
+        self.v = np.concatenate([self.v, linear])
+        start = 1.0 / total if m == 0 else 0.0
+        self.a = np.concatenate([self.a, np.full(len(new), start)])
+        self.g = np.concatenate([self.g, g])
+        if m == 0:
+            self.look()
+
+    def _append(self, new: Array, linear: Array) -> Array:
+        """Write the rows of new indices into the matrix; return half their gradient."""
+        m, total = len(self), len(self) + len(new)
+        if total > len(self._K):
+            self._grow(min(max(total + 8, int(GROWTH * len(self._K))), max(self.limit, 16)))
+        block = self.problem.gram(new, np.concatenate([self.indices, new]))
+        slack = self.problem.slack(new)
+        check_kernel(append_rows(self._K, self._diagonal, block, slack, m), self._diagonal[:total])
+        g: Array = block[:, :m] @ self.a - 0.5 * linear
+        return g
+
+    def _self_products(self, new: Array) -> Array:
+        """Diagonal of `K'`, by small blocks."""
+        parts = [new[s : s + SMALL] for s in range(0, len(new), SMALL)]
+        own = [self.problem.gram(part, part).diagonal() for part in parts]
+        return np.concatenate(own) + self.problem.slack(new)
+
+    def _release(self) -> None:
+        """Give the matrix up."""
+        self.held = False
+        self._diagonal = self._diagonal[: len(self)].copy()
+        del self._K
+        self._space = np.zeros(0)
+
+    def _grow(self, size: int) -> None:
+        """Make place for more indices, without a second matrix where the system allows it."""
+        m, stride = len(self), len(self._K)
+        self._diagonal = np.concatenate([self._diagonal[:m], np.zeros(size - m)])
+        del self._K
+        try:
+            self._space.resize(size * size)
+        except ValueError:  # somebody looks at it
+            self._space = np.concatenate([self._space, np.zeros(size * size - stride * stride)])
+        spread_rows(self._space, m, stride, size)
+        self._K = self._space.reshape(size, size)
+
+    def drop(self, margin: float) -> None:
+        """Forget indices without weight that are far from mattering."""
+        keep = (self.a > 0) | (self.g < self.level + margin)
+        keep[: len(self.problem.fixed)] = True
+        if keep.all():
+            return
+        if self._mask is not None:
+            self._mask[self.indices[~keep]] = False
+        kept = np.flatnonzero(keep)
+        if self.held:
+            keep_rows(self._K, kept)
+            self._diagonal[: len(kept)] = self._diagonal[kept]
+        else:
+            self._diagonal = self._diagonal[kept]
+        self.n_drops += 1
+        self.indices, self.a, self.v = self.indices[keep], self.a[keep], self.v[keep]
+        self.problem.core = self.indices
+        self.g = self.g[keep]
+
+    def solve(self, tol: float, kappa: float = 0.0) -> None:
+        """Find the weights, to a spread of `tol` of half the gradient."""
+        m = len(self)
+        if not self.held:
+            self._solve_by_working_sets(tol)
+        elif self.solver == "ball":
+            g = self.K @ self.a
+            norm = float(self.a @ g)
+            limit = kappa * (1.0 + tol) ** 2
+            for _ in range(1000):
+                steps, norm = ball_steps(self._K, self.a, g, norm, m, kappa, limit, 4000)
+                g = self.K @ self.a
+                norm = float(self.a @ g)
+                if steps < 4000:
+                    break
+            self.g = g
+        elif self.solver == "cvxpy" and m <= CVXPY_LIMIT:
+            self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
+            # an interior point method leaves every weight positive
+            self.a[self.a < 1e-9 * self.a.max()] = 0.0
+            self.a /= self.a.sum()
+            self.g = self.K @ self.a - 0.5 * self.v
+        else:
+            found = simplex_qp(
+                self._K,
+                self.v,
+                self.a,
+                tol=tol,
+                size=m,
+                gradient=self.g,
+                diagonal=self._diagonal[:m],
+            )
+            self.a, self.g = found.a, found.gradient
+        self._measure()
+
+    def _solve_by_working_sets(self, tol: float) -> None:
+        """Solve on some of the variables, the others fixed, until all agree [Joachims 1999].
+
+        Half of a working set are the variables that violate optimality most, half are drawn from
+        all that have a weight or violate it: the worst alone would be the same ones again and
+        again, and never learn of what all the others have in common.
+        """
+        size = min(self.limit, WORKING_SET)
+        tol = max(tol, 1e-15 * float(np.abs(self._diagonal).max()))
+        self.a, self.g = self.a.copy(), self.g.copy()  # who looks at them sees what was
+        idle = 0
+        for _ in range(MOST_WORKING_SETS):
+            self._measure()
+            spread = float(self.g[self.a > 0].max() - self.g.min())
+            if spread <= tol or idle > MOST_IDLE:
+                return
+            chosen = self._working_set(size)
+            part = self.indices[chosen]
+            K = self.problem.gram(part, part)
+            K[np.diag_indices(len(K))] = diagonal = self._diagonal[chosen]
+            a, g = self.a[chosen], self.g[chosen]
+            inner = float(g[a > 0].max(initial=-np.inf) - g.min())
+            goal = max(0.5 * tol, 0.1 * inner)
+            steps = pairwise_descent(K, diagonal, a, g, len(a), goal, 20 * len(a))
+            idle = 0 if steps else idle + 1
+            change = a - self.a[chosen]
+            moved = np.flatnonzero(change)
+            self.g += self.problem.products(self.indices, part[moved], change[moved])
+            self.g[chosen] += self.problem.slack(part) * change
+            self.a[chosen] = a
+
+    def _working_set(self, size: int) -> Array:
+        """Variables on which to solve next."""
+        violation = np.where(
+            self.a > 0, np.abs(self.g - self.level), np.maximum(0.0, self.level - self.g)
+        )
+        free = np.flatnonzero(violation)
+        if len(free) <= size:
+            return free
+        half = size // 2
+        worst = free[np.argpartition(-violation[free], half)[:half]]
+        others = self._rng.choice(free, size - half, replace=False)
+        return np.union1d(worst, others)
+
+    def weigh(self, a: Array) -> None:
+        """Take given weights."""
+        self.a = a / a.sum()
+        self.look()
+
+    def look(self) -> None:
+        """Compute half the gradient anew."""
+        if self.held:
+            self.g = self.K @ self.a - 0.5 * self.v
+        else:
+            used = self.a > 0
+            self.g = self.problem.products(self.indices, self.indices[used], self.a[used])
+            self.g += self.problem.slack(self.indices) * self.a - 0.5 * self.v
+        self._measure()
+
+    def _measure(self) -> None:
+        self.level = float(self.a @ self.g)
+        self.rho = float(self.a @ (self.g + 0.5 * self.v))
+
+    def polish(self) -> None:
+        """Solve for the weights of the support to rounding, where that keeps the optimum."""
+        m = len(self)
+        if not self.held:
+            return
+        spread = float(self.g[self.a > 0].max() - self.g.min())
+        a = active_set(self.K, self.v, self.a, tol=0.0, max_iter=20)
+        g = self.K @ a - 0.5 * self.v
+        if m > 1 and float(g[a > 0].max() - g.min()) <= max(spread, 1e-13 * self.rho):
+            self.weigh(a)
+
+    def scorer(self) -> Callable[..., Array]:
+        """Score units by the current weights."""
+        active = self.a > 0
+        return self.problem.scorer(self.indices[active], self.a[active])
+
+    def update(self, values: Array, units: Array, a: Array, *, exact: bool) -> Array:
+        """Score units, whose values were found with the weights `a` of the first indices."""
+        change = self.a.copy()
+        change[: len(a)] -= a
+        moved = np.flatnonzero(change)
+        if 2 * len(moved) > np.count_nonzero(self.a):
+            return self.scorer()(units, exact=exact)
+        score = self.problem.scorer(self.indices[moved], change[moved])
+        return values + score(units, exact=exact)
+
+
+def check_kernel(sizes: tuple[float, float, float], diagonal: Array) -> None:
+    """Raise an error where the new part of a matrix, as `append_rows` saw it, is no kernel's."""
+    size, skew, apart = sizes
+    if not np.isfinite(size):
+        raise ValueError(
+            "The kernel gives values that are not finite numbers: rescale X, or change the "
+            "parameters of the kernel."
+        )
+    if skew > 1e-5 * max(1e-300, size):
+        raise IndefiniteKernel("The kernel is not symmetric: k(x, z) differs from k(z, x).")
+    # |phi_i - phi_j|^2 of the new ones, which no kernel makes negative
+    if apart < -1e-6 * max(1e-300, float(np.abs(diagonal).max())):
+        raise IndefiniteKernel(
+            "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
+            "negative for two samples. Use another kernel, or smaller costs, which add to "
+            "k(x, x)."
+        )
+
+
+@jit
+def append_rows(K, diagonal, block, slack, m):  # type: ignore[no-untyped-def]
+    """Write the similarities of new indices with `m` old ones and themselves into K, in place.
+
+    Returns the largest absolute similarity, the largest difference between the two halves of
+    the new part, which are averaged, and the smallest `K_ii + K_jj - 2 K_ij`.
+    """
+    n, tile = len(block), 32
+    size, skew, apart = 0.0, 0.0, np.inf
+    for c in range(n):
+        diagonal[m + c] = block[c, m + c] + slack[c]
+        for r in range(c):
+            x, z = block[c, m + r], block[r, m + c]
+            skew = max(skew, abs(x - z))
+            block[c, m + r] = block[r, m + c] = 0.5 * (x + z)
+    for c in range(n):
+        row, here, own = K[m + c], block[c], diagonal[m + c]
+        total = 0.0
+        for q in range(m + n):
+            row[q] = here[q]
+            total += abs(here[q])
+        if not np.isfinite(total):
+            return np.inf, 0.0, 0.0
+        for q in range(m + n):
+            size = max(size, abs(here[q]))
+            apart = min(apart, own + diagonal[q] - 2.0 * here[q])
+    for first in range(0, m, tile):  # the other half, by tiles that stay in the cache
+        for start in range(0, n, tile):
+            for r in range(first, min(first + tile, m)):
+                for c in range(start, min(start + tile, n)):
+                    K[r, m + c] = block[c, r]
+    for c in range(n):
+        K[m + c, m + c] = diagonal[m + c]
+    return size, skew, apart
+
+
+@jit
+def spread_rows(space, m, stride, wider):  # type: ignore[no-untyped-def]
+    """Move the first `m` columns of `m` rows apart, the last row first."""
+    for row in range(m - 1, 0, -1):
+        for q in range(m - 1, -1, -1):
+            space[row * wider + q] = space[row * stride + q]
+
+
+@jit
+def keep_rows(K, kept):  # type: ignore[no-untyped-def]
+    """Move the kept rows and columns to the front, upwards and so without a second matrix."""
+    for row, old in enumerate(kept):
+        for q, column in enumerate(kept):
+            K[row, q] = K[old, column]

@@ -1,0 +1,261 @@
+"""Ranking with all pairs at once: the pairs are implicit, the unknowns belong to samples."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SKETCH = 5000  # rows of the factor that make up the preconditioner
+MOST_CG_STEPS = 200
+SHARE_OF_TOL = 0.3  # of the tolerance, for the error within the factor
+ROUNDING = 1e-12  # relative duality gap that is taken for rounding
+
+
+class ActivePairs(NamedTuple):
+    """Pairs (i, j) with `r_ij = 1 - f_i + f_j > 0`, summed up per sample."""
+
+    total: float  # sum of r
+    squares: float  # sum of r^2
+    fold: Array  # (n,), sum over pairs of r (e_i - e_j)
+    degree: Array  # (n,), pairs that each sample is in
+    laplacian: Callable[[Array], Array]  # v -> sum over pairs of (v_i - v_j) (e_i - e_j)
+
+
+class PairLoss(Protocol):
+    """Pairs of which the first is to be above the second."""
+
+    def active(self, f: Array) -> ActivePairs:
+        """Pairs that are not in order by a margin of one."""
+
+
+class RankingResult(NamedTuple):
+    """Function in the coordinates of the factor, and how far it is from the optimum."""
+
+    theta: Array
+    gap: float  # relative duality gap, over all pairs and with the whole kernel
+    n_iter: int
+    converged: bool
+    exhausted: bool  # the rank of the factor, not the number of steps, is at fault
+
+
+def rank_on_samples(
+    pairs: PairLoss,
+    factor: Array,
+    norm: Callable[[Array], float],
+    *,
+    cost: float,
+    tol: float,
+    max_iter: int,
+    start: Array | None = None,
+    progress: Progress | None = None,
+) -> RankingResult:
+    """Minimise `1/2 |w|^2 + cost/2 sum_pairs max(0, 1 - f_i + f_j)^2` over `f = factor theta`.
+
+    Newton's method on the piecewise quadratic objective [Chapelle 2010; Kuo 2014]: with L the
+    Laplacian of the graph of active pairs, the Hessian is `I + cost F' L F`; products with L take
+    `n log n` operations. The residuals `r_ij` of the pairs give a point of the dual, whose best
+    multiple proves `(sum r)^2 / 2 / (b' K b + sum r^2 / cost)`, b being the residuals folded onto
+    the samples.
+
+    Parameters
+    ----------
+    pairs : PairLoss
+    factor : ndarray of shape (n, r)
+        F, with `F F'` the kernel matrix, or the part of it that is worked with.
+    norm : callable
+        `b -> b' K b` with the whole kernel matrix.
+    cost : float
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Largest number of Newton steps.
+    start : ndarray of shape (at most r,) or None
+        Coordinates to begin with; zeros follow.
+    progress : Progress or None
+    """
+    theta = np.zeros(factor.shape[1])
+    if start is not None:
+        theta[: len(start)] = start
+    active = pairs.active(factor @ theta)
+    gap = inner_gap = np.inf
+    aim = SHARE_OF_TOL * tol
+    it = Iterations(max_iter, -1.0, progress)
+    for _ in it:
+        slope = theta - cost * (factor.T @ active.fold)
+        direction = newton_direction(factor, active, slope, cost)
+        theta, active, moved = _line_search(pairs, factor, theta, active, slope, direction, cost)
+        primal = _primal(theta, active, cost)
+        inner = factor.T @ active.fold
+        inner_gap = _gap(primal, active, float(inner @ inner), cost)
+        exhausted = not moved or inner_gap <= ROUNDING
+        if inner_gap > aim and not exhausted and it.n_iter < max_iter:
+            continue
+        gap = _gap(primal, active, norm(active.fold), cost)
+        it.converged = gap <= tol
+        # above the tolerance by more than the error within the factor: its rank is at fault
+        it.ended = not it.converged and (exhausted or inner_gap <= 0.1 * gap)
+        aim = 0.3 * inner_gap
+    if gap == np.inf:  # a callback asked to stop
+        gap = _gap(_primal(theta, active, cost), active, norm(active.fold), cost)
+    return RankingResult(theta, gap, it.n_iter, it.converged, it.ended)
+
+
+def _primal(theta: Array, active: ActivePairs, cost: float) -> float:
+    return 0.5 * float(theta @ theta) + 0.5 * cost * active.squares
+
+
+def _gap(primal: float, active: ActivePairs, norm: float, cost: float) -> float:
+    """Relative distance of the primal from the best multiple of the dual point r."""
+    if active.total <= 0.0:
+        return 0.0 if primal <= 0.0 else 1.0
+    dual = 0.5 * active.total**2 / (norm + active.squares / cost)
+    return max(0.0, primal - dual) / primal
+
+
+def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: float) -> Array:
+    """Solve `(I + cost F' L F) p = -slope` by conjugate gradients, to a tenth or better.
+
+    The preconditioner takes `D - d d' / sum(d)` for L, d being the degrees, on a part of the rows.
+    """
+    n, r = factor.shape
+    rows = np.arange(n) if n <= SKETCH else np.linspace(0, n - 1, SKETCH).astype(int)
+    d = active.degree[rows] * (n / len(rows))
+    some = factor[rows]
+    if d.sum() > 0:
+        some = some - d @ some / d.sum()
+    M = cost * (some.T @ (d[:, None] * some))
+    M[np.diag_indices(r)] += 1.0
+    solve = linalg.cho_factor(M, overwrite_a=True, check_finite=False)
+
+    residual = -slope
+    p, z = np.zeros(r), linalg.cho_solve(solve, residual, check_finite=False)
+    q, size = z.copy(), float(residual @ z)
+    first = size
+    for _ in range(MOST_CG_STEPS):
+        if size <= 1e-6 * first or size <= 0.0:
+            return p
+        image = q + cost * (factor.T @ active.laplacian(factor @ q))
+        step = size / float(q @ image)
+        p += step * q
+        residual = residual - step * image
+        z = linalg.cho_solve(solve, residual, check_finite=False)
+        size, before = float(residual @ z), size
+        q = z + (size / before) * q
+    return p
+
+
+def _line_search(
+    pairs: PairLoss,
+    factor: Array,
+    theta: Array,
+    active: ActivePairs,
+    slope: Array,
+    direction: Array,
+    cost: float,
+) -> tuple[Array, ActivePairs, bool]:
+    """Halve the Newton step until the objective falls; False where it does not any more."""
+    value, decrease = _primal(theta, active, cost), float(slope @ direction)
+    step = 1.0
+    while step > 1e-10:
+        new = theta + step * direction
+        after = pairs.active(factor @ new)
+        if _primal(new, after, cost) < value + 1e-4 * step * decrease:
+            return new, after, True
+        step *= 0.5
+    return theta, active, False
+
+
+@jit
+def sums_below(queries, grades, rank, first, W):  # type: ignore[no-untyped-def]
+    """For each row i: sums of the columns of W over rows j of lower grade in its query.
+
+    Only rows with `rank[j] >= first[i]` count. Rows are sorted by query and grade; those of lower
+    grades are kept in a binary indexed tree over their ranks.
+    """
+    n, k = W.shape
+    tree, out = np.zeros((n + 1, k)), np.zeros((n, k))
+    begin, level = 0, 0
+    for i in range(n):
+        if i > 0 and queries[i] != queries[i - 1]:
+            for row in range(begin, level):  # out of the tree again
+                position = rank[row] + 1
+                while position <= n:
+                    for c in range(k):
+                        tree[position, c] = 0.0
+                    position += position & -position
+            begin = level = i
+        elif i > 0 and grades[i] != grades[i - 1]:
+            for row in range(level, i):
+                position = rank[row] + 1
+                while position <= n:
+                    for c in range(k):
+                        tree[position, c] += W[row, c]
+                    position += position & -position
+            level = i
+        if level == begin:
+            continue
+        position = n
+        while position > 0:
+            for c in range(k):
+                out[i, c] += tree[position, c]
+            position -= position & -position
+        position = first[i]
+        while position > 0:
+            for c in range(k):
+                out[i, c] -= tree[position, c]
+            position -= position & -position
+    return out
+
+
+def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
+    """Active pairs of rows that are sorted by query and grade."""
+    f = f - f.mean()
+    ways = []
+    for way in (slice(None), slice(None, None, -1)):  # lower grades, then higher ones
+        sign = 1.0 if way.step is None else -1.0
+        values = sign * f[way]
+        rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
+        first = np.searchsorted(np.sort(values), values - 1.0, side="right")
+        ways.append((way, queries[way].copy(), sign * grades[way], rank, first))
+
+    def sums(W: Array) -> list[Array]:
+        """Sum over the active partners below, and over those above."""
+        return [sums_below(*place, np.ascontiguousarray(W[way]))[way] for way, *place in ways]
+
+    below, above = sums(np.stack([np.ones(len(f)), f, f * f], axis=1))
+    count, r_below = below[:, 0], below[:, 0] * (1.0 - f) + below[:, 1]
+    r_above = above[:, 0] * (1.0 + f) - above[:, 1]
+    squares = count * (1.0 - f) ** 2 + 2.0 * (1.0 - f) * below[:, 1] + below[:, 2]
+    degree = count + above[:, 0]
+
+    def laplacian(v: Array) -> Array:
+        down, up = sums(v[:, None])
+        product: Array = degree * v - down[:, 0] - up[:, 0]
+        return product
+
+    return ActivePairs(
+        float(r_below.sum()), float(squares.sum()), r_below - r_above, degree, laplacian
+    )
+
+
+def listed_pairs(pairs: Array, f: Array) -> ActivePairs:
+    """Active pairs out of a list."""
+    r = 1.0 - f[pairs[:, 0]] + f[pairs[:, 1]]
+    up, down = pairs[r > 0].T
+    r = r[r > 0]
+    n = len(f)
+
+    def fold(weights: Array) -> Array:
+        product: Array = np.bincount(up, weights, n) - np.bincount(down, weights, n)
+        return product
+
+    degree = (np.bincount(up, minlength=n) + np.bincount(down, minlength=n)).astype(np.float64)
+    return ActivePairs(
+        float(r.sum()), float(r @ r), fold(r), degree, lambda v: fold(v[up] - v[down])
+    )

@@ -1,0 +1,110 @@
+"""Gaussian and Laplacian kernel values that hold all digits, for dense and for sparse rows."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+EPS = float(np.finfo(np.float64).eps)
+TOLERANCE = 1e-12  # error of a Gaussian value above which it is computed anew
+SAFE = TOLERANCE / (8 * EPS)  # sum of `gamma |x|^2` and `gamma |y|^2` up to which none is
+NEGLIGIBLE = 60.0  # exp(-60) is below any rounding error
+TILE = 2**18  # entries that stay in the cache
+
+
+def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
+    """Values of `exp(-gamma |x - y|^2)`, shape `(n_X, n_Y)`.
+
+    Dense samples are centred, so that what products of matrices cancel is little; pairs that lose
+    digits nevertheless are taken from their difference. The diagonal of `gaussian(X)` is 1.
+    """
+    same = Y is None or Y is X
+    single = X.dtype == np.float32 and (same or Y.dtype == np.float32)
+    X = X.astype(np.float64, copy=False)
+    Y = X if same else Y.astype(np.float64, copy=False)
+    A, B = X, Y
+    if not (_is_sparse(X) or _is_sparse(Y)):
+        origin = Y.mean(axis=0)
+        A = X - origin
+        B = A if same else Y - origin
+    a = gamma * row_norms(A, squared=True)
+    b = a if same else gamma * row_norms(B, squared=True)
+    K: Array = np.asarray(safe_sparse_dot(A, B.T, dense_output=True))
+    step = max(1, TILE // max(1, len(b)))
+    for start in range(0, len(a), step):
+        rows = slice(start, start + step)
+        E = K[rows]
+        E *= 2.0 * gamma
+        E -= a[rows, None] + b
+        refine(E, X[rows], Y, a[rows], b, gamma)
+        np.exp(np.minimum(E, 0.0, out=E), out=E)
+    if same:
+        np.fill_diagonal(K, 1.0)
+    return K.astype(np.float32) if single else K
+
+
+def cancels(a: Array, b: Array) -> bool:
+    """Whether exponents made of the terms `a` and `b` may need `refine`."""
+    return bool(a.max(initial=0.0) + b.max(initial=0.0) > SAFE)
+
+
+def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
+    """Take exponents `-gamma |x - y|^2` that cancellation has spoilt from differences, in place.
+
+    As `2 gamma x'y - a - b` an exponent has an error of about `8 eps (a + b)`, and the kernel
+    value that error times the value itself; where this exceeds 1e-12, the pair is computed anew.
+
+    Parameters
+    ----------
+    E : ndarray of shape (n_X, n_Y)
+        The exponents.
+    X, Y : ndarray or sparse matrix
+        Samples, not centred.
+    a, b : ndarray of shape (n_X,) and (n_Y,)
+        The terms `gamma |x|^2` and `gamma |y|^2` of which the exponents were made.
+    gamma : float
+        Width.
+    """
+    if not (len(b) and cancels(a, b)):
+        return
+    step = max(1, TILE // len(b))
+    for start in range(0, len(a), step):
+        rows = slice(start, start + step)
+        size = a[rows, None] + b
+        error = 8 * EPS * size
+        i, j = np.nonzero((size > SAFE) & (E[rows] > -NEGLIGIBLE - error))
+        error = error[i, j]
+        spoilt = E[rows][i, j] + error > np.log(TOLERANCE / error)
+        i, j = i[spoilt] + start, j[spoilt]
+        pairs = max(1, TILE // X.shape[1])
+        for first in range(0, len(i), pairs):
+            left, right = i[first : first + pairs], j[first : first + pairs]
+            apart = X[left].astype(np.float64) - Y[right]
+            E[left, right] = -gamma * row_norms(apart, squared=True)
+
+
+def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:
+    """Values of `exp(-gamma |x - y|_1)`, shape `(n_X, n_Y)`."""
+    if _is_sparse(X):
+        X = _plain(X)
+        Y = None if Y is None else _plain(Y)
+    return np.asarray(laplacian_kernel(X, Y, gamma=gamma))
+
+
+def _plain(X: Any) -> Any:
+    """Copy a sparse matrix as scikit-learn's compiled distances take it: writable, 32-bit."""
+    if max(X.shape[1], X.nnz) > np.iinfo(np.int32).max:
+        raise ValueError(
+            f'kernel="laplacian" takes at most 2^31 - 1 columns and stored entries, and the '
+            f"sparse matrix has {X.shape[1]} and {X.nnz}."
+        )
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sparse.csr_matrix((X.data.copy(), indices, indptr), shape=X.shape)
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X))

@@ -1,0 +1,87 @@
+"""What the steps on kernel matrices share: square input, rows, score, leading eigenvectors."""
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._validation import validate_data
+
+FAMILY = "kernel matrices"
+PAGE = "kernel_matrix_steps"
+
+
+class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    """A transformer fitted on the square matrix of the training samples."""
+
+    def _square(self, K):
+        K = validate_data(self, K, dtype=[np.float64, np.float32], ensure_min_samples=1)
+        if K.shape[0] != K.shape[1]:
+            raise ValueError(
+                f"{type(self).__name__} needs the square matrix of all training samples in fit, "
+                f"and received one of shape {K.shape}."
+            )
+        self._n_features_out = K.shape[0]
+        return K.astype(np.float64), K.dtype
+
+    def _symmetric(self, K):
+        K, dtype = self._square(K)
+        gap, scale = np.abs(K - K.T).max(), np.abs(K).max()
+        if gap > 1e-6 * scale:  # single precision and slightly asymmetric similarities pass
+            raise ValueError(
+                f"{type(self).__name__} needs a symmetric matrix, and entries differ from their "
+                f"mirror images by up to {gap:.3g}; (K + K.T) / 2 is symmetric."
+            )
+        return (K + K.T) / 2, dtype
+
+    def _rows(self, K):
+        check_is_fitted(self)
+        K = validate_data(self, K, dtype=[np.float64, np.float32], reset=False)
+        return K.astype(np.float64, copy=False), K.dtype
+
+    def score(self, X, y=None):
+        """Share of a matrix that is left: its cosine with what `transform` makes of it.
+
+        1 where the step changes nothing but the scale. For a search over the parameters of a step
+        let the score of the estimator after it decide.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_train)
+            Values of samples against the training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            In [-1, 1]; 0 if either matrix is zero.
+        """
+        K, _ = self._rows(X)
+        Z = self._compared(K)
+        a, b = np.abs(K).max(initial=0.0), np.abs(Z).max(initial=0.0)
+        if a == 0 or b == 0:
+            return 0.0
+        K, Z = K / a, Z / b
+        return float(np.vdot(K, Z) / (linalg.norm(K) * linalg.norm(Z)))
+
+    def _compared(self, K):
+        return self._map(K)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def leading(K, n_components, tol):
+    """Largest eigenvalues above `tol` times the largest, and their vectors, in columns."""
+    n = len(K)
+    few = n_components is not None and n_components < n
+    subset = [n - n_components, n - 1] if few else None
+    w, U = linalg.eigh(K, subset_by_index=subset, check_finite=False)
+    w, U = w[::-1], U[:, ::-1]
+    keep = w > max(tol, n * np.finfo(float).eps) * max(w[0], 0.0)
+    return w[keep], U[:, keep]

@@ -1,0 +1,102 @@
+"""Inner products from distances."""
+
+from skmoderndata._compat import fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
+
+
+class DoubleCenterer(KernelMatrixStep):
+    r"""Inner products from distances, ``-1/2 J D^2 J`` with ``J = I - 1 1' / n``.
+
+    Parameters
+    ----------
+    squared : bool, default=False
+        Whether entries are squared distances already.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_train,)
+        Means of the squared distances to each training sample.
+    n_features_in_ : int
+        Number of training samples.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the matrix had some.
+
+    See Also
+    --------
+    sklearn.manifold.MDS : Coordinates from distances by stress.
+    SpectrumCorrector : For distances that are not Euclidean.
+
+    Notes
+    -----
+    For Euclidean distances the result is the Gram matrix of the centred points, new ones included.
+    The result is positive semi-definite exactly if the distances are Euclidean. Some texts forget
+    that distances have to be squared.
+
+    References
+    ----------
+    .. [1] Torgerson, Multidimensional scaling: I. Theory and method, Psychometrika 17, 1952.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import pairwise_distances
+    >>> from skmoderndata.preprocessing import DoubleCenterer
+    >>> points = [[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]]
+    >>> DoubleCenterer().fit_transform(pairwise_distances(points)).round(3)
+    array([[ 2.778, -0.222, -2.556],
+           [-0.222,  5.778, -5.556],
+           [-2.556, -5.556,  8.111]])
+    """
+
+    _card = MethodCard(
+        family=FAMILY,
+        cite=("torgerson1952multidimensional",),
+        cost="n^2",
+        checks=({}, {"squared": True}),
+        method=PAGE,
+    )
+    _parameter_constraints = {"squared": ["boolean"]}
+
+    def __init__(self, *, squared=False):
+        self.squared = squared
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Keep the means.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_train, n_train)
+            Symmetric distances of the training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DoubleCenterer
+            The fitted transformer.
+        """
+        D, _ = self._symmetric(X)
+        S = D if self.squared else D * D
+        self.means_ = S.mean(axis=0)
+        return self
+
+    def transform(self, X):
+        """Inner products of samples with the training samples, both centred at the latter's mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_train)
+            Distances of samples to the training samples.
+
+        Returns
+        -------
+        G : ndarray of shape (n_samples, n_train)
+            Inner products.
+        """
+        D, dtype = self._rows(X)
+        return self._map(D).astype(dtype, copy=False)
+
+    def _map(self, D):
+        S = D if self.squared else D * D
+        return -(S - S.mean(axis=1)[:, None] - self.means_ + self.means_.mean()) / 2

@@ -1,0 +1,147 @@
+"""Cosines from a kernel matrix."""
+
+import numpy as np
+
+from skmoderndata._compat import fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata._validation import check_array
+from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
+
+
+class KernelNormalizer(KernelMatrixStep):
+    r"""Cosines from a kernel matrix, ``k(x, z) / sqrt(k(x, x) k(z, z))``.
+
+    Attributes
+    ----------
+    diagonal_ : ndarray of shape (n_train,)
+        Similarities of the training samples to themselves.
+    n_features_in_ : int
+        Number of training samples.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the matrix had some.
+
+    See Also
+    --------
+    skmoderndata.kernels.Normalized : The same for a kernel, which knows the similarity of new
+        samples to themselves. Take it where you can.
+    sklearn.preprocessing.KernelCenterer : Centres a kernel matrix.
+
+    Notes
+    -----
+    A matrix of new samples against training samples does not hold the similarity of a new sample
+    to itself. `transform` takes it as `diag`. Without it the smallest value that Cauchy and
+    Schwarz allow is taken, ``max_j k(x, x_j)^2 / k(x_j, x_j)``: exact for training samples, and
+    cosines never exceed 1, but too large.
+
+    Where the similarity of a sample to itself is 0, its row is 0.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm 5.1.
+
+    Examples
+    --------
+    >>> from skmoderndata.preprocessing import KernelNormalizer
+    >>> KernelNormalizer().fit_transform([[4.0, 2.0], [2.0, 9.0]]).round(3)
+    array([[1.   , 0.333],
+           [0.333, 1.   ]])
+    """
+
+    _card = MethodCard(
+        family=FAMILY,
+        cite=("shawetaylor2004kernel",),
+        cost="n^2",
+        known_failures={
+            "check_positive_only_tag_during_fit": "a kernel matrix may have negative entries, "
+            "but not on its diagonal, where the check puts some",
+        },
+        method=PAGE,
+    )
+    _parameter_constraints = {}
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Keep the diagonal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_train, n_train)
+            Kernel matrix of the training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : KernelNormalizer
+            The fitted transformer.
+        """
+        K, _ = self._square(X)
+        d = K.diagonal().copy()
+        if (d < 0).any():
+            raise ValueError(
+                f"KernelNormalizer needs a diagonal of at least 0, and it has {d.min():.3g}; make "
+                "the matrix positive semi-definite with SpectrumCorrector first."
+            )
+        self.diagonal_ = d
+        return self
+
+    def transform(self, X, diag=None):
+        """Divide by the lengths of the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_train)
+            Values of samples against the training samples.
+        diag : array-like of shape (n_samples,), default=None
+            Similarities of the samples to themselves; None takes the smallest that are possible.
+
+        Returns
+        -------
+        K : ndarray of shape (n_samples, n_train)
+            Cosines.
+        """
+        K, dtype = self._rows(X)
+        if diag is not None:
+            diag = check_array(diag, ensure_2d=False, dtype=np.float64, input_name="diag")
+            if diag.shape != (len(K),) or (diag < 0).any():
+                raise ValueError(
+                    f"KernelNormalizer.transform: diag needs {len(K)} values of at least 0, one "
+                    f"per sample; received shape {diag.shape}."
+                )
+        return self._map(K, diag).astype(dtype, copy=False)
+
+    def fit_transform(self, X, y=None):
+        """Keep the diagonal and divide by its roots.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_train, n_train)
+            Kernel matrix of the training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        K : ndarray of shape (n_train, n_train)
+            Cosines.
+        """
+        self.fit(X)
+        K, dtype = self._rows(X)
+        return self._map(K, self.diagonal_).astype(dtype, copy=False)
+
+    def _map(self, K, diag=None):
+        columns = _inverse_root(self.diagonal_)
+        Z = K * columns
+        if diag is None:
+            lengths = np.abs(Z).max(axis=1, initial=0.0)
+            return (
+                Z * np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)[:, None]
+            )
+        return Z * _inverse_root(diag)[:, None]
+
+
+def _inverse_root(d):
+    positive = d > 0
+    return np.divide(
+        1.0, np.sqrt(np.where(positive, d, 1.0)), where=positive, out=np.zeros_like(d)
+    )

@@ -1,0 +1,231 @@
+"""Positive semi-definite matrices from similarities."""
+
+import numpy as np
+
+from skmoderndata._compat import NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.common.linalg import Spectrum
+from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
+
+
+class SpectrumCorrector(KernelMatrixStep):
+    r"""Positive semi-definite matrix from similarities that are not, for new samples too.
+
+    With ``S = U diag(w) U'`` the training matrix becomes ``U diag(f(w)) U'`` and rows s of new
+    samples ``s U diag(f(w) / w) U'``:
+
+    ====== ======================= ==========================================================
+    method f(w)
+    ====== ======================= ==========================================================
+    clip   ``max(w, 0)``           the nearest positive semi-definite matrix
+    flip   ``|w|``                 keeps the size of negative directions
+    square ``w^2``                 rows as features, ``S S'``
+    shift  ``w - min(w, 0)``       changes the diagonal only
+    ====== ======================= ==========================================================
+
+    Parameters
+    ----------
+    method : {"clip", "flip", "square", "shift"}, default="clip"
+        What to do with the eigenvalues, see above.
+    tol : float, default=1e-12
+        Eigenvalues of magnitude up to `tol` times the largest count as 0.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_train,)
+        Eigenvalues of the similarities, largest first.
+    n_negative_ : int
+        Number of negative ones.
+    negative_share_ : float
+        Their share of the sum of magnitudes: 0 for a kernel matrix.
+    projection_ : ndarray of shape (n_train, n_train)
+        Matrix that multiplies new rows; the identity for "shift".
+    shift_ : float
+        What is added to similarities of samples to themselves, 0 but for "shift".
+    n_features_in_ : int
+        Number of training samples.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the matrix had some.
+
+    See Also
+    --------
+    DoubleCenterer : Similarities from distances.
+    skmoderndata.kernels.DistanceKernel : A similarity that may need correction.
+
+    Notes
+    -----
+    "clip", "flip" and "square" are linear maps of the rows, the same for training and new samples.
+    "shift" adds to the diagonal of the training matrix, in `fit_transform` only: `transform`
+    leaves rows as they are, since a training sample is not known from a new one there. Hence
+    ``fit_transform(S)`` differs from ``fit(S).transform(S)`` for "shift", and not otherwise.
+
+    The similarity between two new samples is not determined by the training matrix; `between`
+    gives the one in which the rows' features are those used here. Cost ``n^3``. Eigenvalues are
+    all computed; eigenvectors only of the negative or of the positive ones, whichever are fewer
+    ("clip", "flip"), and in `between` those that it needs.
+
+    References
+    ----------
+    .. [1] Chen, Garcia, Gupta, Rahimi and Cazzanti, Similarity-based classification: concepts and
+       algorithms, Journal of Machine Learning Research 10, 2009, section 4.
+    .. [2] Higham, Computing a nearest symmetric positive semidefinite matrix, Linear Algebra and
+       its Applications 103, 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.preprocessing import SpectrumCorrector
+    >>> S = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.9], [0.2, 0.9, 1.0]])
+    >>> corrector = SpectrumCorrector().fit(S)
+    >>> corrector.eigenvalues_.round(3)
+    array([ 2.377,  0.8  , -0.177])
+    >>> corrector.transform([[0.8, 0.5, 0.1]]).round(4)
+    array([[0.7689, 0.5476, 0.0689]])
+    """
+
+    _card = MethodCard(
+        family=FAMILY,
+        cite=("chen2009similarity", "higham1988computing"),
+        cost="n^3",
+        checks=({}, {"method": "flip"}, {"method": "square"}),
+        method=PAGE,
+    )
+    _parameter_constraints = {
+        "method": [StrOptions({"clip", "flip", "square", "shift"})],
+        "tol": [NON_NEGATIVE],
+    }
+
+    def __init__(self, method="clip", *, tol=1e-12):
+        self.method = method
+        self.tol = tol
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Decompose the similarities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_train, n_train)
+            Symmetric similarities of the training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : SpectrumCorrector
+            The fitted transformer.
+        """
+        S, _ = self._symmetric(X)
+        spectrum = Spectrum(S)
+        w = spectrum.values  # ascending
+        w = np.where(np.abs(w) <= self.tol * np.abs(w).max(initial=0.0), 0.0, w)
+        self._spectrum = spectrum
+        self.projection_ = self._projection(S, w)
+        self.eigenvalues_ = w[::-1].copy()
+        self.n_negative_ = int((w < 0).sum())
+        total = np.abs(w).sum()
+        self.negative_share_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
+        self.shift_ = float(max(0.0, -self.eigenvalues_[-1])) if self.method == "shift" else 0.0
+        return self
+
+    def transform(self, X):
+        """Correct rows of similarities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_train)
+            Similarities of samples to the training samples.
+
+        Returns
+        -------
+        K : ndarray of shape (n_samples, n_train)
+            Corrected similarities.
+        """
+        S, dtype = self._rows(X)
+        return self._map(S).astype(dtype, copy=False)
+
+    def fit_transform(self, X, y=None):
+        """Correct the matrix of the training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_train, n_train)
+            Symmetric similarities of the training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        K : ndarray of shape (n_train, n_train)
+            Positive semi-definite matrix.
+        """
+        self.fit(X)
+        S, dtype = self._rows(X)
+        K = self._map(S)
+        K = (K + K.T) / 2
+        if self.shift_:
+            K[np.diag_indices_from(K)] += self.shift_
+        return K.astype(dtype, copy=False)
+
+    def between(self, X, Y=None):
+        """Corrected similarities between samples that need not be training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_X, n_train)
+            Similarities of samples to the training samples.
+        Y : array-like of shape (n_Y, n_train), default=None
+            Those of other samples; None takes `X`.
+
+        Returns
+        -------
+        K : ndarray of shape (n_X, n_Y)
+            Inner products of the features that the correction stands for: rows projected on the
+            eigenvectors kept, over the roots of the eigenvalues ("clip", "flip"; also for "shift",
+            whose private features new samples do not share), or the rows themselves ("square").
+        """
+        A, dtype = self._rows(X)
+        B = A if Y is None else self._rows(Y)[0]
+        if self.method != "square":
+            half = self._half()
+            A, B = A @ half, B @ half
+        return (A @ B.T).astype(dtype, copy=False)
+
+    def _projection(self, S, w):
+        """Matrix ``U diag(f(w) / w) U'`` from the fewer of the eigenvectors."""
+        n = len(w)
+        below, above = int((w < 0).sum()), int((w <= 0).sum())  # zeros lie between
+        if self.method == "shift":
+            return np.eye(n)
+        if self.method == "square":
+            U = self._spectrum.vectors(below, above)
+            return S - (U * self._spectrum.values[below:above]) @ U.T
+        if above <= n - below:  # what is not positive, taken from the identity
+            U = self._spectrum.vectors(0, above)
+            gain = np.ones(above)
+            if self.method == "flip":
+                gain[:below] = 2.0
+            kept = np.eye(n) - (U * gain) @ U.T
+        else:
+            U = self._spectrum.vectors(below, n)
+            gain = np.ones(n - below)
+            if self.method == "flip":
+                gain[above - below :] = 2.0
+                kept = (U * gain) @ U.T - np.eye(n)
+            else:
+                gain[: above - below] = 0.0
+                kept = (U * gain) @ U.T
+        return kept
+
+    def _half(self):
+        """Eigenvectors over the roots of the eigenvalues, of those that `between` keeps."""
+        w = self.eigenvalues_[::-1]
+        n, below, above = len(w), int((w < 0).sum()), int((w <= 0).sum())
+        U, roots = self._spectrum.vectors(above, n), np.sqrt(w[above:])
+        if self.method == "flip" and below:
+            U = np.hstack([self._spectrum.vectors(0, below), U])
+            roots = np.concatenate([np.sqrt(-w[:below]), roots])
+        return U / roots
+
+    def _map(self, S):
+        return S.copy() if self.method == "shift" else S @ self.projection_

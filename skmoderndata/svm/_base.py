@@ -1,0 +1,158 @@
+"""What the core vector machines share: parameters, the search, results, and the warning."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import column_or_1d
+
+from skmoderndata._base import warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    Interval,
+    check_sample_weight,
+)
+from skmoderndata._solvers.margins.core_set import core_set
+from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex
+from skmoderndata._validation import check_magnitude, check_target
+from skmoderndata.kernels._expansion import Expansion, KernelRows, largest_diagonal, surely_psd
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
+from skmoderndata.kernels._samples import KernelSamples
+
+CORE_CONSTRAINTS = {
+    **KERNEL_CONSTRAINTS,
+    "tol": [NON_NEGATIVE],
+    "sample_size": [AT_LEAST_ONE],
+    "batch_size": [AT_LEAST_ONE, None],
+    "max_core": [Interval(Integral, 2, None, closed="left"), None],
+    "max_iter": [AT_LEAST_ONE],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "warm_start": ["boolean"],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
+
+ENOUGH = 10_000  # samples that tell how columns differ in scale
+UNSCALED = 1e3  # ratio of standard deviations that squared distances do not stand well
+
+
+class CoreVectors(KernelSamples, CallbackSupportMixin):
+    """Mixin of estimators whose dual is solved on a core set."""
+
+    def _samples_and_target(self, X, y, **checks):
+        """Check samples and one number or label for each."""
+        X = self._samples(X, y, reset=True, **checks)
+        if isinstance(X, tuple):
+            X, y = X
+        else:  # samples that are no rows of numbers
+            check_target(y)
+            y = column_or_1d(y, warn=True)
+        if len(y) != count_samples(X):
+            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
+        return X, y
+
+    def _checked_weights(self, X, sample_weight):
+        """Check the weights of samples; None for None."""
+        if sample_weight is None:
+            return None
+        reference = X if hasattr(X, "dtype") else np.zeros((len(X), 1))
+        return check_sample_weight(
+            sample_weight, reference, dtype=np.float64, ensure_non_negative=True
+        )
+
+    def _costs(self, weights):
+        """Costs `2 C u` of samples with weights u; ValueError beyond the range of magnitudes."""
+        return check_magnitude(
+            2.0 * self.C * np.asarray(weights, dtype=np.float64),
+            owner=type(self).__name__,
+            input_name="C times sample_weight",
+        )
+
+    def _kernel_rows(self, X, weights=None, *, sure=False):
+        """Kernel values among the samples, and the largest `k(x, x)`."""
+        common = None if weights is None else weights / weights.max()
+        rows = KernelRows(self._resolve(X, common), X, n_jobs=self.n_jobs)
+        diagonal = largest_diagonal(rows, sure=sure)
+        if not np.isfinite(diagonal):
+            raise ValueError(
+                f"kernel={self.kernel!r} gives values that are not finite: rescale X."
+            )
+        return rows, diagonal
+
+    def _search(self, problem, rng, progress, *, last, max_core=None, eps=None):
+        """Solve a problem on a core set; `last` is the state of an earlier one, or None."""
+        max_core = self.max_core or max_core
+        if self.solver == "cvxpy":
+            max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
+        found = core_set(
+            problem,
+            tol=self.tol,
+            eps=eps,
+            solver=self.solver,
+            sample_size=self.sample_size,
+            batch_size=self.batch_size,
+            max_core=max_core,
+            max_iter=self.max_iter,
+            cache_size=self.cache_size,
+            start=problem.begin(*last) if self.warm_start and last is not None else None,
+            rng=rng,
+            progress=progress,
+        )
+        if not surely_psd(problem.rows.gram):
+            check_convex(problem.gram, problem.slack, found.core[found.weights > 0])
+        return found
+
+    def _store_expansion(self, rows, support, dual_coef):
+        """Keep the function `sum_j dual_coef_j k(x, x_j)` over support vectors j."""
+        self.support_, self.dual_coef_ = support, dual_coef
+        self._gram, self._basis = rows.gram, rows.gram.subset(rows.X, support)
+        self.support_vectors_ = np.zeros((0, 0)) if rows.gram.precomputed else self._basis
+
+    def _store_work(self, rows, found):
+        """Keep the gap and what it took, the worst and the sums of several problems."""
+        self.dual_gap_ = float(max(one.gap for one in found))
+        self.n_iter_ = int(max(one.n_iter for one in found))
+        self.n_passes_ = int(sum(one.n_passes for one in found))
+        self.n_kernel_evaluations_ = int(rows.n_evaluations)
+
+    def _warn_above_tol(self, found, X, *, violation=False):
+        """Warn that the search ended above `tol`, naming the gap and the parameter to change."""
+        what = "pairs" if hasattr(self, "core_pairs_") else "samples"
+        reached = (
+            f"with {len(found.core)} core {what} after {self.n_iter_} solutions the relative "
+            f"duality gap is {found.gap:.1e} (tol={self.tol:g})"
+        )
+        if violation:
+            reached += f" and the margin is violated by up to {found.violation:.1e} of itself"
+        remedy = scale_first(X) or "raise max_iter or tol"
+        if found.full:
+            remedy = "raise max_core"
+            if self.solver == "ball" and (self.max_core or np.inf) > len(found.core):
+                remedy = "raise cache_size"
+            elif self.solver == "cvxpy":
+                remedy = "use solver='core_set'"
+        warn_not_converged(self, reached=reached, remedy=remedy)
+
+    def _expansion_values(self, X):
+        """Values of the function at validated samples."""
+        coef = self.dual_coef_ if self.dual_coef_.ndim == 1 else self.dual_coef_.T
+        return Expansion(self._gram, self._basis, coef).values(X, n_jobs=self.n_jobs)
+
+
+def scale_first(X):
+    """Advice where columns of samples differ so much in size that rounding hides the small ones.
+
+    Empty where they do not, or where the samples are no rows of numbers.
+    """
+    if not hasattr(X, "shape") or X.shape[0] < 2:
+        return ""
+    spread = StandardScaler(with_mean=False).fit(X[:ENOUGH]).var_ ** 0.5
+    spread = spread[spread > 0]
+    if len(spread) == 0 or spread.max() < UNSCALED * spread.min():
+        return ""
+    return (
+        f"scale X, whose columns differ in standard deviation by a factor of "
+        f"{spread.max() / spread.min():.0e}, for example by StandardScaler"
+    )
