@@ -126,9 +126,11 @@ def check_target(y):
         return
     missing = np.fromiter(map(_is_missing, y.reshape(-1)), bool, y.size)
     if missing.any():
+        first = int(missing.argmax())
+        where = f"at position {first}" if y.ndim < 2 else f"in row {first // (y.size // len(y))}"
         raise ValueError(
             f"y is missing (None or NaN) for {np.count_nonzero(missing)} of {y.size} values, the "
-            f"first at position {int(missing.argmax())}: leave these samples out."
+            f"first {where}: leave these samples out."
         )
 
 

@@ -22,7 +22,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.recovery.bases import check_operator, resolve_basis, wrap_operator
 from skmoderndata._solvers.recovery.measurements import BASES, compose, from_matrix
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, check_target, validate_data
 
 
 class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
@@ -303,6 +303,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         if isinstance(X, LinearOperator):
             check_operator(X, "X")
             self._check_operator(X, reset=True)
+            check_target(y)
             y = check_array(
                 y, ensure_2d=False, dtype=[np.float64, np.float32], input_name="y", estimator=self
             )

@@ -280,7 +280,7 @@ def _each(
     """Results for signals, in order; fewer where the progress asks to stop."""
     from joblib import Parallel, delayed
 
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     results = parallel(delayed(solve)(i) for i in range(count))
     if progress is None:
         return list(results)
