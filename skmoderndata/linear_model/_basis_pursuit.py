@@ -17,14 +17,13 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.recovery.basis_pursuit import (
     basis_pursuit,
-    column_norms,
     feasible_dual,
     nearest,
     pursuit_atoms,
     pursuit_gap,
-    quick_pursuit,
     within_bound,
 )
+from skmoderndata._solvers.recovery.l1_recovery import quick_facts, quick_pursuit
 from skmoderndata._validation import validate_data
 
 
@@ -201,15 +200,17 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             A, Y = A * root, Y * root
         bounds = np.full(Y.shape[1], float(self.noise_bound or 0.0))
         # few targets need not pay for the inner products of all columns
-        quick = self.solver == "path" and Y.shape[1] < 3
+        quick = quick_facts(A) if self.solver == "path" and Y.shape[1] < 3 else None
         targets = atoms = None
         settings = {"positive": self.positive, "tol": self.tol}
         found = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
                 result = None
-                if quick:
-                    result = quick_pursuit(A, Y[:, t], bound=bound, progress=progress, **settings)
+                if quick is not None:
+                    result = quick_pursuit(
+                        A, Y[:, t], bound=bound, facts=quick, progress=progress, **settings
+                    )
                 if result is None and targets is None:
                     targets = self._targets(A, Y)
                     atoms = pursuit_atoms(A, self.positive) if self.solver == "path" else None
@@ -251,8 +252,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         if self.noise_bound:
             return Y
         fitted = nearest(A, Y, positive=self.positive)
-        missed = column_norms(Y - fitted)
-        if self.noise_bound == 0 and (missed > 1e-9 * column_norms(Y)).any():
+        missed = linalg.norm(Y - fitted, axis=0)
+        if self.noise_bound == 0 and (missed > 1e-9 * linalg.norm(Y, axis=0)).any():
             self._refuse(0.0, A, Y[:, int(np.argmax(missed))])
         return fitted
 
