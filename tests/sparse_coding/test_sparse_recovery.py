@@ -14,12 +14,14 @@ from sklearn.linear_model import OrthogonalMatchingPursuit
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skmoderndata._solvers.recovery import l1_recovery
-from skmoderndata._solvers.recovery.l1_recovery import facts_of, least_l1, minimax_threshold
+from skmoderndata._solvers.recovery.l1_problem import facts_of
+from skmoderndata._solvers.recovery.l1_recovery import least_l1
 from skmoderndata._solvers.recovery.measurements import (
     from_matrix,
     to_matrix,
     transform_measurements,
 )
+from skmoderndata._solvers.recovery.message_passing import minimax_threshold
 from skmoderndata._solvers.recovery.phase_transition import half_success
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
 from skmoderndata.linear_model import BasisPursuit
