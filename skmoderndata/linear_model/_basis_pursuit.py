@@ -19,7 +19,6 @@ from skmoderndata._solvers.recovery.basis_pursuit import (
     basis_pursuit,
     feasible_dual,
     nearest,
-    pursuit_atoms,
     pursuit_gap,
     within_bound,
 )
@@ -199,9 +198,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             root = np.sqrt(weight)[:, None]
             A, Y = A * root, Y * root
         bounds = np.full(Y.shape[1], float(self.noise_bound or 0.0))
-        # few targets need not pay for the inner products of all columns
-        quick = quick_facts(A) if self.solver == "path" and Y.shape[1] < 3 else None
-        targets = atoms = None
+        quick = quick_facts(A) if self.solver == "path" else None
+        targets = None
         settings = {"positive": self.positive, "tol": self.tol}
         found = []
         with FitProgress(self, X, y, max_passes=None) as progress:
@@ -213,14 +211,12 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                     )
                 if result is None and targets is None:
                     targets = self._targets(A, Y)
-                    atoms = pursuit_atoms(A, self.positive) if self.solver == "path" else None
                 if result is None:
                     result = basis_pursuit(
                         A,
                         targets[:, t],
                         bound=bound,
                         solver=self.solver,
-                        atoms=atoms,
                         progress=progress,
                         **settings,
                     )

@@ -1,8 +1,8 @@
 """Basis pursuit: the representation of least l1 norm, exactly or within a bound on the noise.
 
-The lasso path ends in it. As the penalty goes to zero the path is a straight line from some
-penalty on, so that the active set and the signs found there determine the coefficients and the
-dual variable by two triangular solves, and the duality gap says whether they are right.
+The lasso path ends in it (`homotopy`). The support and the signs on its last piece determine the
+coefficients and the dual variable by two triangular solves, and the duality gap says whether they
+are right.
 """
 
 from collections.abc import Callable
@@ -11,23 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.codes.l1_coding import lasso_codes
-from skmoderndata._solvers.codes.signal_blocks import Atoms, prepare_atoms, to_dense
 from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.recovery.homotopy import follow_path
 from skmoderndata._solvers.recovery.optimality import (
     EPS,
     column_norms,
     end_of_piece,
+    first_of_repeated,
     largest_slope,
     relative_gap,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-FIRST_PENALTY = 1e-4  # of the largest; lowered while the end of the path is not reached
-LOWEST_PENALTY = 1e-12
-PATH_TOL = 1e-7  # gap of the lasso: only its active set and signs are used
 
 
 class BasisPursuitResult(NamedTuple):
@@ -59,14 +55,14 @@ class Pursuit(NamedTuple):
         residual = float(linalg.norm(self.y - self.A @ coef))
         return BasisPursuitResult(coef, dual, residual, gap, 1, route)
 
-    def solution(self, support: Array, signs: Array) -> tuple[BasisPursuitResult | None, float]:
-        """Coefficients for a support and signs, and the penalty where their piece ends."""
+    def solution(self, support: Array, signs: Array) -> BasisPursuitResult | None:
+        """Solve the problem for a support and signs; None where they have no solution."""
         end = end_of_piece(self.A[:, support], self.y, signs, self.bound, self.positive)
-        if end.coef is None:
-            return None, end.penalty
+        if end is None:
+            return None
         coef = np.zeros(self.A.shape[1])
         coef[support] = end.coef
-        return self.judge(coef, end.dual, "path"), end.penalty
+        return self.judge(coef, end.dual, "path")
 
     def dual_of_residual(self, coef: Array) -> Array:
         """Multiple of the residual on the border of the dual constraint."""
@@ -93,9 +89,7 @@ def basis_pursuit(
     bound: float = 0.0,
     positive: bool = False,
     tol: float = 1e-8,
-    max_iter: int = 20,
     solver: str = "path",
-    atoms: Atoms | None = None,
     progress: Progress | None = None,
 ) -> BasisPursuitResult | None:
     """Solve ``min |a|_1  s.t.  |y - A a|_2 <= bound``; ``a >= 0`` with `positive`.
@@ -109,14 +103,10 @@ def basis_pursuit(
         0 asks for ``A a = y``.
     tol : float
         Relative duality gap, and residual relative to the norm of `y`, that are accepted.
-    max_iter : int
-        Steps of the lasso path, in multiples of n, for each penalty.
     solver : {"path", "simplex", "cvxpy"}
         "path" is the lasso path with two triangular solves at its end, and "simplex" where its
         answer is not proved to `tol` (cvxpy for a positive bound); "simplex" is HiGHS on the
         linear program of the case without noise, refined; "cvxpy" states the problem.
-    atoms : Atoms or None
-        ``pursuit_atoms(A, positive)``, where several `y` share it.
 
     Returns
     -------
@@ -131,8 +121,7 @@ def basis_pursuit(
     if solver == "cvxpy" and bound > 0:
         best = _settle(p, _stated(p))
     if best is None and (solver == "path" or bound > 0):
-        atoms = pursuit_atoms(A, positive) if atoms is None else atoms
-        best = _follow(p, atoms, tol, max_iter, progress)
+        best = _follow(p, tol, progress)
         if best is None or not p.accepts(best, tol):
             best = _without_path(p, best, tol)
     elif best is None:
@@ -149,11 +138,6 @@ def in_units(
         dual=feasible_dual(A, result.dual, positive=positive),
         residual=result.residual * size,
     )
-
-
-def pursuit_atoms(A: Array, positive: bool = False) -> Atoms:
-    """Columns of A made ready for the path: repeated ones are used once."""
-    return prepare_atoms(A.T, normalize=False, distinct=True, signed=positive)
 
 
 def feasible_dual(A: Array, dual: Array, *, positive: bool = False) -> Array:
@@ -239,48 +223,21 @@ def within_bound(
     return coef
 
 
-def _follow(
-    p: Pursuit, atoms: Atoms, tol: float, max_iter: int, progress: Progress | None
-) -> BasisPursuitResult | None:
+def _follow(p: Pursuit, tol: float, progress: Progress | None) -> BasisPursuitResult | None:
     """Go down the lasso path to its last piece, or to the piece where the residual is `bound`."""
-    top = largest_slope(p.A.T @ p.y, p.positive)
-    if not top > 0:
-        return None
-    lam = top * (float(np.clip(p.bound, 1e-6, 0.5)) if p.bound > 0 else FIRST_PENALTY)
+    A = first_of_repeated(p.A, signed=p.positive)
     best: BasisPursuitResult | None = None
-    steps, low, high = 0, 0.0, top
-    for _ in range(60):
-        if progress is not None:
-            progress.begin()
-        codes = lasso_codes(
-            p.y[None], atoms, alpha=np.array([lam]), method="homotopy", positive=p.positive,
-            tol=PATH_TOL, max_iter=max_iter,
-        )  # fmt: skip
-        stop = progress is not None and progress.end()
-        a = to_dense(codes, p.A.shape[1])[0]
-        steps += int(codes.n_iter[0])
-        active = np.flatnonzero(a)
-        result, exact = p.solution(active, np.sign(a[active]))
+    if progress is not None:
+        progress.begin()
+    for piece in follow_path(A, p.y, bound=p.bound, positive=p.positive):
+        result = p.solution(piece.support, piece.signs)
         if result is not None:
-            result = result._replace(n_iter=steps)
-            if best is None or result.gap < best.gap:
-                best = result
+            result = result._replace(n_iter=piece.n_iter)
+            best = p.better(best, result)
             if p.accepts(result, tol):
-                return result
-        if stop:
-            return best
-        if p.bound == 0:
-            lam *= 1e-2
-            if lam < LOWEST_PENALTY * top:
-                return best
-            continue
-        # |r| grows with the penalty: keep it between bounds, try where the piece would end
-        r = float(linalg.norm(p.y - p.A @ a))
-        low, high = (lam, high) if r < p.bound else (low, lam)
-        middle = np.sqrt(low * high) if low > 0 else high * min(0.5, p.bound / r)
-        lam = exact if low < exact < high else middle
-        if high - low <= 1e-14 * high:
-            return best
+                break
+    if progress is not None:
+        progress.end()
     return best
 
 
@@ -322,7 +279,7 @@ def _settle(p: Pursuit, start: BasisPursuitResult | None) -> BasisPursuitResult 
     signs = np.where(size > 1e-6 * size.max(initial=0.0), np.sign(start.coef), 0.0)
     for _ in range(2 * len(p.y) + 20):
         active = np.flatnonzero(signs)
-        result = p.solution(active, signs[active])[0]
+        result = p.solution(active, signs[active])
         if result is None:
             break
         best = p.better(best, result)

@@ -39,7 +39,7 @@ from skmoderndata._solvers.recovery.support_newton import sharpen
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BY_COLUMNS = 600  # measurements up to which columns are formed where they are needed
-QUICK_COLUMNS = 256  # with fewer, the path is as fast
+QUICK_COLUMNS = 512  # with fewer, the path is as fast
 QUICK_PAIRS = 500  # of products with A and its transpose, after which the path is the better way
 
 
@@ -151,7 +151,7 @@ def quick_pursuit(
     facts: Facts | None = None,
     progress: Progress | None = None,
 ) -> BasisPursuitResult | None:
-    """Try to solve the problem of `basis_pursuit` without inner products of all columns.
+    """Try to solve the problem of `basis_pursuit` in fewer products with A than the path takes.
 
     Message passing finds a support and Newton's method the signs; a factor of their columns makes
     the coefficients exact. None without success, which is no proof that there is no solution, and
@@ -173,7 +173,7 @@ def quick_pursuit(
     if progress is not None:
         progress.end()
     support = np.flatnonzero(quick.coef)
-    exact = p.solution(support, np.sign(quick.coef[support]))[0]
+    exact = p.solution(support, np.sign(quick.coef[support]))
     coef = quick.coef if exact is None else exact.coef
     best = p.better(exact, p.judge(coef, quick.dual, "quick"))
     if best is None or not p.accepts(best, tol):

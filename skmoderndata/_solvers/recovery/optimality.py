@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 EPS = float(np.finfo(np.float64).eps)
@@ -32,29 +34,25 @@ def largest_slope(slopes: Array, positive: bool) -> float:
 
 
 class Piece(NamedTuple):
-    """Coefficients on a support and dual variable at the end of a linear piece of the lasso path.
+    """Coefficients on a support, and the dual variable, at the end of a piece of the path."""
 
-    `penalty` is where it ends, -1 where it has no end; `coef` is None where that is no solution.
-    """
-
-    coef: Array | None
+    coef: Array
     dual: Array
-    penalty: float
 
 
-def end_of_piece(B: Array, y: Array, signs: Array, bound: float, positive: bool) -> Piece:
+def end_of_piece(B: Array, y: Array, signs: Array, bound: float, positive: bool) -> Piece | None:
     """Solve the problem for a support, the columns `B`, and signs; y is of norm one.
 
     On the piece the residual is ``r + lam B v`` with ``v = inv(B'B) signs`` and `r` the residual
-    of least squares; it ends at the penalty lam for which the norm of that is `bound`.
+    of least squares; it ends at the penalty lam for which the norm of that is `bound`. None where
+    there is none, or where non-negative coefficients are asked for and one is not.
     """
-    nowhere = Piece(None, y, -1.0)
     if not 0 < len(signs) <= len(y):
-        return nowhere
+        return None
     norms = column_norms(B)
     Q, R = linalg.qr(B / norms, mode="economic", check_finite=False)
     if not np.abs(np.diagonal(R)).min() > DEPENDENT:
-        return nowhere
+        return None
     fitted = linalg.solve_triangular(R, Q.T @ y, check_finite=False)
     inner = linalg.solve_triangular(R, signs / norms, trans="T", check_finite=False)
     direction = linalg.solve_triangular(R, inner, check_finite=False)
@@ -67,18 +65,18 @@ def end_of_piece(B: Array, y: Array, signs: Array, bound: float, positive: bool)
     if bound > 0:
         square = bound**2 - float(residual @ residual)
         if square < 0:
-            return nowhere
+            return None
         penalty = float(np.sqrt(square) / linalg.norm(dual))
         dual = dual + residual / penalty if penalty > 0 else dual
     values = fitted - penalty * direction  # of columns of unit norm
     coef = values / norms
     if positive and coef.min() < -1e-9 * np.abs(coef).max():
-        return Piece(None, dual, penalty)
+        return None
     values = np.maximum(values, 0.0) if positive else values
     # of no weight for the residual, nor for the l1 norm
     nothing = np.abs(values) <= 1e-12 * np.abs(values).max(initial=0.0)
     nothing &= np.abs(coef) <= 1e-12 * np.abs(coef).max(initial=0.0)
-    return Piece(np.where(nothing, 0.0, values / norms), dual, penalty)
+    return Piece(np.where(nothing, 0.0, values / norms), dual)
 
 
 def column_norms(A: Array) -> Array:
@@ -92,3 +90,11 @@ def may_repeat(A: Array, norms: Any = 1.0) -> bool:
     """Tell whether there may be columns of one direction, by their products with a vector."""
     seen = np.sort(np.abs(np.random.RandomState(1).normal(size=len(A)) @ A) / norms)
     return bool((np.diff(seen) <= 1e-11 * seen[-1]).any())
+
+
+def first_of_repeated(A: Array, *, signed: bool) -> Array:
+    """Return A with zeros in all but the first of equal columns (or opposite, unless signed)."""
+    if not may_repeat(A):
+        return A
+    rows = prepare_atoms(A.T, normalize=False, distinct=True, signed=signed, gram=False).rows
+    return rows.T

@@ -85,7 +85,7 @@ def _factors_pay(p: Problem, active: Array) -> bool:
 def solution(p: Problem, active: Array, signs: Array) -> Candidate:
     """Solution with a given support and signs, from a factor of its columns."""
     end = end_of_piece(columns_of(p.A, active), p.y, signs, p.bound, p.positive)
-    if end.coef is None:
+    if end is None:
         return p.failure()
     coef = np.zeros(p.A.shape[1])
     coef[active] = end.coef

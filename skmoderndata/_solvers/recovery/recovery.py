@@ -6,8 +6,7 @@ its transpose alone (`operator_pursuit`, `l1_recovery`).
 """
 
 from collections.abc import Callable
-from functools import partial
-from threading import Lock
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,19 +17,18 @@ from skmoderndata._solvers.codes.pursuit import (
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )
-from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, Atoms, prepare_atoms, to_dense
+from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, to_dense
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.recovery.basis_pursuit import (
     basis_pursuit,
     nearest,
-    pursuit_atoms,
     range_of,
 )
 from skmoderndata._solvers.recovery.l1_problem import Facts, facts_of
 from skmoderndata._solvers.recovery.l1_recovery import least_l1, quick_facts, quick_pursuit
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.operator_pursuit import Columns, prepare_columns, pursue
-from skmoderndata._solvers.recovery.optimality import may_repeat
+from skmoderndata._solvers.recovery.optimality import first_of_repeated
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -144,7 +142,7 @@ def _by_coders(
     if progress is not None:
         progress.begin()
     # opposite columns are one and the same unless signs matter
-    used = _first_of_repeated(A) if asked.positive else A
+    used = first_of_repeated(A, signed=True) if asked.positive else A
     atoms = prepare_atoms(used.T, normalize=True, distinct=not asked.positive)
     if asked.method == "omp":
         code = nonnegative_matching_pursuit if asked.positive else orthogonal_matching_pursuit
@@ -165,23 +163,15 @@ def _by_coders(
 
 
 class MatrixPursuit:
-    """Basis pursuit for signals that share a matrix: what many may need is made once."""
+    """Basis pursuit for signals that share a matrix."""
 
     def __init__(self, A: Array, asked: Settings) -> None:
         self.A, self.asked, self.facts = A, asked, quick_facts(A)
-        self._lock = Lock()
-        self._path: tuple[Atoms, Array | None] | None = None
 
-    def path(self) -> tuple[Atoms, Array | None]:
-        """Columns made ready for the path, and the range of the matrix if that is not all."""
-        with self._lock:
-            if self._path is None:
-                equations = self.asked.bound == 0
-                self._path = (
-                    pursuit_atoms(self.A, self.asked.positive),
-                    range_of(self.A) if equations else None,
-                )
-        return self._path
+    @cached_property
+    def range(self) -> Array | None:
+        """Range of the matrix; None for the whole space, or where a bound is asked for."""
+        return range_of(self.A) if self.asked.bound == 0 else None
 
     def solve(self, y: Array) -> Code:
         A, (_, _, bound, positive, tol, _) = self.A, self.asked
@@ -189,9 +179,8 @@ class MatrixPursuit:
         if self.facts is not None:
             result = quick_pursuit(A, y, bound=bound, positive=positive, tol=tol, facts=self.facts)
         if result is None:
-            atoms, U = self.path()
-            near = y if U is None else U @ (U.T @ y)  # equations that can be met
-            form: Any = {"bound": bound, "positive": positive, "tol": tol, "atoms": atoms}
+            near = y if self.range is None else self.range @ (self.range.T @ y)
+            form: Any = {"bound": bound, "positive": positive, "tol": tol}
             result = basis_pursuit(A, near, **form)
             limit = bound + tol * float(np.linalg.norm(near))
             if positive and bound == 0 and (result is None or result.residual > limit):
@@ -235,7 +224,7 @@ def _each(
     """Results for signals, in order; fewer where the progress asks to stop."""
     from joblib import Parallel, delayed
 
-    # what threads share is made by the first that needs it
+    # threads share the matrix
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     results = parallel(delayed(solve)(y) for y in Y)
     if progress is None:
@@ -258,14 +247,3 @@ def _gather(codes: list[Code], Y: Array, k: int, method: str) -> Recovery:
     for y in Y[len(codes) :]:  # not begun
         codes.append(Code(np.zeros(k), float(np.linalg.norm(y)), unproved, 0, not y.any()))
     return Recovery(*(np.array(values) for values in zip(*codes, strict=True)))
-
-
-def _first_of_repeated(A: Array) -> Array:
-    """Return `A` with zeros for all but the first of equal columns."""
-    if not may_repeat(A):
-        return A
-    scale = np.abs(A).max(initial=0.0) or 1.0
-    first = np.unique(np.round(A.T / scale, 12) + 0.0, axis=0, return_index=True)[1]
-    out = np.zeros_like(A)
-    out[:, first] = A[:, first]
-    return out
