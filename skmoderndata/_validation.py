@@ -137,9 +137,11 @@ def check_target(y: Any) -> None:
         return
     missing = np.fromiter(map(_is_missing, y.reshape(-1)), bool, y.size)
     if missing.any():
+        first = int(missing.argmax())
+        where = f"at position {first}" if y.ndim < 2 else f"in row {first // (y.size // len(y))}"
         raise ValueError(
             f"y is missing (None or NaN) for {np.count_nonzero(missing)} of {y.size} values, the "
-            f"first at position {int(missing.argmax())}: leave these samples out."
+            f"first {where}: leave these samples out."
         )
 
 
@@ -328,4 +330,4 @@ def check_atoms(dictionary):
     atoms = np.array(dictionary, dtype=np.complex128)
     if atoms.ndim != 2 or atoms.size == 0 or not np.isfinite(atoms).all():
         raise ValueError("dictionary must be a matrix of finite numbers, one atom in each row.")
-    return atoms
+    return check_magnitude(atoms, input_name="dictionary")

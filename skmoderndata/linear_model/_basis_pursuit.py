@@ -17,14 +17,12 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.recovery.basis_pursuit import (
     basis_pursuit,
-    column_norms,
     feasible_dual,
     nearest,
-    pursuit_atoms,
     pursuit_gap,
-    quick_pursuit,
     within_bound,
 )
+from skmoderndata._solvers.recovery.l1_recovery import quick_facts, quick_pursuit
 from skmoderndata._validation import validate_data
 
 
@@ -36,9 +34,11 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     .. math::
         \min_w \|w\|_1 \quad\text{subject to}\quad \|y - X w\|_2 \le \varepsilon,
 
-    with :math:`X w = y` for :math:`\varepsilon = 0`. In compressed sensing `X` holds the
-    measurement of each atom and `y` the measurements of a signal: if the signal is a combination
-    of few atoms, these coefficients are its own [2]_.
+    with :math:`X w = y` for :math:`\varepsilon = 0`. There is no intercept unless
+    `fit_intercept=True`, other than in scikit-learn's linear models: in compressed sensing `X`
+    holds the measurement of each atom and `y` the measurements of a signal, and a zero signal has
+    zero measurements. If the signal is a combination of few atoms, these coefficients are its
+    own [2]_; a constant would be one more unknown, and cost nothing however large.
 
     Parameters
     ----------
@@ -50,15 +50,15 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     positive : bool, default=False
         Coefficients of at least zero.
     fit_intercept : bool, default=False
-        Whether a constant, which costs nothing, is added.
+        Whether a constant, which costs nothing, is added: `X` and `y` are centred.
     solver : {"path", "simplex", "cvxpy"}, default="path"
         "path": the lasso path, whose last piece gives the answer with two triangular solves; where
         that is not proved to `tol`, "simplex", or "cvxpy" for a positive bound. "simplex": the
         dual simplex method of HiGHS on the linear program, repeated on what it missed, without
         noise only. "cvxpy": the problem as it is stated, for comparison.
     tol : float, default=1e-8
-        Largest relative duality gap, and largest violation of the constraint in proportion to the
-        norm of `y`. In single precision no less than ten units of its rounding.
+        Largest relative duality gap, and largest violation of the constraint relative to the norm
+        of `y`. In single precision no less than ten units of its rounding.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         Dual variable v with :math:`\|X^\top v\|_\infty \le 1`; where that is below one, the
         coefficient is zero in every solution.
     dual_gap_ : float
-        Relative duality gap, the largest over targets: the l1 norm is within this share of the
+        Relative duality gap, the largest over targets: the l1 norm is within this fraction of the
         minimum, before coefficients are rounded to the type of `X`.
     residual_norm_ : float or ndarray of shape (n_targets,)
         Norm of the residual.
@@ -93,10 +93,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     Notes
     -----
-    The path costs one step for every coefficient that enters or leaves, each of the order of
-    ``n_features`` times the number of those present, and the products of all pairs of columns
-    once. For one or two targets and 512 features or more Newton's method is tried first, on the
-    support that message passing finds: where the solution is sparse that takes some tens of
+    The path costs one step for every coefficient that enters or leaves, each a product of the
+    transpose of `X` with a vector. With 512 features or more Newton's method is tried first, on
+    the support that message passing finds: where the solution is sparse that takes some tens of
     products with `X`, and the path is not needed. Either is tens to hundreds of times as fast as a
     linear program where the coefficients can be recovered; far beyond (as many non-zeros as
     samples) they are alike. The answer is exact to rounding, and `dual_gap_` proves it.
@@ -131,7 +130,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     _card = MethodCard(
         family="dictionaries and sparse codes",
         cite=("chen1998atomic", "candes2006stable"),
-        cost="p^2 n + T p k",
+        cost="T n p",
         checks=({}, {"fit_intercept": True}, {"positive": True}),
         comparison=Comparison(
             baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
@@ -200,26 +199,25 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             root = np.sqrt(weight)[:, None]
             A, Y = A * root, Y * root
         bounds = np.full(Y.shape[1], float(self.noise_bound or 0.0))
-        # few targets need not pay for the inner products of all columns
-        quick = self.solver == "path" and Y.shape[1] < 3
-        targets = atoms = None
+        quick = quick_facts(A) if self.solver == "path" else None
+        targets = None
         settings = {"positive": self.positive, "tol": self.tol}
         found = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
                 result = None
-                if quick:
-                    result = quick_pursuit(A, Y[:, t], bound=bound, progress=progress, **settings)
+                if quick is not None:
+                    result = quick_pursuit(
+                        A, Y[:, t], bound=bound, facts=quick, progress=progress, **settings
+                    )
                 if result is None and targets is None:
                     targets = self._targets(A, Y)
-                    atoms = pursuit_atoms(A, self.positive) if self.solver == "path" else None
                 if result is None:
                     result = basis_pursuit(
                         A,
                         targets[:, t],
                         bound=bound,
                         solver=self.solver,
-                        atoms=atoms,
                         progress=progress,
                         **settings,
                     )
@@ -251,8 +249,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         if self.noise_bound:
             return Y
         fitted = nearest(A, Y, positive=self.positive)
-        missed = column_norms(Y - fitted)
-        if self.noise_bound == 0 and (missed > 1e-9 * column_norms(Y)).any():
+        missed = linalg.norm(Y - fitted, axis=0)
+        if self.noise_bound == 0 and (missed > 1e-9 * linalg.norm(Y, axis=0)).any():
             self._refuse(0.0, A, Y[:, int(np.argmax(missed))])
         return fitted
 

@@ -30,7 +30,7 @@ from skmoderndata._solvers.codes.group_lasso import (
     group_lasso_gap,
     one_thread_if_small,
 )
-from skmoderndata._solvers.common.convex_problems import group_lasso_by_cvxpy
+from skmoderndata._solvers.common import convex_problems
 from skmoderndata._validation import check_groups, validate_data
 
 
@@ -400,7 +400,10 @@ def _by_cvxpy(columns, y, edges, problem):
     scale = 0.5 * float(y @ y)
     if scale == 0:
         return GroupLassoResult(np.zeros(int(edges[-1])), 0.0, 0, 0.0)
-    w = group_lasso_by_cvxpy(columns.X, y, edges, **problem)
+    stated = convex_problems.group_lasso(columns.X, y, edges, **problem)
+    if not convex_problems.solve(stated, solver="CLARABEL"):
+        raise ValueError("GroupLasso(solver='cvxpy') failed: use solver='descent'.")
+    w = np.asarray(stated.variable.value)
     gap = group_lasso_gap(columns, y, w, edges=edges, **problem)
     penalty = (problem["weights"], problem["mix"], problem["positive"])
     largest = float(dual_norms(columns.cross(y), edges, *penalty).max())

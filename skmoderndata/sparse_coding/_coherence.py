@@ -365,12 +365,9 @@ def _unit_atoms(dictionary):
     if not sparse.issparse(atoms):
         return unit_rows(atoms)
     atoms = sparse.csr_array(atoms)
-    largest = abs(atoms).max(axis=1).toarray().ravel()
-    atoms, largest = atoms[largest > 0], largest[largest > 0]
-    counts = np.diff(atoms.indptr)
-    atoms.data = atoms.data / np.repeat(largest, counts)
     norms = np.sqrt(atoms.multiply(atoms).sum(axis=1))
-    atoms.data = atoms.data / np.repeat(norms, counts)
+    atoms, norms = atoms[norms > 0], norms[norms > 0]
+    atoms.data = atoms.data / np.repeat(norms, np.diff(atoms.indptr))
     return atoms
 
 

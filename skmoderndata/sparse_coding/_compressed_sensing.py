@@ -367,15 +367,13 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         if self.kind == "single_pixel":
             operator, decode = single_pixel_differences(operator)
             Y = decode(Y)
-        largest = float(np.abs(Y).max(initial=0.0))
-        size = float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0
         basis = resolve_basis(self.basis, self.n_features_in_, self.shape)
         found = recover(
-            Y / size,
+            Y,
             compose(operator, basis),
             method=self.method,
             n_nonzero=self.n_nonzero,
-            noise_bound=None if self.noise_bound is None else self.noise_bound / size,
+            noise_bound=self.noise_bound,
             positive=self.positive,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -395,9 +393,9 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             )
         signals = found.codes if basis is None else basis.forward(found.codes)
         return RecoveredSignals(
-            (signals * size).astype(dtype),
-            (found.codes * size).astype(dtype),
-            found.residual * size,
+            signals.astype(dtype),
+            found.codes.astype(dtype),
+            found.residual,
             found.gap,
             found.n_iter,
         )
@@ -421,10 +419,8 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         X = self._validate(X, reset=False)
         dense = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         back = self.inverse_transform(self._measure(X)).astype(np.float64)
-        largest = float(np.abs(dense).max(initial=0.0)) or 1.0
-        total = float(np.square(dense / largest).sum())
-        rest = float(np.square((back - dense) / largest).sum())
-        return -rest / total if total > 0 else 0.0
+        total = float(np.square(dense).sum())
+        return -float(np.square(back - dense).sum()) / total if total > 0 else 0.0
 
     @property
     def operator_(self):

@@ -22,7 +22,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.recovery.bases import check_operator, resolve_basis, wrap_operator
 from skmoderndata._solvers.recovery.measurements import BASES, compose, from_matrix
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, check_target, validate_data
 
 
 class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
@@ -224,18 +224,16 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         self : SparseRecovery
             The fitted estimator.
         """
-        measure, y, dtype, unit = self._measurements(X, y)
+        measure, y, dtype = self._measurements(X, y)
         basis = resolve_basis(self.basis, measure.shape[1], self.shape)
         Y = y.reshape(len(y), -1).T.astype(np.float64)
-        largest = float(np.abs(Y).max(initial=0.0))
-        size = float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0
         with FitProgress(self, X, y, max_passes=None, task_name="signal") as progress:
-            found = recover(
-                Y / size,
+            result = recover(
+                Y,
                 compose(measure, basis),
                 method=self.method,
                 n_nonzero=self.n_nonzero,
-                noise_bound=None if self.noise_bound is None else self.noise_bound / size,
+                noise_bound=self.noise_bound,
                 positive=self.positive,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -243,22 +241,22 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
-        codes = found.codes * size / unit
+        codes = result.codes
         signals = codes if basis is None else basis.forward(codes)
         flat = y.ndim == 1
         self.codes_ = codes.astype(dtype)[0] if flat else codes.astype(dtype)
         self.coef_ = signals.astype(dtype)[0] if flat else signals.astype(dtype)
-        self.residual_norm_ = size * (float(found.residual[0]) if flat else found.residual)
-        self.dual_gap_ = float(found.gap.max())
-        self.n_iter_ = max(1, int(found.n_iter.max(initial=1)))
-        if not found.done.all():
+        self.residual_norm_ = float(result.residual[0]) if flat else result.residual
+        self.dual_gap_ = float(result.gap.max())
+        self.n_iter_ = max(1, int(result.n_iter.max(initial=1)))
+        if not result.done.all():
             convex = self.method == "basis_pursuit"
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e}, residual "
                 f"{np.max(self.residual_norm_):.1e} (tol={self.tol:g})"
                 if convex
-                else f"the supports of {np.count_nonzero(~found.done)} of {len(Y)} signals have "
+                else f"the supports of {np.count_nonzero(~result.done)} of {len(Y)} signals have "
                 "not settled",
                 remedy="raise max_iter, tol or noise_bound"
                 if convex
@@ -299,26 +297,23 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             )
 
     def _measurements(self, X, y):
-        """Operator of the measurements times `unit`, measurements, and the type of results."""
+        """Operator of the measurements, measurements, and the type of results."""
         if isinstance(X, LinearOperator):
             check_operator(X, "X")
             self._check_operator(X, reset=True)
+            check_target(y)
             y = check_array(
                 y, ensure_2d=False, dtype=[np.float64, np.float32], input_name="y", estimator=self
             )
             if len(y) != X.shape[0]:
                 raise ValueError(f"X gives {X.shape[0]} measurements, and y has {len(y)}.")
             single = X.dtype == y.dtype == np.float32
-            return wrap_operator(X), y, np.dtype(np.float32 if single else np.float64), 1.0
+            return wrap_operator(X), y, np.dtype(np.float32 if single else np.float64)
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr",
             multi_output=True, y_numeric=True,
         )  # fmt: skip
-        dtype = X.dtype
-        A = X.astype(np.float64)
-        largest = float(np.abs(A.data if hasattr(A, "indptr") else A).max(initial=0.0))
-        unit = float(np.ldexp(1.0, np.frexp(largest)[1])) if largest > 0 else 1.0
-        return from_matrix(A * (1 / unit)), y, dtype, unit
+        return from_matrix(X.astype(np.float64)), y, X.dtype
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -143,6 +143,19 @@ def test_missing_targets_are_refused(estimator, missing):
         fitted(estimator, X, y=y)
 
 
+@each_instance
+def test_missing_targets_of_several_outputs_are_named_by_row(estimator):
+    several = estimator.__sklearn_tags__().target_tags.multi_output
+    if not (several and is_regressor(estimator)):
+        return
+    X = form(estimator, sample())
+    y = target(estimator, X)
+    Y = np.array(np.column_stack([y, y]), dtype=object)
+    Y[3, 1] = None
+    with pytest.raises(ValueError, match="row 3"):
+        fitted(estimator, X, y=Y)
+
+
 def at_the_limits():
     X = sample()
     X /= X.max()

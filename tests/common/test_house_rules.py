@@ -42,6 +42,16 @@ def test_package_file(path):
     assert broken == []
 
 
+def test_solvers_have_no_cycles():
+    """A cycle shows even where an import hides in a function."""
+    solvers = [path for path in PACKAGE if "_solvers" in path.parts]
+    modules = {
+        ".".join(path.relative_to(rules.ROOT).with_suffix("").parts): path for path in solvers
+    }
+    sources = {module: path.read_text(encoding="utf-8") for module, path in modules.items()}
+    assert rules.import_cycles(sources) == []
+
+
 @pytest.mark.parametrize("path", sorted((rules.ROOT / "examples").glob("*.py")), ids=name)
 def test_example_draws_each_figure_in_one_block(path):
     assert rules.figures_of_other_blocks(path.read_text(encoding="utf-8")) == []

@@ -1,16 +1,20 @@
 """Basis pursuit as a statement for a conic solver, and its phase transition from the theory."""
 
-import cvxpy as cp
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
+
+from skmoderndata._solvers.common import convex_problems
 
 
 def least_l1(A, y, bound=0.0, positive=False):
     """Smallest l1 norm under the constraint: a linear program for HiGHS, a cone for Clarabel."""
-    a = cp.Variable(A.shape[1], nonneg=positive)
-    constraint = cp.norm(y - A @ a) <= bound if bound else A @ a == y
-    problem = cp.Problem(cp.Minimize(cp.norm1(a)), [constraint])
-    return problem.solve(solver=cp.CLARABEL if bound else cp.HIGHS)
+    if bound:
+        stated = convex_problems.basis_pursuit_denoising(A, y, bound, positive=positive)
+        assert convex_problems.solve(stated, solver="CLARABEL")
+    else:
+        stated = convex_problems.basis_pursuit(A, y, positive=positive)
+        assert convex_problems.solve(stated, solver="HIGHS")
+    return stated.problem.value
 
 
 def transition(share, positive=False):

@@ -40,7 +40,7 @@ def test_exact_recovery_coefficient_by_pseudo_inverse(kind, seed):
         inverse = np.linalg.pinv(U[support].T)
         expected = 1 - max(np.abs(inverse @ U[j]).sum() for j in others)
         assert_allclose(exact_recovery_coefficient(D, support), expected, atol=1e-12)
-        scale = 10.0 ** rng.uniform(-180, 180, size=(11, 1))
+        scale = 10.0 ** rng.uniform(-90, 90, size=(11, 1))
         assert_allclose(exact_recovery_coefficient(scale * D, support), expected, atol=1e-12)
 
 

@@ -1,5 +1,6 @@
 """Evidence that SparseRecovery solves the problem it states, and where it turns."""
 
+import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,12 +14,14 @@ from sklearn.linear_model import OrthogonalMatchingPursuit
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skmoderndata._solvers.recovery import l1_recovery
-from skmoderndata._solvers.recovery.l1_recovery import facts_of, least_l1, minimax_threshold
+from skmoderndata._solvers.recovery.l1_problem import facts_of
+from skmoderndata._solvers.recovery.l1_recovery import least_l1
 from skmoderndata._solvers.recovery.measurements import (
     from_matrix,
     to_matrix,
     transform_measurements,
 )
+from skmoderndata._solvers.recovery.message_passing import minimax_threshold
 from skmoderndata._solvers.recovery.phase_transition import half_success
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
 from skmoderndata.linear_model import BasisPursuit
@@ -444,7 +447,7 @@ def test_units_signs_and_order(method, seed):
     Phi, codes = planted(seed, n_signals=1)
     y = Phi @ codes[0]
     model = SparseRecovery(method=method, n_nonzero=8).fit(Phi, y)
-    for a, b in ((1e-9, 1e6), (1e120, 1e-100)):
+    for a, b in ((1e-9, 1e6), (1e90, 1e-90), (1e-90, 1e-90)):
         scaled = SparseRecovery(method=method, n_nonzero=8).fit(a * Phi, b * y)
         assert_allclose(scaled.coef_ * a / b, model.coef_, atol=1e-9)
     order = np.random.default_rng(seed).permutation(120)
@@ -547,6 +550,20 @@ def test_callbacks_hear_of_signals_and_can_stop(memory, n_jobs):
     assert_allclose(model.residual_norm_[2:], np.linalg.norm(Y[:, 2:], axis=0))
 
 
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("memory", [0, 1024], ids=["operator", "matrix"])
+@pytest.mark.parametrize("method", METHODS)
+def test_any_backend_gives_the_serial_answer_for_several_signals(method, memory, backend):
+    Phi, codes = planted(0, n_signals=4)
+    model = SparseRecovery(method=method, n_nonzero=8)
+    with config_context(working_memory=memory):
+        serial = clone(model).fit(Phi, Phi @ codes.T)
+        with joblib.parallel_config(backend):
+            parallel = clone(model).set_params(n_jobs=2).fit(Phi, Phi @ codes.T)
+    assert_array_equal(parallel.coef_, serial.coef_)
+    assert parallel.n_iter_ == serial.n_iter_
+
+
 def test_search_over_held_out_measurements():
     Phi, codes = planted(0, m=60, s=6, n_signals=1)
     y = Phi @ codes[0] + 0.5 * np.random.default_rng(1).normal(size=60)
@@ -610,6 +627,21 @@ def test_degenerate_input(method):
             assert_array_equal(none.coef_, 0)
     one = SparseRecovery(method=method).fit([[2.0]], [4.0])
     assert_allclose(one.coef_, [2.0])
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("missing", [None, np.nan], ids=["None", "NaN"])
+def test_missing_measurements_of_an_operator_are_named(missing):
+    """An operator is no table, so that `y` is checked on its own."""
+    Phi, codes = planted(0)
+    Y = (Phi @ codes.T).astype(object)
+    Y[5, 2] = missing
+    with pytest.raises(ValueError, match="row 5"):
+        SparseRecovery().fit(aslinearoperator(Phi), Y)
+    with pytest.raises(ValueError, match="position 5"):
+        SparseRecovery().fit(aslinearoperator(Phi), Y[:, 2])
+    with pytest.raises(ValueError, match=r"got y with an entry of magnitude .* between 1e-100"):
+        SparseRecovery().fit(aslinearoperator(Phi), 1e120 * (Phi @ codes.T))
 
 
 @pytest.mark.edge

@@ -150,7 +150,7 @@ def code_in_blocks(
         return [compact(work(blocks[b])) for b in stretch]
 
     with one_blas_thread():
-        parts = Parallel(n_jobs=jobs, prefer="threads")(delayed(run)(s) for s in stretches)
+        parts = Parallel(n_jobs=jobs, require="sharedmem")(delayed(run)(s) for s in stretches)
     return join([part for group in parts for part in group])
 
 

@@ -12,18 +12,10 @@ BLOCK_ENTRIES = 2**22  # of a block of inner products
 
 
 def unit_rows(atoms: Array) -> Array:
-    """Atoms of unit norm, without rows of zeros; entries may be tiny or huge."""
-    kind = np.complex128 if np.iscomplexobj(atoms) else np.float64
-    out: Array = np.array(atoms, dtype=kind, order="C")
-    # real and imaginary parts side by side; the largest of them first, since squares under- or
-    # overflow
-    parts = out.view(np.float64)
-    largest = np.abs(parts).max(axis=1, initial=0.0)
-    kept = largest > 0
-    out = out[kept]
-    parts = out.view(np.float64)
-    parts /= largest[kept, None]
-    parts /= np.linalg.norm(parts, axis=1)[:, None]
+    """Atoms of unit norm, without rows of zeros; real or complex."""
+    out: Array = np.asarray(atoms, dtype=np.complex128 if np.iscomplexobj(atoms) else np.float64)
+    norms = np.linalg.norm(out, axis=1)
+    out = out[norms > 0] / norms[norms > 0, None]
     return out
 
 

@@ -1,7 +1,15 @@
 """Signals from few measurements.
 
-Basis pursuit and its noisy form (Chen, Donoho and Saunders 1998), l1 recovery with operators
-(van den Berg and Friedlander 2008), greedy recovery, measurement operators and bases, what
-coherence promises (Tropp 2004), and phase transitions (Donoho and Tanner 2009). Called by
-`BasisPursuit`, `CompressedSensing`, `SparseRecovery` and `phase_transition`.
+- `basis_pursuit`: least l1 norm with a matrix (Chen, Donoho and Saunders 1998), by the lasso path,
+  the simplex method or as stated; `optimality` has its duality gap and the solution for signs.
+- `l1_recovery`: the same with operators, in stages: `message_passing` (Donoho, Maleki and
+  Montanari 2009), `support_newton`, `primal_dual` (Chambolle and Pock 2011), on an `l1_problem`.
+- `operator_pursuit`: greedy pursuit and hard thresholding with operators, the twins of the
+  compiled coders; `conjugate_gradients` solves on supports.
+- `recovery`: which of these runs when. `measurements` and `bases` are the operators.
+- `coherence`: what inner products promise (Tropp 2004); `phase_transition`: what is recovered
+  (Donoho and Tanner 2009).
+
+Called by `BasisPursuit`, `CompressedSensing`, `SparseRecovery`, `phase_transition` and the
+functions on dictionaries.
 """

@@ -93,13 +93,6 @@ def isometry_bounds(
     from below. With `rescale` the dictionary is multiplied by the number that makes the constant
     least: ``(largest - smallest) / (largest + smallest)``.
     """
-    atoms = np.array(atoms, order="C")
-    # by a power of two, so that squares neither under- nor overflow
-    parts = atoms.view(np.float64)
-    exponent = int(np.frexp(np.abs(parts).max(initial=0.0))[1]) - 1
-    parts[:] = np.ldexp(parts, -exponent)
-    scale = float(np.ldexp(1.0, exponent))
-    unit = 1.0 if rescale else scale * scale
     gram = atoms @ atoms.conj().T
     k = len(gram)
     if comb(k, size) <= max_supports:
@@ -107,7 +100,7 @@ def isometry_bounds(
         every = combinations(range(k), size)
         while part := list(islice(every, 20_000)):
             low, high = _extremes(gram, np.array(part), low, high)
-        value = _constant(low, high, unit, rescale)
+        value = _constant(low, high, rescale)
         return IsometryBounds(value, value, True)
     supports = np.array([rng.choice(k, size, replace=False) for _ in range(2000)])
     low, high = _extremes(gram, supports, np.inf, 0.0)
@@ -121,14 +114,14 @@ def isometry_bounds(
                 at = np.argmax(values[:, -1]) if largest else np.argmin(values[:, 0])
                 support.append(int(rest[at]))
             low, high = _extremes(gram, np.array([support]), low, high)
-    lower = _constant(low, high, unit, rescale)
+    lower = _constant(low, high, rescale)
     # Gershgorin: all eigenvalues within the sum of the largest inner products
     norms = np.diag(gram).real
     off = np.sort(np.abs(gram - np.diag(norms)), axis=1)[:, ::-1]
     radius = off[:, : size - 1].sum(axis=1)
     least = max(0.0, float((norms - radius).min()))
     most = min(float((norms + radius).max()), float(np.linalg.eigvalsh(gram)[-1]))
-    upper = max(lower, _constant(least, most, unit, rescale))
+    upper = max(lower, _constant(least, most, rescale))
     return IsometryBounds(lower, upper, False)
 
 
@@ -137,8 +130,8 @@ def _extremes(gram: Array, supports: Array, low: float, high: float) -> tuple[fl
     return min(low, float(values[:, 0].min())), max(high, float(values[:, -1].max()))
 
 
-def _constant(low: float, high: float, unit: float, rescale: bool) -> float:
+def _constant(low: float, high: float, rescale: bool) -> float:
     low = max(low, 0.0)
     if rescale:
         return (high - low) / (high + low) if high > 0 else 1.0
-    return max(unit * high - 1, 1 - unit * low)
+    return max(high - 1, 1 - low)

@@ -1,0 +1,70 @@
+"""Conjugate gradients for columns that are known by products with them only."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Product = Callable[[Array], Array]
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def on_support(times: Product, cross: Product, support: Array, k: int) -> tuple[Product, Product]:
+    """Products with some of k columns, from products with all of them and their transpose."""
+
+    def some_times(v: Array) -> Array:
+        a = np.zeros(k)
+        a[support] = v
+        return times(a)
+
+    return some_times, lambda r: cross(r)[support]
+
+
+def least_squares_steps(
+    times: Product, cross: Product, y: Array, start: Array
+) -> Iterator[tuple[Array, Array, float]]:
+    """Minimise ``|y - B v|``: the steps of CGLS [Bjorck 1996, section 7.4], without end.
+
+    Yields v, the residual and the squared norm of the gradient ``B'(y - B v)``; ends only where
+    columns depend on each other. The arrays change with the next step.
+    """
+    v = start.copy()
+    r = y - times(v)
+    g = cross(r)
+    d, gg = g.copy(), float(g @ g)
+    while True:
+        yield v, r, gg
+        t = times(d)
+        curvature = float(t @ t)
+        if curvature <= EPS * float(d @ d):
+            return
+        step_size = gg / curvature
+        v += step_size * d
+        r -= step_size * t
+        g = cross(r)
+        former, gg = gg, float(g @ g)
+        d = g + (gg / former) * d
+
+
+def normal_equations(
+    times: Product, cross: Product, wanted: Array, start: Array, *, tol: float
+) -> Array:
+    """Solve ``B'B v = wanted`` up to a residual of norm `tol`."""
+    v = start.copy()
+    r = wanted - cross(times(v)) if v.any() else wanted.copy()
+    d, rr = r.copy(), float(r @ r)
+    for _ in range(250):
+        if rr <= tol**2:
+            break
+        t = cross(times(d))
+        curvature = float(d @ t)
+        if curvature <= EPS * float(d @ d):  # columns that depend on each other
+            break
+        step_size = rr / curvature
+        v += step_size * d
+        r -= step_size * t
+        former, rr = rr, float(r @ r)
+        d = r + (rr / former) * d
+    return v

@@ -1,0 +1,170 @@
+"""Newton's method on the support: the solution of least l1 norm from a support nearly right.
+
+Columns enter and leave until the optimality conditions hold; the systems on the support are
+solved by conjugate gradients.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._solvers.recovery.conjugate_gradients import (
+    least_squares_steps,
+    normal_equations,
+)
+from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def sharpen(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
+    """Return the solution that a support and signs near the right ones lead to."""
+    return _within_bound(p, a, lam, tol) if p.bound > 0 else _equality(p, a, tol)
+
+
+def _equality(p: Problem, a: Array, tol: float) -> Candidate:
+    """Coefficients on a support that holds the right one, and a dual variable for their signs.
+
+    Least squares on the support; its residual tells columns that were missed.
+    """
+    m = len(p.y)
+    coef, former = a, np.inf
+    for _ in range(8):
+        support = _largest(coef, m // 2)
+        coef, residual = _fit(p, support, coef)
+        size = float(np.linalg.norm(residual))
+        if size <= 1e-12:
+            break
+        if size > 0.5 * former or support.size == 0:
+            return p.failure()
+        former = size
+        coef = p.soft(coef + p.adjoint(residual), 2.0 * size / float(np.sqrt(m)))
+    else:
+        return p.failure()
+    used = np.flatnonzero(np.abs(coef) > 1e-9 * np.abs(coef).max())
+    if p.positive and coef[used].min(initial=0.0) < 0:
+        return p.failure()
+    if used.size < support.size:
+        coef, residual = _fit(p, used, coef)
+    dual = _dual_of_signs(p, used, np.sign(coef[used]), tol)
+    return p.judge(coef, dual, residual=residual)
+
+
+def _largest(a: Array, most: int) -> Array:
+    """Places of the largest magnitudes that are not zero."""
+    places = np.flatnonzero(a)
+    if places.size > most:
+        size = np.abs(a[places])
+        places = places[size >= np.partition(size, -most)[-most]]
+    return places
+
+
+def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
+    """Least squares on a support, and the residual; ends early outside of the span."""
+    full, r = np.zeros(p.A.shape[1]), p.y
+    least, idle = np.inf, 0
+    steps = least_squares_steps(*p.columns(support), p.y, start[support])
+    for _, (v, r, gg) in zip(range(301), steps, strict=False):
+        full[support] = v
+        rr = float(r @ r)
+        least, idle = (rr, 0) if rr < 0.5 * least else (least, idle + 1)
+        # a residual in the span of well-conditioned columns has a gradient that is not that small
+        if rr <= 1e-30 or gg == 0 or (idle >= 3 if rr <= 1e-26 else gg <= 0.03 * rr):
+            break
+    return full, r
+
+
+def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Array:
+    """Least ``|v|`` with ``A_j'v = sign_j`` on the support and ``|A_j'v| <= 1`` elsewhere.
+
+    Its dual is ``min 1/2 |A h|^2 - sign'h_I + |h|_1 elsewhere`` with ``v = A h``. Newton: columns
+    beyond one enter, those whose h has got the wrong sign leave.
+    """
+    n = p.A.shape[1]
+    h, sign = np.zeros(n), np.zeros(n)
+    sign[support] = signs
+    free = sign == 0  # to leave again
+    accuracy, dual = 1e-3, np.zeros(len(p.y))
+    for _ in range(40):
+        active = np.flatnonzero(sign)
+        if active.size > 0.9 * len(p.y):
+            break
+        times, cross = p.columns(active)
+        goal = accuracy * float(np.sqrt(active.size))
+        values = normal_equations(times, cross, sign[active], h[active], tol=goal)
+        h[:] = 0.0
+        h[active] = values
+        dual = times(values)
+        slopes = p.adjoint(dual)
+        beyond = p.beyond(slopes, 1 + 0.1 * tol) & (sign == 0)
+        wrong = (h * sign > 0) & free
+        change = np.count_nonzero(beyond) + np.count_nonzero(wrong)
+        if change == 0 and accuracy <= 1e-12:
+            break
+        few = change < 0.01 * active.size
+        accuracy = 1e-12 if change < 3 else 1e-6 if few else 1e-3
+        sign[wrong] = 0.0
+        sign[beyond] = np.sign(slopes[beyond])
+    return dual
+
+
+def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
+    """Newton's method on the support of the lasso whose residual meets the bound.
+
+    On a support I with signs s the lasso is ``fitted - lam inner`` with least squares `fitted` and
+    ``inner = inv(A_I'A_I) s``, so that the penalty follows from the bound. Coefficients that
+    change sign leave, columns whose slope is beyond the penalty enter.
+    """
+    m, n = p.A.shape
+    sign, coef, inner = np.sign(a), a.copy(), np.zeros(n)
+    best, accuracy, idle, least, change = p.failure(), 3e-2, 0, n + 1, n
+    for _ in range(40):
+        active = np.flatnonzero(sign)
+        if not 0 < active.size <= 0.9 * m:
+            break
+        times, cross = p.columns(active)
+        signs, size = sign[active], float(np.sqrt(active.size))
+        wanted = p.slopes[active] - lam * signs
+        values = normal_equations(times, cross, wanted, coef[active], tol=accuracy * lam * size)
+        # the penalty is found again and again: its direction need not be exact
+        goal = max(accuracy, 0.01 if change else 1e-4) * size
+        change_of = normal_equations(times, cross, signs, inner[active], tol=goal)
+        # along the piece to where the residual meets the bound
+        residual, direction = p.y - times(values), times(change_of)
+        move = _meeting(residual, direction, p.bound, -0.9 * lam)
+        met = move is not None
+        move = -0.5 * lam if move is None else move
+        lam += move
+        coef[active], inner[active] = values - move * change_of, change_of
+        residual += move * direction
+        slopes = p.adjoint(residual)
+        wrong = coef * sign < 0
+        beyond = p.beyond(slopes, lam * (1 + 1e-10)) & (sign == 0)
+        change = int(np.count_nonzero(wrong) + np.count_nonzero(beyond))
+        top = p.top(slopes)
+        if met and top > 0:
+            candidate = p.judge(
+                coef.copy(), residual / top, residual=residual, slopes=slopes / top
+            )
+            best = min(best, candidate, key=lambda c: c.badness)
+            if best.badness <= 0.05 * tol or (change == 0 and abs(move) <= 1e-13 * lam):
+                break
+        idle = idle + 1 if change >= least else 0
+        least = min(least, change)
+        if idle >= 5:
+            break
+        accuracy = max(min(0.3 * accuracy, 0.1 * change / active.size), 0.003 * tol)
+        sign[wrong] = 0.0
+        sign[beyond] = np.sign(slopes[beyond])
+        coef[sign == 0], inner[sign == 0] = 0.0, 0.0
+    return best
+
+
+def _meeting(r: Array, direction: Array, bound: float, least: float) -> float | None:
+    """Largest t with ``|r + t direction| = bound``; None where that is not above `least`."""
+    a, b = float(direction @ direction), float(r @ direction)
+    inside = b * b - a * (float(r @ r) - bound**2)
+    if inside < 0 or a == 0:
+        return None
+    t = (-b + float(np.sqrt(inside))) / a
+    return t if t > least else None

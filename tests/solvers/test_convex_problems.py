@@ -1,0 +1,56 @@
+"""Evidence that the convex problems are stated as printed."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skmoderndata._solvers.common import convex_problems
+
+
+def least_of_all_bases(A, y, weights, positive):
+    """A linear program has a solution with as few non-zeros as equations: try all supports."""
+    best = np.inf
+    for support in combinations(range(A.shape[1]), len(y)):
+        a = np.linalg.solve(A[:, support], y)
+        if not positive or a.min() >= -1e-12:
+            best = min(best, np.abs(a) @ weights[list(support)])
+    return best
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+def test_basis_pursuit_is_the_best_of_all_supports(positive, seed):
+    rng = np.random.default_rng(seed)
+    A, weights = rng.normal(size=(3, 8)), rng.uniform(0.5, 2, 8)
+    y = A @ np.abs(rng.normal(size=8))
+    stated = convex_problems.basis_pursuit(A, y, weights=weights, positive=positive)
+    assert convex_problems.solve(stated, solver="HIGHS")
+    assert_allclose(stated.problem.value, least_of_all_bases(A, y, weights, positive), rtol=1e-7)
+    assert_allclose(A @ stated.variable.value, y, atol=1e-7)
+    # the multiplier is the dual variable: |A'v| <= w, or A'v <= w
+    slopes = A.T @ -stated.constraint.dual_value
+    assert ((slopes if positive else np.abs(slopes)) <= weights + 1e-7).all()
+
+
+@pytest.mark.oracle
+def test_denoising_is_the_lasso_whose_residual_meets_the_bound(seed):
+    """Optimality conditions: slopes of the residual at their largest where coefficients are."""
+    rng = np.random.default_rng(seed)
+    A, y = rng.normal(size=(6, 10)), rng.normal(size=6)
+    bound = 0.3 * np.linalg.norm(y)
+    stated = convex_problems.basis_pursuit_denoising(A, y, bound)
+    assert convex_problems.solve(stated, solver="CLARABEL", **convex_problems.ACCURATE)
+    a = stated.variable.value
+    r = y - A @ a
+    assert_allclose(np.linalg.norm(r), bound, rtol=1e-7)
+    slopes = A.T @ r / np.abs(A.T @ r).max()
+    used = np.abs(a) > 1e-6
+    assert_allclose(slopes[used], np.sign(a[used]), atol=1e-6)  # of the interior point method
+
+
+@pytest.mark.edge
+def test_problems_without_a_solution_are_told():
+    stated = convex_problems.basis_pursuit(np.eye(2), np.array([1.0, -1.0]), positive=True)
+    assert not convex_problems.solve(stated, solver="HIGHS")
