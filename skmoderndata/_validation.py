@@ -117,6 +117,62 @@ def check_magnitude(X, *, owner=None, input_name="X", kernel_values=False):
     )
 
 
+def check_fourth_powers(X, *, owner, input_name="X"):
+    """Refuse data whose largest magnitude has no fourth power: beyond 1e-50 to 1e50.
+
+    In single precision, of whose numbers only squares are formed, below 1e-15. Zeros pass.
+    """
+    values = X.data if sparse.issparse(X) else X
+    peak = 0.0
+    if values.size:
+        peak = max(
+            float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None))
+        )
+    single = values.dtype == np.float32
+    smallest, largest = (1e-15, LARGEST_SINGLE) if single else (1e-50, 1e50)
+    if peak > 0 and not smallest <= peak <= largest:
+        raise ValueError(
+            f"{owner} got {input_name} with entries of up to {peak:.1e}; the largest magnitude "
+            f"must be between {smallest:.0e} and {largest:.0e} "
+            f"{'in single precision' if single else 'here'}, because fourth powers over- or "
+            "underflow: rescale it, for example divide by that."
+        )
+
+
+def check_codes(X, n_components, *, estimator, accept_sparse=False):
+    """Check codes given to `inverse_transform`.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_components)
+        Codes.
+    n_components : int
+        Number of columns that X must have.
+    estimator : estimator instance
+        Named in messages.
+    accept_sparse : bool or str, default=False
+        As `sklearn.utils.check_array` takes it.
+
+    Returns
+    -------
+    X : ndarray or sparse matrix of shape (n_samples, n_components)
+        Codes in float64 or float32.
+    """
+    X = check_array(
+        X,
+        accept_sparse=accept_sparse,
+        dtype=[np.float64, np.float32],
+        estimator=estimator,
+        ensure_min_features=min(n_components, 1),
+    )
+    if X.shape[1] != n_components:
+        raise ValueError(
+            f"X has {X.shape[1]} codes a row, but {type(estimator).__name__} has {n_components} "
+            "components."
+        )
+    return X
+
+
 def check_target(y):
     """Refuse None and NaN among targets that are objects; numbers are checked elsewhere."""
     if sparse.issparse(y) or (getattr(y, "dtype", None) is not None and y.dtype.kind != "O"):
