@@ -68,14 +68,14 @@ def check_weights(sample_weight, X):
     return check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
-def check_number(estimator, shape):
+def check_number(estimator, shape, *, n_allowed=FEW):
     """Refuse more components than rows and columns: the passes would take minutes for nothing."""
-    most = max(*shape, FEW)
-    if estimator.n_components > most:
+    n_allowed = max(*shape, n_allowed)
+    if estimator.n_components is not None and estimator.n_components > n_allowed:
         raise ValueError(
             f"{type(estimator).__name__}(n_components={estimator.n_components}) has more "
             f"components than n_samples={shape[0]} and n_features={shape[1]}, of which fewer "
-            f"reproduce X exactly: use at most {most}."
+            f"reproduce X exactly: use at most {n_allowed}."
         )
 
 
