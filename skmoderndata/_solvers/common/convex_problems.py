@@ -1,0 +1,73 @@
+"""Convex problems as the papers print them, stated for cvxpy.
+
+They are what ``solver="cvxpy"`` solves, and what the tests compare every other solver with. A
+statement returns the problem, its variable and its constraints; `solve` hands it to a solver.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Statement(NamedTuple):
+    """A problem of cvxpy, the variable asked for, and the constraint whose multiplier is."""
+
+    problem: Any
+    variable: Any
+    constraint: Any
+
+
+def solve(stated: Statement, **options: Any) -> bool:
+    """Solve a stated problem with the `options` of cvxpy; False where the solver fails."""
+    import cvxpy
+
+    cp: Any = cvxpy
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            stated.problem.solve(**options)
+    except cp.error.SolverError:
+        return False
+    return stated.problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+
+
+def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
+    """``min |L|_* + lam |S|_1  s.t.  L + S = X`` on the entries of X that are not NaN.
+
+    With `delta` above 0 the constraint is a term ``|X - L - S|_F^2 / (2 delta)``, and there is no
+    multiplier. cvxpy turns the nuclear norm, the sum of the singular values, into half the trace
+    of a semidefinite completion [Candes, Li, Ma and Wright 2011, (1.1)].
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    known = (~np.isnan(X)).astype(float)
+    L, S = cp.Variable(X.shape), cp.Variable(X.shape)
+    objective = cp.normNuc(L) + lam * cp.sum(cp.abs(S))
+    residual = np.nan_to_num(X) - cp.multiply(known, L + S)
+    if delta > 0:
+        objective += cp.sum_squares(residual) / (2 * delta)
+        return Statement(cp.Problem(cp.Minimize(objective)), L, None)
+    equations = residual == 0
+    return Statement(cp.Problem(cp.Minimize(objective), [equations]), L, equations)
+
+
+def matrix_completion(M: Array, known: Array, lam: float) -> Statement:
+    """``min 1/2 |P(M - L)|_F^2 + lam |L|_*``; for ``lam = 0`` ``min |L|_*  s.t.  P(L) = P(M)``.
+
+    P keeps the known entries [Mazumder, Hastie and Tibshirani 2010, (8); Candes and Recht 2009,
+    (1.5)].
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    L, kept = cp.Variable(M.shape), known.astype(float)
+    residual = np.where(known, M, 0.0) - cp.multiply(kept, L)
+    if lam > 0:
+        loss = cp.sum_squares(residual) / 2 + lam * cp.normNuc(L)
+        return Statement(cp.Problem(cp.Minimize(loss)), L, None)
+    equations = residual == 0
+    return Statement(cp.Problem(cp.Minimize(cp.normNuc(L)), [equations]), L, equations)
