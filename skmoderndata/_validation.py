@@ -11,7 +11,9 @@ LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
 BLOCK = 2**16  # entries looked at together, so that they stay in the cache
 
 
-def validate_data(estimator, X="no_validation", y="no_validation", *, reset=True, **checks):
+def validate_data(
+    estimator, X="no_validation", y="no_validation", *, reset=True, stored_zeros=False, **checks
+):
     """Validate input as scikit-learn does, and hold it to the policies of this package.
 
     Magnitudes outside of [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
@@ -22,6 +24,8 @@ def validate_data(estimator, X="no_validation", y="no_validation", *, reset=True
     ----------
     estimator, X, y, reset, **checks
         As `sklearn.utils.validation.validate_data` takes them.
+    stored_zeros : bool, default=False
+        Whether a stored zero of a sparse matrix says something, and stays.
 
     Returns
     -------
@@ -38,7 +42,7 @@ def validate_data(estimator, X="no_validation", y="no_validation", *, reset=True
         return out
     X, y = out if given_y else (out, None)
     pairwise = estimator.__sklearn_tags__().input_tags.pairwise
-    X = check_magnitude(tidy(X), owner=name, kernel_values=pairwise)
+    X = check_magnitude(tidy(X, stored_zeros), owner=name, kernel_values=pairwise)
     if given_y and (is_regressor(estimator) or checks.get("y_numeric")):
         check_magnitude(y, owner=name, input_name="y")
     return (X, y) if given_y else X
@@ -199,9 +203,10 @@ def _is_missing(value):
         return False
 
 
-def tidy(X):
+def tidy(X, stored_zeros=False):
     """Return a sparse matrix without repeated or stored zero entries, indices sorted.
 
+    With `stored_zeros` the zeros stay.
     A matrix that is so already is returned as it is; else a copy, never the caller's own arrays
     changed. Dense input passes through.
     """
@@ -209,11 +214,12 @@ def tidy(X):
         return X
     # flags are looked up on a shell of its own: scipy notes them on the matrix it is asked about
     shell = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
-    if shell.has_canonical_format and (X.nnz == 0 or np.all(X.data)):
+    if shell.has_canonical_format and (stored_zeros or np.all(X.data)):
         return X
     X = X.copy()
     X.sum_duplicates()
-    X.eliminate_zeros()
+    if not stored_zeros:
+        X.eliminate_zeros()
     return X
 
 
