@@ -20,6 +20,7 @@ from skmoderndata.decomposition._nmf_base import (
 )
 
 FRACTION = Interval(Real, 0, 1, closed="both")
+LONGEST = 300  # code of given sparseness: one takes about 2 s, and its time grows as the cube
 HUGE = 1e100  # a penalty of such a weight leaves nothing, and larger ones overflow
 
 
@@ -310,6 +311,13 @@ class SparseNMF(AlternatingFactorization):
                     f"{name}({parameter}={getattr(self, parameter)}) needs at least 2 entries "
                     f"to be sparse, got {what}={size} (n_samples={shape[0]}, "
                     f"n_features={shape[1]}); use {parameter}=None."
+                )
+        if self.sparseness_codes is not None and not self._codes_over_rows:
+            if self.n_components > LONGEST:
+                raise ValueError(
+                    f"{name}(n_components={self.n_components}, sparseness_codes="
+                    f"{self.sparseness_codes}, codes_axis='sample') would take minutes for each "
+                    f"row: use at most {LONGEST} components, or penalty='l1'."
                 )
         # codes of given sparseness may need more components than there are columns
         rows_only = self.sparseness_codes is not None

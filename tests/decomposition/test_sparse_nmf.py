@@ -1,5 +1,6 @@
 """Evidence that SparseNMF solves the problem it states."""
 
+import time
 import warnings
 
 import numpy as np
@@ -604,6 +605,49 @@ def test_far_too_many_components_are_refused(penalty):
     given = {"sparseness_codes": 0.5, "codes_axis": "sample"} if penalty == "hoyer" else {}
     with pytest.raises(ValueError, match=r"n_components=5000.*use at most 100"):
         SparseNMF(5000, penalty=penalty, **given).fit(mixed(40, 6, 3))
+
+
+@pytest.mark.edge
+def test_long_codes_of_given_sparseness_are_refused():
+    model = SparseNMF(301, penalty="hoyer", sparseness_codes=0.5, codes_axis="sample")
+    with pytest.raises(ValueError, match=r"minutes for each row: use at most 300"):
+        model.fit(mixed(400, 6, 3))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sparseness_codes": 0.5, "codes_axis": "sample"},
+        {"sparseness_components": 0.5},
+        {"sparseness_codes": 0.5, "sparseness_components": 0.5},
+    ],
+    ids=str,
+)
+def test_callbacks_are_reached_with_many_components(settings):
+    """A hundred components for a table of rank 6: a pass takes seconds, not minutes."""
+
+    class Stop:
+        def setup(self, estimator, context):
+            self.seen = 0
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            self.seen += 1
+            return True
+
+    stop = Stop()
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        SparseNMF(100, penalty="hoyer", **settings).set_callbacks(stop).fit(mixed(40, 6, 3))
+    assert stop.seen >= 1
+    assert time.process_time() - start < 20
 
 
 @pytest.mark.edge
