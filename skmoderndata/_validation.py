@@ -19,6 +19,7 @@ def validate_data(
     y: Any = "no_validation",
     *,
     reset: bool = True,
+    stored_zeros: bool = False,
     **checks: Any,
 ) -> Any:
     """Validate input as scikit-learn does, and hold it to the policies of this package.
@@ -31,6 +32,8 @@ def validate_data(
     ----------
     estimator, X, y, reset, **checks
         As `sklearn.utils.validation.validate_data` takes them.
+    stored_zeros : bool, default=False
+        Whether a stored zero of a sparse matrix says something, and stays.
 
     Returns
     -------
@@ -47,7 +50,7 @@ def validate_data(
         return out
     X, y = out if given_y else (out, None)
     pairwise = estimator.__sklearn_tags__().input_tags.pairwise
-    X = check_magnitude(tidy(X), owner=name, kernel_values=pairwise)
+    X = check_magnitude(tidy(X, stored_zeros), owner=name, kernel_values=pairwise)
     if given_y and (is_regressor(estimator) or checks.get("y_numeric")):
         check_magnitude(y, owner=name, input_name="y")
     return (X, y) if given_y else X
@@ -128,6 +131,62 @@ def check_magnitude(
     )
 
 
+def check_fourth_powers(X, *, owner, input_name="X"):
+    """Refuse data whose largest magnitude has no fourth power: beyond 1e-50 to 1e50.
+
+    In single precision, of whose numbers only squares are formed, below 1e-15. Zeros pass.
+    """
+    values = X.data if sparse.issparse(X) else X
+    peak = 0.0
+    if values.size:
+        peak = max(
+            float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None))
+        )
+    single = values.dtype == np.float32
+    smallest, largest = (1e-15, LARGEST_SINGLE) if single else (1e-50, 1e50)
+    if peak > 0 and not smallest <= peak <= largest:
+        raise ValueError(
+            f"{owner} got {input_name} with entries of up to {peak:.1e}; the largest magnitude "
+            f"must be between {smallest:.0e} and {largest:.0e} "
+            f"{'in single precision' if single else 'here'}, because fourth powers over- or "
+            "underflow: rescale it, for example divide by that."
+        )
+
+
+def check_codes(X, n_components, *, estimator, accept_sparse=False):
+    """Check codes given to `inverse_transform`.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_components)
+        Codes.
+    n_components : int
+        Number of columns that X must have.
+    estimator : estimator instance
+        Named in messages.
+    accept_sparse : bool or str, default=False
+        As `sklearn.utils.check_array` takes it.
+
+    Returns
+    -------
+    X : ndarray or sparse matrix of shape (n_samples, n_components)
+        Codes in float64 or float32.
+    """
+    X = check_array(
+        X,
+        accept_sparse=accept_sparse,
+        dtype=[np.float64, np.float32],
+        estimator=estimator,
+        ensure_min_features=min(n_components, 1),
+    )
+    if X.shape[1] != n_components:
+        raise ValueError(
+            f"X has {X.shape[1]} codes a row, but {type(estimator).__name__} has {n_components} "
+            "components."
+        )
+    return X
+
+
 def check_target(y: Any) -> None:
     """Refuse None and NaN among targets that are objects; numbers are checked elsewhere."""
     if sparse.issparse(y) or (getattr(y, "dtype", None) is not None and y.dtype.kind != "O"):
@@ -156,9 +215,10 @@ def _is_missing(value):
         return False
 
 
-def tidy(X: Any) -> Any:
+def tidy(X: Any, stored_zeros: bool = False) -> Any:
     """Return a sparse matrix without repeated or stored zero entries, indices sorted.
 
+    With `stored_zeros` the zeros stay.
     A matrix that is so already is returned as it is; else a copy, never the caller's own arrays
     changed. Dense input passes through.
     """
@@ -166,11 +226,12 @@ def tidy(X: Any) -> Any:
         return X
     # flags are looked up on a shell of its own: scipy notes them on the matrix it is asked about
     shell = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
-    if shell.has_canonical_format and (X.nnz == 0 or np.all(X.data)):
+    if shell.has_canonical_format and (stored_zeros or np.all(X.data)):
         return X
     X = X.copy()
     X.sum_duplicates()
-    X.eliminate_zeros()
+    if not stored_zeros:
+        X.eliminate_zeros()
     return X
 
 

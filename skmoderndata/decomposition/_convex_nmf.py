@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -27,14 +27,15 @@ from skmoderndata._solvers.factors.convex_factorization import (
     Rows,
     convex_factorize,
 )
-from skmoderndata._solvers.factors.factorization import (
-    canonical,
-    check_scale,
-    largest,
+from skmoderndata._validation import check_magnitude
+from skmoderndata.decomposition._nmf_base import (
+    check_number,
+    decode,
     narrowed,
-    power_of_two,
+    validate_rows,
+    warn_of_passes,
+    warn_of_rank,
 )
-from skmoderndata._validation import check_array, validate_data
 from skmoderndata.kernels._features import kernel_matrix
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
 
@@ -221,20 +222,12 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
-        if self.n_components > X.shape[0]:
-            warnings.warn(
-                f"{type(self).__name__}(n_components={self.n_components}) has more components "
-                f"than n_samples={X.shape[0]}: the data do not determine them. Use fewer.",
-                UserWarning,
-                stacklevel=3,
-            )
+        check_number(self, X.shape)
+        warn_of_rank(self, X.shape, rows_only=True)
         self._gram = None
         if self._linear:
-            size = largest(X)
-            scale = power_of_two(size)
-            data = _double(X) * scale
+            data = _double(X)
             rows = Rows(data)
-            check_scale(type(self).__name__, size, rows.trace / scale / scale)
         else:
             self._gram = resolve_kernel(
                 self.kernel,
@@ -244,10 +237,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 coef0=self.coef0,
                 kernel_params=self.kernel_params,
             )
-            K = kernel_matrix(self._gram, X)
-            # a power of 4, so that rows are multiplied by a power of 2
-            scale = power_of_two(np.sqrt(largest(K)))
-            data = K * scale * scale
+            data = kernel_matrix(self._gram, X)
+            check_magnitude(data, owner=type(self).__name__, kernel_values=True)
             rounding = np.finfo(X.dtype if self._gram.precomputed else np.float64).eps
             with self._explained():
                 rows = Rows(K=data, rounding=float(rounding))
@@ -280,23 +271,18 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.weights_ = np.ascontiguousarray(B, dtype=X.dtype)
         self.components_ = None
         self.X_fit_ = None
-        self._inner = np.ascontiguousarray(inner / scale / scale)
+        self._inner = np.ascontiguousarray(inner)
         if self._linear:
             self.components_ = np.ascontiguousarray((X.T @ B).T, dtype=X.dtype)
         elif not self._gram.precomputed:
             self.X_fit_ = X.copy()  # the caller may change X
         self.n_components_ = B.shape[1]
-        self.objective_ = float(best.objective / scale / scale)
-        self.objective_history_ = np.asarray(best.history) / scale / scale
+        self.objective_ = float(best.objective)
+        self.objective_history_ = np.asarray(best.history)
         self.kkt_residual_ = float(best.residual)
         self.n_iter_ = best.n_iter
         if not best.converged and not progress.stopped:
-            warn_not_converged(
-                self,
-                reached=f"after {best.n_iter} passes the KKT residual is {best.residual:.1e} "
-                f"(tol={self.tol:g})",
-                remedy="raise max_iter or tol",
-            )
+            warn_of_passes(self, best)
         return self
 
     def transform(self, X):
@@ -314,7 +300,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return narrowed(self._codes(X)[0], X.dtype, type(self).__name__, "codes")
+        return narrowed(self._codes(X)[0], X.dtype, self, "codes")
 
     @available_if(_is_linear)
     def inverse_transform(self, X):
@@ -330,14 +316,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X_original : ndarray of shape (n_samples, n_features)
             ``X @ components_``.
         """
-        check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        if X.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {X.shape[1]} codes a row, but {type(self).__name__} has "
-                f"{self.n_components_} components."
-            )
-        return (X @ self.components_).astype(X.dtype, copy=False)
+        return decode(self, X)
 
     def score(self, X, y=None):
         """Minus the relative error with which rows are reconstructed; grows with `n_components`.
@@ -361,10 +340,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         codes, linear = self._codes(X)
         explained = 2 * (codes * linear).sum() - (codes * (codes @ self._inner)).sum()
         if self._linear:
-            scale = power_of_two(largest(X))
-            scaled = _double(X) * scale
-            values = scaled.data if sparse.issparse(scaled) else scaled
-            total = float((values * values).sum()) / scale / scale
+            rows = _double(X)
+            values = rows.data if sparse.issparse(rows) else rows
+            total = float((values * values).sum())
         elif self._gram.precomputed:
             return float(explained / 2 / X.shape[0])
         else:
@@ -376,21 +354,11 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _validate(self, X, *, reset):
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=reset,
+        missing = (
+            "its components are averages of rows, and an average of rows with holes has no value. "
+            "Fill them in, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
         )
-        if np.isnan(X.data if sparse.issparse(X) else X).any():
-            raise ValueError(
-                f"Input X contains NaN. {type(self).__name__} takes no missing entries: its "
-                "components are averages of rows, and an average of rows with holes has no value. "
-                "Fill them in, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
-            )
-        return canonical(X)
+        return validate_rows(self, X, reset=reset, missing=missing)
 
     @contextmanager
     def _explained(self):
@@ -400,9 +368,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         except IndefiniteError as error:
             raise ValueError(
                 f"{type(self).__name__}(kernel={self.kernel!r}) needs a positive semi-definite "
-                f"kernel matrix, and met a {error} (largest entry at about 1), so that there is "
-                "no minimum. Use another kernel, or correct the spectrum of the matrix, as "
-                "skmoderndata.preprocessing.SpectrumCorrector does, with kernel='precomputed'."
+                f"kernel matrix, and met a {error}, so that there is no minimum. Use another "
+                "kernel, or correct the spectrum of the matrix, as skmoderndata."
+                "preprocessing.SpectrumCorrector does, with kernel='precomputed'."
             ) from error
 
     def _start(self, data, rows, init, rng):
@@ -427,12 +395,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _codes(self, X):
         """Codes of validated rows in float64, and their inner products with the components."""
         if self._linear:
-            scale = power_of_two(largest(X))
             components = self.components_.astype(np.float64)
-            linear = np.asarray((_double(X) * scale) @ components.T) / scale
-            G = components @ components.T
-            self_scale = power_of_two(np.sqrt(largest(G)))
-            return nnls(G * self_scale**2, linear * self_scale**2).Z, linear
+            linear = np.asarray(_double(X) @ components.T)
+            return nnls(components @ components.T, linear).Z, linear
         if self._gram.precomputed:
             K = self._gram(X)
         else:

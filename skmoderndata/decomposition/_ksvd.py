@@ -26,22 +26,23 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
     to_dense,
 )
-from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import fix_signs, row_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.dictionaries.ksvd import (
-    UPDATES,
-    Stream,
-    add_batch,
-    binary_exponent,
-    learn_dictionary,
-)
+from skmoderndata._solvers.dictionaries.atom_updates import UPDATES
+from skmoderndata._solvers.dictionaries.ksvd import Rules, Stream, add_batch, learn_dictionary
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
-from skmoderndata._validation import check_array, known_entries, validate_data
+from skmoderndata._validation import (
+    check_array,
+    check_codes,
+    check_fourth_powers,
+    known_entries,
+    validate_data,
+)
+from skmoderndata.decomposition._nmf_base import FEW, check_number
 
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
 # signals for each atom between updates within a pass: half as many gain nothing and cost more
 SIGNALS_PER_ATOM = 8
-FAR = 1e25  # signals beyond it, or below its inverse, are scaled before squares are taken
 
 
 class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -323,11 +324,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 "the codes belong to different atoms; set batch_size=None or monotone=False."
             )
         X = self._validate(X, reset=True)
+        check_number(self, X.shape, n_allowed=max(FEW, 2 * X.shape[1]))
         data, known = known_entries(X)
-        # by a power of two, which rounds nothing: fourth powers of the signals are in range
-        exponent = binary_exponent(data)
-        data = np.ldexp(data, -exponent)
-        bound = self._bound(-exponent)
         rng = check_random_state(self.random_state)
         start = self.components_.astype(np.float64) if warm else self._start(data, rng)
         if warm and self.dc_atom:
@@ -344,30 +342,32 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 data,
                 start,
                 lambda atoms, rows: self._code(
-                    data[rows], None if known is None else known[rows], atoms, bound
+                    data[rows], None if known is None else known[rows], atoms
                 ),
                 known=known,
-                update=self.update,
-                positive=self.positive,
-                constant=self.dc_atom,
-                monotone=self.monotone and self.residual_tol is None,
-                batch_size=self._batch_size(len(X), len(start)),
-                min_usage=self.min_usage,
-                replace_until=self.replace_until,
+                rules=Rules(
+                    update=self.update,
+                    positive=self.positive,
+                    constant=self.dc_atom,
+                    monotone=self.monotone and self.residual_tol is None,
+                    batch_size=self._batch_size(len(X), len(start)),
+                    min_usage=self.min_usage,
+                    replace_until=self.replace_until,
+                ),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 rng=rng,
                 progress=progress,
             )
-        signs = _signs(result.atoms)
+        signs = row_signs(result.atoms)
         self.components_ = (result.atoms * signs[:, None]).astype(X.dtype, copy=False)
-        self.objective_ = _ldexp(result.objective, 2 * exponent)
+        self.objective_ = result.objective
         self.n_replaced_ = result.replaced
         self.n_iter_ = result.n_iter
         used = result.codes.indices[result.codes.values != 0]
         self.usage_ = np.bincount(used, minlength=len(signs))
         if self.store_codes:
-            values = _ldexp(result.codes.values * signs[result.codes.indices], exponent)
+            values = result.codes.values * signs[result.codes.indices]
             codes = result.codes._replace(values=values)
             self.codes_ = to_csr(codes, len(signs), X.dtype)
         elif hasattr(self, "codes_"):
@@ -406,13 +406,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
-        exponent = binary_exponent(data)
-        stream = getattr(self, "_stream", None)
-        if stream is not None:  # one scale for all batches, that of the largest
-            last = self._exponent
-            exponent = max(exponent, last)
-            stream = stream.times(float(np.ldexp(1.0, max(last - exponent, -1000))))
-        data = np.ldexp(data.astype(np.float64), -exponent)
+        data, stream = data.astype(np.float64), getattr(self, "_stream", None)
         rng = check_random_state(self.random_state)
         D = self._start(data, rng) if first else self.components_.astype(np.float64)
         if stream is None:
@@ -421,7 +415,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 # random directions give way to the first signals that are not like the others
                 stream.seen[len(self._directions(data)) + self.dc_atom :] = np.inf
         with one_blas_thread():
-            codes = self._code(data, None, prepare_atoms(D), self._bound(-exponent))
+            codes = self._code(data, None, prepare_atoms(D))
             D, stream, n_replaced = add_batch(
                 D,
                 stream,
@@ -433,15 +427,14 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 positive=self.positive,
                 constant=self.dc_atom,
             )
-        signs = _signs(D)
+        signs = row_signs(D)
         self._stream = stream._replace(
             S=stream.S * np.outer(signs, signs), T=stream.T * signs[:, None]
         )
-        self._exponent = exponent
         self.components_ = (D * signs[:, None]).astype(X.dtype, copy=False)
         used = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
         self.usage_ = used if first else self.usage_ + used
-        self.objective_ = _ldexp(np.array([codes.residual_sq.sum()]), 2 * exponent)
+        self.objective_ = np.array([codes.residual_sq.sum()])
         self.n_replaced_ = np.array([n_replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         if hasattr(self, "codes_"):
@@ -463,7 +456,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        codes = self._code_any_size(*known_entries(X), prepare_atoms(self.components_))
+        codes = self._code(*known_entries(X), prepare_atoms(self.components_))
         return to_dense(codes, len(self.components_), X.dtype)
 
     def inverse_transform(self, X):
@@ -480,12 +473,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if X.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X has {X.shape[1]} coefficients a row, but {type(self).__name__} has "
-                f"{len(self.components_)} components."
-            )
+        X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
@@ -507,17 +495,16 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         data, known = known_entries(X)
-        exponent = binary_exponent(data)
-        data = np.ldexp(data, -exponent)
-        atoms = prepare_atoms(self.components_)
-        codes = self._code_any_size(data, known, atoms, self._bound(-exponent))
+        codes = self._code(data, known, prepare_atoms(self.components_))
         total = float(np.sum(np.square(data, dtype=np.float64)))
         return -float(codes.residual_sq.sum()) / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
-        return validate_data(
+        X = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
+        check_fourth_powers(X, owner=type(self).__name__)
+        return X
 
     def _batch_size(self, n_signals, k):
         if self.batch_size != "auto":
@@ -614,35 +601,14 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 "warm_start=False, or keep n_components."
             )
 
-    def _bound(self, exponent=0):
-        """Bound on squared residuals of signals times ``2**exponent``; below 0 for none."""
-        if self.residual_tol is None:
-            return -1.0
-        return float(_ldexp(float(self.residual_tol), 2 * exponent))
-
-    def _code_any_size(self, data, known, atoms, bound=None):
-        """Code signals each of which is multiplied by a power of two where its square demands."""
-        bound = self._bound() if bound is None else bound
-        peaks = np.max(np.abs(data), axis=1, initial=0.0)
-        far = (peaks > 0) & ((peaks < 1 / FAR) | (peaks > FAR))
-        if not far.any():
-            return self._code(data, known, atoms, bound)
-        exponents = np.where(far, np.frexp(peaks)[1], 0)
-        bounds = _ldexp(bound, -2 * exponents) if bound >= 0 else bound
-        codes = self._code(np.ldexp(data, -exponents[:, None]), known, atoms, bounds)
-        each = np.repeat(exponents, np.diff(codes.indptr))
-        return codes._replace(
-            values=_ldexp(codes.values, each),
-            residual_sq=_ldexp(codes.residual_sq, 2 * exponents),
-        )
-
-    def _code(self, data, known, atoms, bound):
-        """Code signals of moderate size; `bound` is one for all, or one for each."""
+    def _code(self, data, known, atoms):
+        """Code signals."""
         n = data.shape[1]
         most = max(1, n // 10) if self.residual_tol is None else len(atoms.rows)
+        bound = -1.0 if self.residual_tol is None else float(self.residual_tol)  # -1 for none
         given = {
             "n_nonzero": self.n_nonzero_coefs or most,
-            "tol_sq": np.full(len(data), bound, dtype=np.float64),
+            "tol_sq": np.full(len(data), bound),
             "mask": known,
             "single": data.dtype == np.float32,
             "n_jobs": self.n_jobs,
@@ -661,15 +627,3 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _ldexp(x, exponent):
-    """``x * 2**exponent``, infinite or zero where that is out of range."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(x, exponent)
-
-
-def _signs(rows):
-    """Return 1 or -1 for each row, by the sign of the entry of largest magnitude."""
-    peak = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.where(peak < 0, -1.0, 1.0)

@@ -16,7 +16,6 @@ from skmoderndata._compat import (
     NON_NEGATIVE,
     CallbackSupportMixin,
     Interval,
-    check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
@@ -29,7 +28,8 @@ from skmoderndata._solvers.factors.latent_semantics import (
     gap,
     log_likelihood,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_codes, validate_data
+from skmoderndata.decomposition._nmf_base import check_number, check_weights
 
 BOUND = 1e-6  # nats per token that better mixtures for given topics could gain
 FLOOR = 1e-12  # probability of words of which the topics of a document know nothing
@@ -224,11 +224,8 @@ class ProbabilisticLSA(
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
-        if sample_weight is not None:
-            sample_weight = check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        counts = _counts(X, sample_weight)
+        check_number(self, X.shape)
+        counts = _counts(X, check_weights(sample_weight, X))
         rng = check_random_state(self.random_state)
         shown, hidden = counts, None
         if self.tempering:
@@ -291,11 +288,7 @@ class ProbabilisticLSA(
         if not hasattr(self, "components_"):
             return self.fit(X, y, sample_weight)
         X = self._validate(X, reset=False)
-        if sample_weight is not None:
-            sample_weight = check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        counts = _counts(X, sample_weight)
+        counts = _counts(X, check_weights(sample_weight, X))
         topics = self._topics()
         # words that were never seen may belong to any topic
         new = ~topics.any(axis=1)
@@ -348,12 +341,7 @@ class ProbabilisticLSA(
             ``P(word | document)``; times the length of a document, its expected counts.
         """
         check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        if X.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {X.shape[1]} topics a row, but {type(self).__name__} has "
-                f"{self.n_components_} components."
-            )
+        X = check_codes(X, self.n_components_, estimator=self, accept_sparse="csr")
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):

@@ -20,6 +20,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.convex_problems import robust_pca, solve
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
@@ -30,7 +31,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     polish,
     principal_component_pursuit,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_codes, validate_data
 
 FOLDS = 5  # groups of columns that `score` hides in turn
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
@@ -283,20 +284,18 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
                 f"{CVXPY_LIMIT}, got X of shape {X.shape}; use solver='auto'."
             )
-        scale = _power_of_two(np.nanmax(np.abs(data)))
-        data *= scale
         mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
         data -= mean
         rng = check_random_state(0 if self.random_state is None else self.random_state)
         lam = self.lam or (n_observed / X.size * max(X.shape)) ** -0.5
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            sigma = self._noise(data, lam, scale, rng)
+            sigma = self._noise(data, lam, rng)
             result = self._solve(data, lam, noise_width(sigma, X.shape), progress, rng)
         self.polished_ = False
         if self.polish and result.s.size:
             result, self.polished_ = _polished(data, result, lam, self.tol_gap, rng)
-        self.lam_, self.noise_std_ = float(lam), float(sigma / scale)
-        self._store(result, mean, scale, dtype)
+        self.lam_, self.noise_std_ = float(lam), float(sigma)
+        self._store(result, mean, dtype)
         if not result.converged:
             warn_not_converged(
                 self,
@@ -348,12 +347,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             ``X @ components_ + mean_``.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32], input_name="X", ensure_min_features=0)
-        if X.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {X.shape[1]} scores a row, but {type(self).__name__} has "
-                f"{self.n_components_} components."
-            )
+        X = check_codes(X, self.n_components_, estimator=self)
         rows = X @ self.components_ + self.mean_
         return rows.astype(X.dtype, copy=False)
 
@@ -425,8 +419,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_is_fitted(self)
         X = self._validate(X, reset=False).astype(np.float64)
         observed = ~np.isnan(X)
-        deviation = np.abs(np.where(observed, X - self.mean_, 0.0))
-        size = deviation.max(initial=0.0)
+        size = np.abs(np.where(observed, X - self.mean_, 0.0)).sum()
         if size == 0:
             return 0.0
         error = 0.0
@@ -436,8 +429,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             shown[:, hidden] = np.nan
             guess = self._scores(shown)[0] @ self.components_[:, hidden] + self.mean_[hidden]
             wrong = np.where(observed[:, hidden], X[:, hidden] - guess, 0.0)
-            error += (np.abs(wrong) / size).sum()
-        return -float(error / (deviation / size).sum())
+            error += np.abs(wrong).sum()
+        return -float(error / size)
 
     def _check_settings(self):
         if self.polish and self.method != "pcp":
@@ -455,12 +448,12 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             reset=reset,
         )
 
-    def _noise(self, data, lam, scale, rng):
-        """Return the standard deviation of the noise in the units of `data`."""
+    def _noise(self, data, lam, rng):
+        """Return the standard deviation of the noise."""
         if self.method == "pcp":
             return 0.0
         if self.noise_std is not None:
-            return self.noise_std * scale
+            return float(self.noise_std)
         solver = "auto" if self.solver == "cvxpy" else self.solver
         return noise_scale(data, lam=lam, solver=solver, rng=rng)
 
@@ -480,14 +473,14 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             rng=rng,
         )
 
-    def _store(self, result, mean, scale, dtype):
+    def _store(self, result, mean, dtype):
         kept = len(result.s) if self.n_components is None else self.n_components
         self.rank_ = len(result.s)
         self.components_ = fix_signs(result.Vt[:kept]).astype(dtype)
-        self.singular_values_ = (result.s[:kept] / scale).astype(dtype)
+        self.singular_values_ = result.s[:kept].astype(dtype)
         self.n_components_ = len(self.components_)
-        self.mean_ = (mean / scale).astype(dtype)
-        self.objective_ = float(result.objective / scale)
+        self.mean_ = mean.astype(dtype)
+        self.objective_ = float(result.objective)
         self.dual_gap_ = float(result.dual_gap)
         self.n_iter_ = result.n_iter
         self._huber_width = 0.0
@@ -496,8 +489,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self._huber_width = self.lam_ * noise_width(self.noise_std_, (n_samples, n_features))
         if self.store_matrices:
             low_rank = (result.U * result.s) @ result.Vt + mean
-            self.low_rank_ = (low_rank / scale).astype(dtype, copy=False)
-            self.sparse_ = (result.sparse / scale).astype(dtype, copy=False)
+            self.low_rank_ = low_rank.astype(dtype, copy=False)
+            self.sparse_ = result.sparse.astype(dtype, copy=False)
             self.support_ = self.sparse_ != 0
             self.dual_ = result.dual.astype(dtype, copy=False)
 
@@ -532,11 +525,6 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return tags
 
 
-def _power_of_two(size):
-    """Factor that brings `size` to [1/2, 1) without rounding; 1 for zero."""
-    return float(np.ldexp(1.0, -int(np.clip(np.frexp(size)[1], -1000, 1000)))) if size else 1.0
-
-
 def _column_medians(data):
     """Medians of the observed entries; 0 for columns without any."""
     medians = np.zeros(data.shape[1])
@@ -559,43 +547,30 @@ def _polished(data, result, lam, tol_gap, rng):
 
 
 def _by_cvxpy(data, lam, delta, tol_gap):
-    """Solve the problem as a semidefinite program with cvxpy and CLARABEL."""
-    import cvxpy as cp
-
-    observed = ~np.isnan(data)
-    filled, mask = np.where(observed, data, 0.0), observed.astype(float)
-    L, S = cp.Variable(data.shape), cp.Variable(data.shape)
-    # singular values add up to the trace of half of a semidefinite completion
-    objective = cp.normNuc(L) + lam * cp.sum(cp.abs(cp.multiply(mask, S)))
-    rest = filled - cp.multiply(mask, L + S)
-    if delta > 0:
-        objective += cp.sum_squares(rest) / (2 * delta)
-        constraints = [cp.multiply(1 - mask, S) == 0]
-    else:
-        constraints = [rest == 0, cp.multiply(1 - mask, S) == 0]
-    problem = cp.Problem(cp.Minimize(objective), constraints)
-    with warnings.catch_warnings():
-        # how accurate it is the duality gap will tell
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        problem.solve(solver=cp.CLARABEL)
-    if L.value is None:
-        raise ValueError(f"RobustPCA(solver='cvxpy') failed: CLARABEL says {problem.status}.")
-    U, s, Vt = linalg.svd(L.value, full_matrices=False)
+    """Solve the problem as a semidefinite program with cvxpy and Clarabel."""
+    size = np.nanmax(np.abs(data)) or 1.0  # the tolerances of Clarabel are absolute
+    stated = robust_pca(data / size, lam, delta=delta / size)
+    if not solve(stated, solver="CLARABEL"):
+        raise ValueError(
+            f"RobustPCA(solver='cvxpy') failed: Clarabel says {stated.problem.status}; use "
+            "solver='auto'."
+        )
+    U, s, Vt = linalg.svd(size * stated.variable.value, full_matrices=False)
     # an interior point method leaves every singular value positive
-    r = int(np.count_nonzero(s > 1e-6 * max(s[0], np.abs(filled).max())))
+    r = int(np.count_nonzero(s > 1e-6 * max(s[0], size)))
     U, s, Vt = U[:, :r], s[:r], Vt[:r]
-    low_rank = (U * s) @ Vt
-    residual = np.where(observed, data - low_rank, 0.0)
+    observed = ~np.isnan(data)
+    residual = np.where(observed, data - (U * s) @ Vt, 0.0)
     if delta > 0:
         dual = np.clip(residual / delta, -lam, lam)
     else:
-        dual = np.where(observed, constraints[0].dual_value, 0.0)
-        dual *= np.sign((dual * filled).sum())
+        dual = np.where(observed, stated.constraint.dual_value, 0.0)
+        dual *= np.sign(np.nansum(dual * data))
     sparse = residual - delta * dual
-    sparse[np.abs(sparse) <= 1e-6 * np.abs(filled).max()] = 0.0
+    sparse[np.abs(sparse) <= 1e-6 * size] = 0.0
     result = PursuitResult(U, s, Vt, sparse, dual, 0.0, 0.0, 0.0, 1, True)
     value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
-    passes = int(problem.solver_stats.num_iters or 1)
+    passes = int(stated.problem.solver_stats.num_iters or 1)
     return result._replace(
         objective=value, dual_gap=gap, n_iter=passes, converged=gap <= max(tol_gap, 1e-5)
     )

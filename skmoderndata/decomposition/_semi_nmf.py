@@ -3,47 +3,27 @@
 import warnings
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
-    CallbackSupportMixin,
-    StrOptions,
-    check_sample_weight,
-    fit_context,
-)
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.factors.convex_factorization import semi_multiplicative
 from skmoderndata._solvers.factors.factorization import (
     Side,
-    SummedData,
-    canonical,
-    check_scale,
     codes_for,
     factorize,
-    largest,
-    least_squares,
-    narrowed,
+    lengths_of,
     nndsvd_components,
-    power_of_two,
-    ratio,
-    scaled_data,
-    squared_error,
-    update,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata.decomposition._nmf_base import (
+    AlternatingFactorization,
+    validate_rows,
+    warn_of_rank,
+)
 
-FREE = Side("free")
 
-
-class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class SemiNMF(AlternatingFactorization):
     r"""Sums of few components of any sign with non-negative codes: a soft k-means.
 
     Minimises
@@ -180,260 +160,20 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         self.warm_start = warm_start
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
-        """Factorise `X`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data; NaN marks missing entries of a dense array.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the objective; a row of weight 2 counts as two rows.
-
-        Returns
-        -------
-        self : SemiNMF
-            The fitted estimator.
-        """
-        X = self._validate(X, reset=True)
-        weights = None
-        if sample_weight is not None:
-            weights = check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        given = self._given_start(X.shape[1])
-        counted = X
-        if weights is not None and not weights.all():
-            counted, weights = X[weights > 0], weights[weights > 0]
-        if self.n_components > min(counted.shape):
-            warnings.warn(
-                f"{type(self).__name__}(n_components={self.n_components}) has more components "
-                f"than n_samples={counted.shape[0]} or n_features={counted.shape[1]}: the data do "
-                "not determine them. Use fewer.",
-                UserWarning,
-                stacklevel=3,
-            )
-        size = largest(counted)
-        scale = power_of_two(size)
-        data = scaled_data(counted, scale, weights)
-        check_scale(type(self).__name__, size, data.sum_sq / scale / scale)
-        rng = check_random_state(self.random_state)
-        n_init = 1 if given is not None else self.n_init
-        best = None
-        with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
-            for number in range(n_init):
-                if given is not None:
-                    V = given.T.copy()
-                else:
-                    V = self._start(data, self.init if number == 0 else "random", rng)
-                result = self._solve(data, V, progress)
-                if best is None or result.objective < best.objective:
-                    best = result
-                if progress.stopped:
-                    break
-        self._store(data, best, scale, keep_order=given is not None, dtype=X.dtype)
-        if not best.converged and not progress.stopped:
-            warn_not_converged(
-                self,
-                reached=f"after {best.n_iter} passes the KKT residual is {best.residual:.1e} "
-                f"(tol={self.tol:g})",
-                remedy="raise max_iter or tol",
-            )
-        return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, sample_weight=None):
-        """Improve the components with new rows.
-
-        The first call is `fit`. Later calls find the codes of the new rows, add their products to
-        the sums that were kept, and solve for the components. Rows seen before keep their codes,
-        so that the result depends on the order.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            New rows, without missing entries.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        self : SemiNMF
-            The updated estimator.
-        """
-        if not hasattr(self, "components_"):
-            return self.fit(X, y, sample_weight)
-        X = self._validate(X, reset=False)
-        if self._sums is None or (not sparse.issparse(X) and np.isnan(X).any()):
-            raise ValueError(
-                f"{type(self).__name__}.partial_fit takes no missing entries, as they would need "
-                "sums for every column; use fit."
-            )
-        weights = None
-        if sample_weight is not None:
-            weights = check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        S, T, sum_sq = self._sums
-        codes = self._codes(X)
-        size = max(np.sqrt(sum_sq), largest(X))
-        scale = power_of_two(size)
-        new = scaled_data(X, scale, weights)
-        check_scale(type(self).__name__, size, sum_sq + new.sum_sq / scale / scale)
-        codes = codes * scale
-        _, S_new, T_new = next(new.terms(codes, False))
-        S, T = S * scale * scale + S_new, T * scale * scale + T_new
-        sum_sq = sum_sq * scale * scale + new.sum_sq
-        V = least_squares(S, T)
-        length = np.sqrt((V * V).sum(axis=0))
-        length[length == 0] = 1.0
-        V, S, T = V / length, S * length * length[:, None], T * length
-        total = SummedData(S, T, sum_sq)
-        ones = np.ones(V.shape[1])
-        looked = update(total, FREE, codes, V, codes=False, sweeps=0, scales=ones)
-        self.components_ = np.ascontiguousarray(V.T, dtype=self.components_.dtype)
-        objective = max(sum_sq / 2 + looked.value, 0.0)
-        self.objective_ = float(objective / scale / scale)
-        self.objective_history_ = np.append(self.objective_history_, self.objective_)
-        self.reconstruction_err_ = float(np.sqrt(2 * objective) / scale)
-        self.kkt_residual_ = ratio(looked)
-        self.n_iter_ += 1
-        self._sums = (S / scale / scale, T / scale / scale, sum_sq / scale / scale)
-        return self
-
-    def fit_transform(self, X, y=None, sample_weight=None):
-        """Fit and return the codes of the training rows, as ``fit(X).transform(X)``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data; NaN marks missing entries of a dense array.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the objective.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_samples, n_components_)
-            Non-negative codes.
-        """
-        return self.fit(X, y, sample_weight).transform(X)
-
-    def transform(self, X):
-        """Non-negative codes of rows, by non-negative least squares.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows; NaN marks missing entries of a dense array.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_samples, n_components_)
-            Code of each row, which depends on that row alone.
-        """
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        return narrowed(self._codes(X), X.dtype, type(self).__name__, "codes")
-
-    def inverse_transform(self, X):
-        """Rows with given codes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_components_)
-            Codes.
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
-        """
-        check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        if X.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {X.shape[1]} codes a row, but {type(self).__name__} has "
-                f"{self.n_components_} components."
-            )
-        return (X @ self.components_).astype(X.dtype, copy=False)
-
-    def score(self, X, y=None, sample_weight=None):
-        """Minus the relative error with which rows are reconstructed.
-
-        It grows with `n_components`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        score : float
-            ``-|X - codes @ components_|_F / |X|_F`` over observed entries; 0 for zeros.
-        """
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        weights = None
-        if sample_weight is not None:
-            weights = check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        scale = power_of_two(largest(X))
-        data = scaled_data(X, scale, weights)
-        if data.sum_sq == 0:
-            return 0.0
-        V = self.components_.T.astype(np.float64)
-        return -float(np.sqrt(squared_error(data, self._codes(X) * scale, V) / data.sum_sq))
-
-    def _given_start(self, n_features):
-        """Components to start with, as an array, or None."""
-        if self.warm_start and hasattr(self, "components_"):
-            start, name = self.components_, "the components of the last fit (warm_start=True)"
-        elif isinstance(self.init, str):
-            return None
-        else:
-            start, name = self.init, "init"
-        start = check_array(start, dtype=np.float64, input_name="init")
-        if start.shape != (self.n_components, n_features):
-            raise ValueError(
-                f"{name} must be an array of shape (n_components={self.n_components}, "
-                f"n_features={n_features}), got shape {start.shape}."
-            )
-        return start
+    def _scale_is_free(self):
+        return True
 
     def _validate(self, X, *, reset):
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            reset=reset,
-        )
-        X = canonical(X)
-        if self.solver != "als" and np.isnan(X.data if sparse.issparse(X) else X).any():
-            raise ValueError(
-                f"Input X contains NaN. {type(self).__name__}(solver='multiplicative') takes no "
-                "missing entries, for which the rule is not made: use solver='als'."
-            )
-        if sparse.issparse(X) and np.isnan(X.data).any():
-            raise ValueError(
-                f"{type(self).__name__} does not take NaN in sparse input: give a dense array, "
-                "where NaN marks a missing entry."
-            )
-        return X
+        missing = None
+        if self.solver != "als":
+            missing = "the rule of solver='multiplicative' is not made for them; use solver='als'."
+        return validate_rows(self, X, reset=reset, missing=missing)
+
+    def _check(self, X, weights):
+        warn_of_rank(self, X.shape)
+
+    def _sides(self):
+        return Side(), Side("free")
 
     def _start(self, data, init, rng):
         """Return first components, one per column."""
@@ -458,51 +198,18 @@ class SemiNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             V[:, :distinct] = clusters.cluster_centers_.T
         else:
             V = rng.uniform(-1, 1, size=(p, k))
-        return V
+        return V / lengths_of(V)
 
-    def _solve(self, data, V, progress):
-        W = codes_for(data, V, Side())
+    def _solve(self, data, V, sides, progress, *, given):
+        W = codes_for(data, V, sides[0])
         settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
         if self.solver == "multiplicative":
             # zeros would stay
-            W = W + 0.2 * max(np.average(W, axis=0, weights=data.weights).mean(), 1e-3)
+            W = W + 0.2 * max(np.average(W, axis=0, weights=data.weights).mean(), 1e-3 * W.max())
             return semi_multiplicative(data, W, **settings)
-        return factorize(data, W, V, codes_side=Side(), components_side=FREE, **settings)
-
-    def _store(self, data, result, scale, *, keep_order, dtype):
-        W, V = result.codes, result.components
-        length = np.sqrt((V * V).sum(axis=0))
-        length[length == 0] = 1.0
-        W, V = W * length, V / length
-        if not keep_order:
-            weights = np.ones(len(W)) if data.weights is None else data.weights
-            order = np.argsort(-(weights @ (W * W)), kind="stable")
-            W, V = W[:, order], V[:, order]
-        self.components_ = np.ascontiguousarray(V.T, dtype=dtype)
-        self.n_components_ = len(self.components_)
-        self.objective_ = float(result.objective / scale / scale)
-        self.objective_history_ = np.asarray(result.history) / scale / scale
-        self.kkt_residual_ = float(result.residual)
-        self.reconstruction_err_ = float(np.sqrt(squared_error(data, W, V)) / scale)
-        self.n_iter_ = result.n_iter
-        self._sums = None
-        if data.observed is None:
-            _, S, T = next(data.terms(W, False))
-            self._sums = (S / scale / scale, T / scale / scale, data.sum_sq / scale / scale)
-
-    def _codes(self, X):
-        """Codes of validated rows, in float64."""
-        scale = power_of_two(largest(X))
-        V = np.ascontiguousarray(self.components_.T, dtype=np.float64)
-        return codes_for(scaled_data(X, scale), V, Side()) / scale
-
-    @property
-    def _n_features_out(self):
-        return self.n_components_
+        return factorize(data, W, V, codes_side=sides[0], components_side=sides[1], **settings)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.solver == "als"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

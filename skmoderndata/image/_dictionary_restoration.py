@@ -23,7 +23,7 @@ from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.dictionaries.ksvd import binary_exponent, learn_dictionary
+from skmoderndata._solvers.dictionaries.ksvd import Rules, learn_dictionary
 from skmoderndata._solvers.dictionaries.patches import (
     BAND_BYTES,
     average_patches,
@@ -34,7 +34,7 @@ from skmoderndata._solvers.dictionaries.patches import (
     patch_cosines,
     training_patches,
 )
-from skmoderndata._validation import check_array
+from skmoderndata._validation import check_array, check_fourth_powers
 
 COMMON_CONSTRAINTS = {
     "sigma": [NON_NEGATIVE, None],
@@ -48,6 +48,7 @@ COMMON_CONSTRAINTS = {
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
 }
+HUGE = 1e100  # of a standard deviation: all is noise
 BATCH = 2048  # patches between updates: 0.1 to 0.2 dB better than an update a pass, as fast
 START_NOISE, LEARN_NOISE, FILLED_NOISE = 3.0, 3.0, 2.0  # in units of sigma: see the Notes
 PATCHES_PER_ATOM = 4  # with holes; from fewer the atoms learn what is between known pixels badly
@@ -205,13 +206,13 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         self : DictionaryDenoiser
             The fitted estimator.
         """
-        image, exponent = _scaled(_image(self, X))
+        image = _image(self, X)
         grid = grid_of(image, _patch_size(self))
         atoms = _start(self, grid)
-        sigma = self._noise(image, exponent)
-        self.sigma_ = float(np.ldexp(sigma, exponent)) if self.sigma is None else float(self.sigma)
+        sigma = self._noise(image)
+        self.sigma_ = sigma if self.sigma is None else float(self.sigma)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            _learn(self, image, None, grid, atoms, sigma, progress, exponent)
+            _learn(self, image, None, grid, atoms, sigma, progress)
         return self
 
     def transform(self, X):
@@ -228,17 +229,17 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
             The image without noise, in single precision if X is.
         """
         check_is_fitted(self)
-        image, exponent = _scaled(_image(self, X))
+        image = _image(self, X)
         grid = _known_grid(self, image)
-        sigma = self._noise(image, exponent)
+        sigma = self._noise(image)
         if sigma == 0:
-            return _unscaled(image, exponent, X)
+            return image.reshape(np.shape(X))
         total, weight = _average(self, image, None, grid, sigma)
         noisy = self.noisy_weight
         if noisy is None:
             noisy = 30 / 255 * (float(image.max()) - float(image.min())) / sigma
         out = (total + noisy * image) / (weight + noisy)
-        return _unscaled(out.astype(image.dtype, copy=False), exponent, X)
+        return out.astype(image.dtype, copy=False).reshape(np.shape(X))
 
     def score(self, X, y):
         """Peak signal-to-noise ratio of the denoised image, in decibels.
@@ -257,9 +258,9 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         """
         return _signal_to_noise(self, self.transform(X), y, None)
 
-    def _noise(self, image, exponent):
-        """Noise of an image divided by ``2**exponent``, in its units."""
-        return noise_level(image) if self.sigma is None else _given_noise(self.sigma, exponent)
+    def _noise(self, image):
+        """Return the standard deviation of the noise."""
+        return float(noise_level(image)) if self.sigma is None else min(float(self.sigma), HUGE)
 
     def __sklearn_tags__(self):
         return _image_tags(super().__sklearn_tags__(), allow_nan=False)
@@ -432,11 +433,10 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             The fitted estimator.
         """
         image, known = self._parts(X)
-        image, exponent = _scaled(image)
         grid = grid_of(image, _patch_size(self))
         atoms = _start(self, grid)
-        sigma = self._noise(image, known, exponent)
-        self.sigma_ = float(np.ldexp(sigma, exponent)) if self.sigma is None else float(self.sigma)
+        sigma = self._noise(image, known)
+        self.sigma_ = sigma if self.sigma is None else float(self.sigma)
         learn = isinstance(self.dictionary, str) and self.dictionary == "learned"
         factor = LEARN_NOISE
         if self.method == "em" and known is not None and learn:
@@ -444,7 +444,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             image, known = self._fill(image, known, grid, sigma)[0], None
             factor = FILLED_NOISE
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            _learn(self, image, known, grid, atoms, factor * sigma, progress, exponent)
+            _learn(self, image, known, grid, atoms, factor * sigma, progress)
         return self
 
     def transform(self, X):
@@ -462,9 +462,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         image, known = self._parts(X)
-        image, exponent = _scaled(image)
         grid = _known_grid(self, image)
-        sigma = self._noise(image, known, exponent)
+        sigma = self._noise(image, known)
         filled, average = image, None
         if known is not None:
             filled, average = self._fill(image, known, grid, sigma)
@@ -473,7 +472,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
                 total, weight = _average(self, image, None, grid, sigma)
                 average = total / weight
             filled = average
-        return _unscaled(filled.astype(image.dtype, copy=False), exponent, X)
+        return filled.astype(image.dtype, copy=False).reshape(np.shape(X))
 
     def score(self, X, y):
         """Peak signal-to-noise ratio of what was filled in, in decibels.
@@ -505,10 +504,10 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             raise ValueError(f"{type(self).__name__}: no pixel{what} of X is known.")
         return np.where(known, image, image.dtype.type(0)), known
 
-    def _noise(self, image, known, exponent):
-        """Noise of an image divided by ``2**exponent``, in its units."""
+    def _noise(self, image, known):
+        """Return the standard deviation of the noise."""
         if self.sigma is not None:
-            return _given_noise(self.sigma, exponent)
+            return min(float(self.sigma), HUGE)
         values = image if known is None else image[known]
         return (float(values.max()) - float(values.min())) / 50
 
@@ -561,26 +560,8 @@ def _image(estimator, X, *, allow_nan=False):
         raise
     if image.ndim == 3 and image.shape[2] == 0:
         raise ValueError(f"{name}: X has no channels, its shape is {np.shape(X)}.")
+    check_fourth_powers(image, owner=name)
     return image.reshape(*image.shape[:2], -1)
-
-
-def _scaled(image):
-    """Image divided by a power of two, so that its fourth powers are in range, and the power.
-
-    Nothing is rounded by that, and results are those of the image as it is, in other units.
-    """
-    exponent = binary_exponent(image)
-    return np.ldexp(image, -exponent), exponent
-
-
-def _unscaled(image, exponent, X):
-    return np.ldexp(image, exponent).reshape(np.shape(X))
-
-
-def _given_noise(sigma, exponent):
-    """Noise in the units of a scaled image; beyond 1e100 all is noise."""
-    with np.errstate(over="ignore", under="ignore"):
-        return min(float(np.ldexp(float(sigma), -exponent)), 1e100)
 
 
 def _patch_size(estimator):
@@ -652,8 +633,8 @@ def _average(estimator, image, known, grid, sigma):
         )
 
 
-def _learn(estimator, image, known, grid, atoms, sigma, progress, exponent):
-    """Learn atoms from patches of an image divided by ``2**exponent``."""
+def _learn(estimator, image, known, grid, atoms, sigma, progress):
+    """Learn atoms from patches of an image."""
     learned = isinstance(estimator.dictionary, str) and estimator.dictionary == "learned"
     estimator.objective_, estimator.n_iter_ = np.zeros(0), 0
     estimator.components_ = atoms.astype(image.dtype, copy=False)
@@ -682,15 +663,14 @@ def _learn(estimator, image, known, grid, atoms, sigma, progress, exponent):
                 estimator, patches[rows], None if seen is None else seen[rows], ready, sigma
             ),
             known=seen,
-            batch_size=BATCH,
-            replace_until=1.0 if seen is None else 0.0,  # a patch with holes is no good atom
+            # a patch with holes is no good atom
+            rules=Rules(batch_size=BATCH, replace_until=1.0 if seen is None else 0.0),
             max_iter=estimator.max_iter,
             rng=rng,
             progress=progress,
         )
     estimator.components_ = fix_signs(result.atoms).astype(image.dtype, copy=False)
-    with np.errstate(over="ignore", under="ignore"):
-        estimator.objective_ = np.ldexp(result.objective, 2 * exponent)
+    estimator.objective_ = result.objective
     estimator.n_iter_ = result.n_iter
 
 
@@ -702,9 +682,7 @@ def _signal_to_noise(estimator, image, y, where):
             f"y of shape {truth.shape} is not of the shape of X, {image.shape}: "
             f"{type(estimator).__name__}.score compares two images."
         )
-    exponent = max(binary_exponent(truth), binary_exponent(image))
-    truth, image = np.ldexp(truth, -exponent), np.ldexp(image.astype(np.float64), -exponent)
-    error = (truth - image) ** 2
+    error = (truth - image.astype(np.float64)) ** 2
     if where is not None:
         error = error[where]
     peak = np.ptp(truth)

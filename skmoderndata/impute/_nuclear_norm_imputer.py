@@ -3,10 +3,9 @@
 import math
 import warnings
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_random_state
@@ -22,30 +21,22 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.lowrank.completion import (
     DenseTable,
-    Factors,
     SparseTable,
-    Thresholder,
-    alternating_least_squares,
-    empty_factors,
-    entries_at,
-    exact_completion,
-    exact_gap,
-    row_penalty,
-    soft_completion,
-    soft_gap,
     solve_rows,
     top_singular_pair,
 )
+from skmoderndata._solvers.lowrank.completion_path import (
+    CompletionTask,
+    fitted_cells,
+    free_weight,
+)
 from skmoderndata._validation import validate_data
 
-_HIDDEN_IN_FIT = 0.1  # share of the known cells on which lam="auto" is judged
-_HIDDEN_IN_SCORE = 0.2
-_ENOUGH_CELLS = 30  # fewer known cells than this cannot spare any to choose lam
-_FALLBACK = 0.1  # fraction of lam_max taken then
-_PATH_RATIO, _PATH_LENGTH = 0.7, 20  # lam="auto" looks from 0.7 lam_max down to 8e-4 lam_max
+_HIDDEN_IN_SCORE = 0.2  # fraction of the known cells
+CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 
 
 def _has_indicator(imputer):
@@ -97,6 +88,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         :math:`(d - \lambda) / d`: the row space is that of the convex problem, but strong
         components are hardly shrunk, which predicts missing cells better on most tables. False
         fills with the solution of the convex problem itself. Ignored for `lam=0`.
+    solver : {"thresholding", "cvxpy"}, default="thresholding"
+        "thresholding": repeated singular value thresholding. "cvxpy": the semidefinite program
+        that the problem is, by an interior point method, for rows plus columns up to 200 and
+        without `n_components`; `lam="auto"` is chosen by thresholding all the same.
     polish : bool, default=True
         For `lam=0`: bring the solution to rounding accuracy by alternating least squares at the
         rank found, kept only if it then fits the known cells to 1e-9 and the certificate holds.
@@ -216,6 +211,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         "center": ["boolean"],
         "scale": [StrOptions({"auto"}), "boolean"],
         "debias": ["boolean"],
+        "solver": [StrOptions({"thresholding", "cvxpy"})],
         "polish": ["boolean"],
         "tol": [NON_NEGATIVE],
         "max_iter": [AT_LEAST_ONE],
@@ -234,6 +230,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         center=True,
         scale="auto",
         debias=True,
+        solver="thresholding",
         polish=True,
         tol=1e-5,
         max_iter=500,
@@ -248,6 +245,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         self.center = center
         self.scale = scale
         self.debias = debias
+        self.solver = solver
         self.polish = polish
         self.tol = tol
         self.max_iter = max_iter
@@ -278,6 +276,12 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             raise ValueError(
                 f"{type(self).__name__} needs at least one known cell, and all "
                 f"{X.shape[0]} x {X.shape[1]} cells of X are missing."
+            )
+        if self.solver == "cvxpy" and (sum(X.shape) > CVXPY_LIMIT or self.n_components):
+            raise ValueError(
+                f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
+                f"{CVXPY_LIMIT} and n_components=None, got X of shape {X.shape} and "
+                f"n_components={self.n_components}; use solver='thresholding'."
             )
         rng = check_random_state(self.random_state)
         self._fit_features(n_known, X.shape[0])
@@ -392,7 +396,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
                 f"columns {np.unique(columns[empty])} had no known cell in fit and were dropped."
             )
         place[empty] = 0
-        values = _cells(scores, self.components_, rows, place)
+        values = fitted_cells(scores, self.components_, rows, place)
         values = values * self.scale_[place] + self.mean_[place]
         values[empty] = 0
         return values.astype(self.components_.dtype, copy=False)
@@ -467,6 +471,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             self,
             X,
             reset=reset,
+            stored_zeros=True,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan" if marked_by_nan else True,
@@ -478,8 +483,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
                 f"{type(self).__name__}(missing_values=0) does not fit sparse input, where cells "
                 "that are not stored are missing anyway; pass a dense array."
             )
-        X = sparse.csr_array(X, copy=True)
-        X.sum_duplicates()
+        X = sparse.csr_array(X)
         stored = ~np.isnan(X.data) if marked_by_nan else X.data != self.missing_values
         if not stored.all():
             indptr = np.concatenate([[0], np.cumsum(stored)])[X.indptr]
@@ -512,7 +516,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             self.indicator_ = MissingIndicator(error_on_new=False).fit(gaps)
 
     def _fit_units(self, X, known):
-        """Set `mean_`, `scale_` and the common unit in which the solver works."""
+        """Set `mean_` and `scale_`."""
         scaled = (not sparse.issparse(X)) if self.scale == "auto" else self.scale
         if sparse.issparse(X):
             columns, values = X.indices, X.data.astype(np.float64)
@@ -520,42 +524,29 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             columns, values = np.nonzero(known)[1], X[known].astype(np.float64)
         p = X.shape[1]
         count = np.bincount(columns, minlength=p)
-        # sums of squares in units of the largest entry: no overflow or underflow
+        mean = np.bincount(columns, values, minlength=p) / count if self.center else np.zeros(p)
         peak = np.zeros(p)
         np.maximum.at(peak, columns, np.abs(values))
-        peak[peak == 0] = 1.0
-        values = values / peak[columns]
-        mean = np.bincount(columns, values, minlength=p) / count if self.center else np.zeros(p)
-        values -= mean[columns]
-        spread = np.sqrt(np.bincount(columns, values**2, minlength=p) / count)
+        spread = np.sqrt(np.bincount(columns, (values - mean[columns]) ** 2, minlength=p) / count)
         constant = spread <= 1e3 * np.finfo(X.dtype).eps * np.abs(mean)
-        self.mean_ = (mean * peak).astype(X.dtype)
+        self.mean_ = mean.astype(X.dtype)
         self.scale_ = np.ones(p, dtype=X.dtype)
-        self._unit = 1.0
         if scaled:
-            scale = np.where(constant | (spread == 0), peak, spread * peak)
+            scale = np.where(constant | (spread == 0), peak, spread)
             self.scale_ = np.where(scale > 0, scale, 1.0).astype(X.dtype)
-        else:
-            largest = np.abs(values * peak[columns]).max(initial=0.0)
-            if largest > 0:
-                self._unit = math.ldexp(1.0, math.frexp(largest)[1])
 
     def _standardise(self, X, known):
         """Centre and scale the known cells; return them as a table for the solver."""
-        factor = (1 / self.scale_ if self._unit == 1.0 else 1 / self._unit / self.scale_).astype(
-            X.dtype
-        )
         if sparse.issparse(X):
-            data = (X.data - self.mean_[X.indices]) * factor[X.indices]
+            data = (X.data - self.mean_[X.indices]) / self.scale_[X.indices]
             return SparseTable(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape))
-        return DenseTable(np.where(known, (X - self.mean_) * factor, X.dtype.type(0)), known)
+        return DenseTable(np.where(known, (X - self.mean_) / self.scale_, X.dtype.type(0)), known)
 
     def _scores(self, X, known):
         """Scores of rows under the learned row space, in the units of the table."""
         table = self._standardise(X, known)
-        weight = _free_weight(self.singular_values_)
-        scores = solve_rows(*table.rows(), self.components_, self.row_penalty_, weight)
-        return scores * self._unit
+        weight = free_weight(self.singular_values_)
+        return solve_rows(*table.rows(), self.components_, self.row_penalty_, weight)
 
     def _fill(self, X, known):
         filled = X.copy()
@@ -574,27 +565,24 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             cap = min(cap, *table.shape)
         eps = float(np.finfo(table.data.dtype).eps)
         tol = max(self.tol, 100 * eps)
-        task = _Task(cap, self.debias, tol, self.max_iter, rng, progress)
+        task = CompletionTask(cap, self.debias, tol, self.max_iter, rng, progress, self.solver)
         if self.lam == "auto":
             return task.search(table, lam_max)
         if self.lam == 0:
             return task.exact(table, lam_max, polish=self.polish)
-        lam = float(self.lam) * (lam_max if self.lam_scale == "relative" else 1 / self._unit)
+        lam = float(self.lam) * (lam_max if self.lam_scale == "relative" else 1.0)
         return task.soft(table, lam, lam_max)
 
     def _store(self, solution, lam_max):
-        unit, dtype = self._unit, self.mean_.dtype
-        components = fix_signs(solution.Vt)
-        signs = np.sign((components * solution.Vt).sum(axis=1))
-        self.components_ = np.ascontiguousarray(components, dtype=dtype)
-        self.singular_values_ = (solution.s * unit).astype(dtype)
-        self.row_scores_ = (solution.scores * signs * unit).astype(dtype)
+        dtype, signs = self.mean_.dtype, row_signs(solution.Vt)
+        self.components_ = np.ascontiguousarray(solution.Vt * signs[:, None], dtype=dtype)
+        self.singular_values_ = solution.s.astype(dtype)
+        self.row_scores_ = (solution.scores * signs).astype(dtype)
         self.row_penalty_ = solution.penalty
-        self.n_components_ = len(components)
-        self.lam_, self.lam_max_ = solution.lam * unit, lam_max * unit
-        self.lam_path_ = None if solution.path is None else solution.path * unit
-        self.validation_errors_ = None if solution.errors is None else solution.errors * unit
-        self.objective_ = solution.objective * unit * (unit if solution.lam else 1.0)
+        self.n_components_ = len(self.components_)
+        self.lam_, self.lam_max_ = solution.lam, lam_max
+        self.lam_path_, self.validation_errors_ = solution.path, solution.errors
+        self.objective_ = solution.objective
         self.dual_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
 
@@ -606,263 +594,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         return tags
 
 
-class _Solution(NamedTuple):
-    """What `fit` stores, in the units of the solver's table."""
-
-    scores: np.ndarray
-    s: np.ndarray
-    Vt: np.ndarray
-    penalty: np.ndarray
-    lam: float
-    objective: float
-    gap: float
-    n_iter: int
-    converged: bool
-    stopped: bool
-    path: np.ndarray | None = None
-    errors: np.ndarray | None = None
-
-
-class _Task(NamedTuple):
-    """One fit: the settings that every solve of it shares."""
-
-    cap: int | None
-    debias: bool
-    tol: float
-    max_iter: int
-    rng: np.random.RandomState
-    progress: FitProgress
-
-    def threshold(self, table):
-        return Thresholder(table.shape, self.rng, self.cap)
-
-    def step(self, table, lam, threshold, factors, *, tol=None, max_iter=None):
-        return soft_completion(
-            table,
-            lam=lam,
-            threshold=threshold,
-            rng=self.rng,
-            init=factors,
-            tol=max(self.tol, 1e-2) if tol is None else tol,
-            max_iter=min(self.max_iter, 50) if max_iter is None else max_iter,
-            progress=self.progress,
-        )
-
-    def descend(self, table, lam, lam_max):
-        """Solve for `lam` by way of halves of `lam_max`, each started from the one before."""
-        threshold, factors = self.threshold(table), empty_factors(table)
-        n_halves = math.ceil(math.log2(lam_max / lam)) if 0 < lam < lam_max else 0
-        for half in range(1, n_halves):
-            result = self.step(table, lam_max * 0.5**half, threshold, factors)
-            factors = result.factors
-            if result.stopped:
-                return result
-        return self.step(table, lam, threshold, factors, tol=self.tol, max_iter=self.max_iter)
-
-    def soft(self, table, lam, lam_max):
-        if lam >= lam_max * (1 - 1e-6):  # zero solves it, up to the accuracy of lam_max
-            nothing = self.step(table, max(2 * lam, 1.0), self.threshold(table), None)
-            return self.finish(table, lam, nothing)
-        result = self.descend(table, lam, lam_max)
-        if self.capped(table, result.factors):
-            result = result._replace(
-                factors=alternating_least_squares(table, result.factors, lam=lam, tol=1e-6)
-            )
-        return self.finish(table, lam, result)
-
-    def capped(self, table, factors):
-        return self.cap is not None and factors.s.size == self.cap < min(table.shape)
-
-    def finish(self, table, lam, result):
-        """Regress every row on the row space found, as `transform` will do; certify that."""
-        factors = result.factors
-        s, penalty = self.penalty(table, factors, lam)
-        scores = solve_rows(*table.rows(), factors.Vt, penalty)
-        objective, gap = result.objective, result.gap
-        if not self.debias:
-            residual, nuclear = _fit_of(table, scores, factors.Vt)
-            objective = 0.5 * float(np.vdot(residual, residual)) + lam * nuclear
-            top = top_singular_pair(
-                table.as_matrix(residual), self.rng, 0.1 * self.tol, factors.Vt.T
-            )[0]
-            gap = soft_gap(table, residual, nuclear, lam=lam, top=top)
-        return _Solution(
-            scores,
-            s,
-            factors.Vt,
-            penalty,
-            lam,
-            objective,
-            gap,
-            result.n_iter,
-            result.converged or gap <= self.tol,
-            result.stopped,
-        )
-
-    def penalty(self, table, factors, lam):
-        """Singular values and the ridge penalty of each score."""
-        if not self.debias or factors.s.size == 0:
-            return factors.s, row_penalty(lam, factors.s)
-        d = np.maximum(_refit_singular_values(table, factors), factors.s)
-        return d, (lam / d.astype(np.float64)) ** 2
-
-    def exact(self, table, lam_max, *, polish):
-        if lam_max > 0 and self.cap is not None and self.cap < min(table.shape):
-            return self.exact_capped(table, lam_max)
-        if table.full:
-            U, s, Vt = linalg.svd(table.data, full_matrices=False, check_finite=False)
-            keep = s > s[0] * max(table.shape) * np.finfo(s.dtype).eps
-            U, s, Vt = U[:, keep], s[keep], Vt[keep]
-            none = np.zeros(s.size)
-            return _Solution(U * s, s, Vt, none, 0.0, float(s.sum()), 0.0, 1, True, False)
-        result = exact_completion(
-            table,
-            threshold=self.threshold(table),
-            rng=self.rng,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            progress=self.progress,
-        )
-        top = top_singular_pair(
-            table.as_matrix(result.dual), self.rng, 0.1 * self.tol, result.factors.Vt.T
-        )[0]
-        solution = self.exact_finish(table, result, result.factors, top)
-        s, (n, p) = result.factors.s, table.shape
-        goal = float(np.vdot(table.data, table.data)) * 1e-18
-        # first without the singular values that only the tolerance of ADMM has left
-        ranks = {np.count_nonzero(s > 1e-5 * s.max(initial=0.0)), s.size} if polish else ()
-        for r in sorted(ranks):
-            if not 0 < r * (n + p - r) < table.n_known:
-                continue
-            start = result.factors.leading(r)
-            factors = alternating_least_squares(table, start, lam=0.0, target=goal * 1e-9)
-            polished = self.exact_finish(table, result, factors, top)
-            residual = _fit_of(table, polished.scores, polished.Vt)[0]
-            if np.vdot(residual, residual) <= goal and polished.gap <= max(solution.gap, self.tol):
-                return polished
-        return solution
-
-    def exact_finish(self, table, result, factors, top):
-        none = np.zeros(factors.s.size)
-        scores = solve_rows(*table.rows(), factors.Vt, none, _free_weight(factors.s))
-        residual, nuclear = _fit_of(table, scores, factors.Vt)
-        gap = exact_gap(table, residual, result.dual, nuclear, top=top)
-        done = result.converged or gap <= self.tol
-        return _Solution(
-            scores, factors.s, factors.Vt, none, 0.0, nuclear, gap, result.n_iter, done,
-            result.stopped,
-        )  # fmt: skip
-
-    def exact_capped(self, table, lam_max):
-        """Least squares at the rank `cap`, started from the soft solution for a small `lam`."""
-        result = self.descend(table, 1e-3 * lam_max, lam_max)
-        factors = alternating_least_squares(table, result.factors, lam=0.0, max_iter=100)
-        return self.exact_finish(table, result, factors, 1.0)._replace(
-            gap=math.inf, converged=True
-        )
-
-    def search(self, table, lam_max):
-        """Choose lam on hidden cells, then solve with it."""
-        if lam_max == 0:
-            return self.soft(table, 0.0, lam_max)
-        if table.n_known < _ENOUGH_CELLS:
-            return self.soft(table, _FALLBACK * lam_max, lam_max)
-        rows, columns, values = table.cells()
-        n_hidden = round(_HIDDEN_IN_FIT * table.n_known)
-        n_repeats = min(5, math.ceil(2000 / n_hidden))
-        path = lam_max * _PATH_RATIO ** np.arange(1, _PATH_LENGTH + 1)
-        errors = np.zeros(path.size)
-        for _ in range(n_repeats):
-            keep = np.ones(table.n_known, dtype=bool)
-            keep[self.rng.permutation(table.n_known)[:n_hidden]] = False
-            hidden = rows[~keep], columns[~keep], values[~keep]
-            squares, stopped = self.validate(table.part(keep), path, hidden)
-            errors += squares
-            if stopped is not None:
-                return self.finish(table, path[0], stopped)
-        # the spectral norm of noise grows as the root of the number of known cells
-        lam = _smooth_argmin(path, errors) / math.sqrt(1 - _HIDDEN_IN_FIT)
-        tried = np.isfinite(errors)
-        errors = np.sqrt(errors[tried] / (n_repeats * n_hidden))
-        return self.soft(table, lam, lam_max)._replace(path=path[tried], errors=errors)
-
-    def validate(self, table, path, hidden):
-        """Squared errors on hidden cells along the path, infinite where it was not followed."""
-        rows, columns, values = hidden
-        threshold, factors = self.threshold(table), empty_factors(table)
-        errors = np.full(path.size, np.inf)
-        null = float(np.vdot(values, values))
-        stale, last_rank, patience = 0, 0, 1 if values.size > 10_000 else 2
-        for k, lam in enumerate(path):
-            result = self.step(table, lam, threshold, factors)
-            factors = result.factors
-            if result.stopped:
-                return errors, result
-            left = factors.U * factors.s
-            if self.debias:
-                left = solve_rows(*table.rows(), factors.Vt, self.penalty(table, factors, lam)[1])
-            errors[k] = ((_cells(left, factors.Vt, rows, columns) - values) ** 2).sum()
-            # Beyond the minimum noise enters: the rank grows fast, and the cost with it. End
-            # there, but not on a plateau at constant rank, below which a weaker component waits.
-            best, rank = errors[:k].min(initial=null), factors.s.size
-            if errors[k] <= 0.98 * best:
-                stale = 0
-            elif rank > 1.2 * last_rank:
-                stale += 1
-            last_rank = rank
-            if (stale >= patience and best < 0.95 * null) or errors[k] <= 1e-12 * null:
-                break
-        return errors, None
-
-
-def _smooth_argmin(path, errors):
-    """Least point of the parabola through the smallest error and its neighbours, in log lam."""
-    k = int(np.argmin(errors))
-    if k == 0 or k == errors.size - 1 or not np.isfinite(errors[k + 1]):
-        return float(path[k])
-    left, middle, right = errors[k - 1 : k + 2]
-    curvature = left - 2 * middle + right
-    shift = 0.5 * (left - right) / curvature if curvature > 0 else 0.0
-    return float(path[k] * (path[k + 1] / path[k]) ** shift)
-
-
-def _fit_of(table, scores, Vt):
-    """Residual on the known cells, and nuclear norm, of ``scores @ Vt`` with orthonormal Vt."""
-    dtype = table.data.dtype
-    one = np.ones(len(Vt), dtype=dtype)
-    lifted = table.lift(Factors(scores.astype(dtype), one, Vt))
-    return table.data - table.known(lifted), float(linalg.svdvals(scores).sum())
-
-
-def _refit_singular_values(table, factors):
-    """Least squares on the known cells for the diagonal between fixed singular vectors."""
-    rows, columns, values = table.cells()
-    r = factors.s.size
-    G, g = np.zeros((r, r)), np.zeros(r)
-    block = max(1, 2**22 // r)  # rows of the design matrix held at a time
-    for start in range(0, values.size, block):
-        part = slice(start, start + block)
-        D = (factors.U[rows[part]] * factors.Vt.T[columns[part]]).astype(np.float64)
-        G += D.T @ D
-        g += D.T @ values[part]
-    return linalg.lstsq(G, g, check_finite=False)[0]
-
-
-def _cells(left, Vt, rows, columns):
-    out = np.empty(rows.size, dtype=np.float64)
-    right = np.ascontiguousarray(Vt.T, dtype=np.float64)
-    entries_at(rows, columns, np.ascontiguousarray(left, dtype=np.float64), right, out)
-    return out
-
-
-def _free_weight(s):
-    """Weights of the scores where, without penalty, the known cells leave a choice."""
-    return np.sqrt(np.asarray(s, dtype=np.float64) / s.max(initial=1e-300))
-
-
 def _root_mean_square(x):
-    largest = np.abs(x).max(initial=0.0)
-    return float(largest * np.sqrt(np.mean((x / largest) ** 2))) if largest > 0 else 0.0
+    return float(np.sqrt(np.mean(x**2))) if x.size else 0.0
 
 
 def _is_nan(value):

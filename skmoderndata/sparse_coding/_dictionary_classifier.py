@@ -328,8 +328,6 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
 def _unit_rows(X):
     """Rows in double precision at unit norm; zero rows stay."""
     X = X.astype(np.float64)
-    peak = np.abs(X).max(axis=1, initial=0.0, keepdims=True)
-    X = np.divide(X, peak, out=np.zeros_like(X), where=peak > 0)
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return np.divide(X, norms, out=np.zeros_like(X), where=norms > 0)
 

@@ -221,17 +221,18 @@ class StopAt:
     """Callback that interrupts, or asks to stop, at a given task."""
 
     def __init__(self, at, action):
-        self.at, self.action, self.seen = at, action, 0
+        self.at, self.action, self.begun, self.seen = at, action, 0, 0
 
     def setup(self, estimator, context):
         """Count from zero in every fit."""
-        self.seen = 0
+        self.begun = self.seen = 0
 
     def teardown(self, estimator, context):
         """Nothing is held."""
 
     def on_fit_task_begin(self, estimator, context):
-        """Nothing to do."""
+        """Count the tasks that begin."""
+        self.begun += 1
 
     def on_fit_task_end(self, estimator, context):
         """Act at the end of the chosen task."""
@@ -268,6 +269,25 @@ def test_callback_can_stop_the_fit(estimator):
     model.fit(X, target(model, X))
     for name, value in outputs(model, X).items():
         assert np.isfinite(np.asarray(value, dtype=float)).all(), name
+
+
+CALLED = [one for one in INSTANCES if hasattr(one, "set_callbacks")]
+
+
+@pytest.mark.parametrize("estimator", CALLED, ids=repr)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_exception_of_a_callback_is_lost(estimator):
+    """Raised in the first passes, in the one that converges, or at the end of the fit."""
+    X = form(estimator, sample())
+    counting = StopAt(np.inf, "count")
+    model = clone(estimator).set_callbacks(counting)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    model.fit(X, target(model, X))
+    assert counting.begun == counting.seen > 0  # a loop left by `break` ends no task
+    for at in sorted({1, min(2, counting.seen), max(1, counting.seen - 1), counting.seen}):
+        with pytest.raises(KeyboardInterrupt):
+            clone(model).set_callbacks(StopAt(at, "interrupt")).fit(X, target(model, X))
 
 
 def degenerate_samples():

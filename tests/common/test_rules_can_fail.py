@@ -96,6 +96,11 @@ def test_siblings_share_a_base_only():
     base = "from skmoderndata.svm._base import solve"
     assert rules.upward_imports(base, "svm") == []
     assert rules.upward_imports(base, "cluster") != []
+    named = "from skmoderndata.decomposition._nmf_base import decode"
+    assert rules.upward_imports(named, "decomposition") == []
+    assert rules.upward_imports(named, "image") != []
+    sibling = "from skmoderndata.decomposition._ksvd import KSVD"
+    assert rules.upward_imports(sibling, "decomposition") != []
 
 
 def test_downward_imports_are_allowed():

@@ -337,7 +337,7 @@ def test_messages(seed):
     model = ProbabilisticLSA(3, random_state=0).fit(X)
     C = model.transform(X)
     assert_allclose(model.inverse_transform(sparse.csr_array(C)), model.inverse_transform(C))
-    with pytest.raises(ValueError, match="X has 5 topics a row"):
+    with pytest.raises(ValueError, match="X has 5 codes a row"):
         ProbabilisticLSA(random_state=0).fit(X).inverse_transform(np.ones((2, 5)))
 
 

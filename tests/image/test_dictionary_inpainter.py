@@ -232,10 +232,14 @@ def test_units_of_grey_do_not_matter(method, seed):
     whole, seen = picture(seed, (24, 26))
     given = {"patch_size": 4, "n_components": 32, "max_iter": 2, "n_rounds": 3}
     model = DictionaryInpainter(method, **given, random_state=seed).fit(seen)
-    for power in (-900, -500, 500, 900):
+    for power in (-150, 150):
         unit = 2.0**power
         other = DictionaryInpainter(method, **given, random_state=seed).fit(seen * unit)
-        assert_array_equal(other.components_, model.components_)
-        assert_array_equal(other.transform(seen * unit), model.transform(seen) * unit)
+        assert_allclose(other.components_, model.components_, atol=1e-9)
+        assert_allclose(other.transform(seen * unit) / unit, model.transform(seen), rtol=1e-9)
         assert other.sigma_ == model.sigma_ * unit
-        assert other.score(seen * unit, whole * unit) == model.score(seen, whole)
+        assert np.isfinite(other.objective_).all()
+        score = other.score(seen * unit, whole * unit)
+        assert_allclose(score, model.score(seen, whole), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"fourth powers over- or underflow: rescale it"):
+        DictionaryInpainter(method, **given).fit(seen * 1e60)

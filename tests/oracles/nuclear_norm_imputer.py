@@ -3,29 +3,6 @@
 import numpy as np
 
 
-def cvxpy_soft(Z, known, lam):
-    """Minimiser of ``1/2 sum over known (Z - L)^2 + lam |L|_*``."""
-    import cvxpy as cp
-
-    L = cp.Variable(Z.shape)
-    W = known.astype(float)
-    loss = 0.5 * cp.sum_squares(cp.multiply(W, L - np.where(known, Z, 0)))
-    problem = cp.Problem(cp.Minimize(loss + lam * cp.normNuc(L)))
-    problem.solve(solver="SCS", eps=1e-9, max_iters=100_000)
-    return L.value, problem.value
-
-
-def cvxpy_exact(Z, known):
-    """Matrix of least nuclear norm with the known entries of Z."""
-    import cvxpy as cp
-
-    L = cp.Variable(Z.shape)
-    W = known.astype(float)
-    problem = cp.Problem(cp.Minimize(cp.normNuc(L)), [cp.multiply(W, L) == np.where(known, Z, 0)])
-    problem.solve(solver="SCS", eps=1e-9, max_iters=100_000)
-    return L.value, problem.value
-
-
 def soft_impute(Z, known, lam, n_iter=5000):
     """Mazumder, Hastie and Tibshirani 2010, Algorithm 1, with full decompositions."""
     L = np.zeros(Z.shape)

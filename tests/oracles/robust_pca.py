@@ -27,22 +27,6 @@ def objective(L, S, lam):
     return np.linalg.norm(L, "nuc") + lam * np.abs(S).sum()
 
 
-def pursuit_by_cvxpy(X, lam, delta=0.0):
-    """State the convex problem for cvxpy; NaN entries are free. Returns the optimum value."""
-    import cvxpy as cp
-
-    seen = (~np.isnan(X)).astype(float)
-    L, S = cp.Variable(X.shape), cp.Variable(X.shape)
-    rest = cp.multiply(seen, np.nan_to_num(X) - L - S)
-    value = cp.normNuc(L) + lam * cp.sum(cp.abs(cp.multiply(seen, S)))
-    if delta > 0:
-        problem = cp.Problem(cp.Minimize(value + cp.sum_squares(rest) / (2 * delta)))
-    else:
-        problem = cp.Problem(cp.Minimize(value), [rest == 0])
-    problem.solve(solver="CLARABEL")
-    return problem.value, L.value
-
-
 def least_absolute_scores(X, V):
     """Scores of each row by a linear program: minimise ``|x - a V|_1`` over known entries."""
     from scipy.optimize import linprog

@@ -8,12 +8,17 @@ from scipy import linalg
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+def row_signs(rows: Array) -> Array:
+    """Return 1 or -1 for each row, the sign of its entry of largest magnitude."""
+    if rows.size == 0:
+        return np.ones(len(rows))
+    peak = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)[:, 0]
+    return np.where(peak < 0, -1.0, 1.0)
+
+
 def fix_signs(rows: Array) -> Array:
     """Flip rows so that the entry of largest magnitude in each is positive."""
-    if rows.size == 0:
-        return rows
-    peak = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
-    return np.where(peak < 0, -rows, rows)
+    return np.where(row_signs(rows)[:, None] < 0, -rows, rows)
 
 
 def numerical_rank(s: Array, shape: tuple[int, int]) -> int:

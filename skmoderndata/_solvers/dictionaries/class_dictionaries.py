@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 
 from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, prepare_atoms
-from skmoderndata._solvers.dictionaries.ksvd import residual_without, users_of_atoms
+from skmoderndata._solvers.dictionaries.atom_updates import residual_without, users_of_atoms
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -18,8 +18,10 @@ from skmoderndata._solvers.factors.factorization import (
     Side,
     is_sparse,
     least_squares,
+    lengths_of,
     ratio,
     residual_blocks,
+    row_blocks,
     squared_error,
     update,
     worst,
@@ -51,8 +53,7 @@ def semi_multiplicative(
     for _ in it:
         _, S, T = next(data.terms(W, False))
         V = least_squares(S, T)
-        length = np.sqrt((V * V).sum(axis=0))
-        length[length == 0] = 1.0
+        length = lengths_of(V)
         V, W = V / length, W * length
         _, G, F = next(data.terms(V, True))
         Y = W @ G - F
@@ -116,7 +117,8 @@ class Rows:
     def check(self, values: Array | float, size: float) -> None:
         """Raise where what is a squared length is negative by more than rounding of `size`."""
         if np.min(values, initial=0.0) < -self.slack * size and self.K is not None:
-            raise IndefiniteError(f"squared length of {np.min(values):.3g}")
+            least = float(np.min(values)) / size
+            raise IndefiniteError(f"squared length of {least:.3g} times the largest entry")
 
     def squared_error(self, W: Array, B: Array) -> float:
         """``|X - W B' X|^2`` from the residuals, with which nothing cancels."""
@@ -139,14 +141,20 @@ class Rows:
 
     def sweep(self, B: Array, W: Array, S: Array) -> None:
         """Improve B row by row, in place, given the codes and ``S = W' W``."""
+        n, k = B.shape
         if self.K is not None:
-            _sweep_gram(self.K, self.diagonal, B, B @ S - W, S)
+            D = B @ S - W
+            for rows in row_blocks(n, n * k + 2.0 * k * k):
+                _sweep_gram(self.K, self.diagonal, B, D, S, rows.start, rows.stop)
             return
         M = np.ascontiguousarray(self.X.T @ (B @ S - W))
-        if is_sparse(self.X):
-            _sweep_sparse(self.X.indptr, self.X.indices, self.X.data, self.diagonal, B, M, S)
-        else:
-            _sweep_dense(self.X, self.diagonal, B, M, S)
+        for rows in row_blocks(n, 2.0 * k * (self.X.shape[1] + k)):
+            b, diagonal = B[rows], self.diagonal[rows]
+            if is_sparse(self.X):
+                indptr = self.X.indptr[rows.start : rows.stop + 1]
+                _sweep_sparse(indptr, self.X.indices, self.X.data, diagonal, b, M, S)
+            else:
+                _sweep_dense(self.X[rows], diagonal, b, M, S)
 
 
 def convex_factorize(
@@ -337,11 +345,13 @@ def _sweep_sparse(
 
 
 @jit
-def _sweep_gram(K: Array, diagonal: Array, B: Array, D: Array, S: Array) -> None:
+def _sweep_gram(
+    K: Array, diagonal: Array, B: Array, D: Array, S: Array, first: int, last: int
+) -> None:
     """As `_sweep_dense`, through the Gram matrix; D is ``B S - W`` and is kept up to date."""
     n, k = B.shape
     g, delta = np.empty(k), np.empty(k)
-    for i in range(n):
+    for i in range(first, last):
         g[:] = 0.0
         for a in range(n):
             value = K[i, a]

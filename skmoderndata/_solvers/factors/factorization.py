@@ -25,6 +25,7 @@ AFRESH = 20  # passes after which such codes are looked for from several starts 
 CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
 FAR = 1e4  # lengths of components at which they are brought back to 1
 APART = 20  # passes without penalty before the first with it
+WORK = 2**31  # multiplications in one compiled call, so that an interrupt is heard after seconds
 
 
 class Side(NamedTuple):
@@ -47,6 +48,13 @@ def is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
 
 
+def row_blocks(n_rows: int, cost: float) -> Iterator[slice]:
+    """Yield stretches of rows of `cost` multiplications each that make bounded calls."""
+    size = max(1, int(WORK / max(cost, 1.0)))
+    for first in range(0, n_rows, size):
+        yield slice(first, min(first + size, n_rows))
+
+
 def canonical(X: Any) -> Any:
     """Return sparse X with sorted entries, none of them twice, and small indices if they fit.
 
@@ -64,55 +72,10 @@ def canonical(X: Any) -> Any:
     return X
 
 
-def largest(X: Any) -> float:
-    """Largest entry in size; 0 if there is none but missing ones."""
-    values = X.data if is_sparse(X) else X
-    if not values.size:
-        return 0.0
-    return max(float(np.nanmax(values, initial=0.0)), -float(np.nanmin(values, initial=0.0)))
-
-
-def scaled(X: Any, scale: float) -> Any:
-    """Multiply X by a power of two, in its own type, also where that has no such number."""
-    factor = X.dtype.type(min(scale, 2.0**100))
-    X = X * factor
-    return X if float(factor) == scale else X * X.dtype.type(scale / float(factor))
-
-
-def scaled_data(X: Any, scale: float, weights: Array | None = None) -> "Data":
-    """Return the matrix times `scale`, and which of its entries are known (not NaN)."""
-    if is_sparse(X):
-        return Data(sparse.csr_array(scaled(X, scale)), None, weights)
-    missing = np.isnan(X)
-    X = scaled(X, scale)
-    if not missing.any():
-        return Data(X, None, weights)
-    return Data(np.where(missing, 0, X), ~missing, weights)
-
-
-def check_scale(name: str, size: float, sum_sq: float) -> None:
-    """Refuse data with entries up to `size` whose squares are no numbers of double precision."""
-    if size == 0 or (np.isfinite(sum_sq) and size * size >= np.finfo(np.float64).tiny):
-        return
-    wrong = "larger" if size > 1 else "smaller"
-    raise ValueError(
-        f"{name}: the scale of X is out of range; its largest entry is {size:.3g} in size, and "
-        f"sums of squares of such entries are {wrong} than the numbers of double precision. "
-        f"Rescale X, for example by 1 / {size:.3g}."
-    )
-
-
-def narrowed(values: Array, dtype: Any, name: str, what: str) -> Array:
-    """Return numbers in a type, or raise where they are too large for it."""
-    with np.errstate(over="ignore"):
-        out: Array = values.astype(dtype, copy=False)
-    if not np.isfinite(out).all():
-        raise ValueError(
-            f"{name}: {what} of up to {np.max(np.abs(values)):.3g} are beyond the numbers of "
-            f"{np.dtype(dtype).name}, at this scale of X and of the penalties: rescale X, for "
-            "example to a largest entry of 1, or pass float64."
-        )
-    return out
+def lengths_of(V: Array) -> Array:
+    """Euclidean norms of the columns, 1 where a column vanishes."""
+    size: Array = np.sqrt((V * V).sum(axis=0))
+    return np.where(size > 0, size, 1.0)
 
 
 class Data:
@@ -142,6 +105,16 @@ class Data:
         else:
             squares = X.multiply(X).sum(axis=1) if is_sparse(X) else (X * X).sum(axis=1)
             self.sum_sq = float(weights @ np.asarray(squares, dtype=np.float64).ravel())
+
+    @classmethod
+    def of(cls, X: Any, weights: Array | None = None) -> "Data":
+        """Return the data of a matrix, where NaN marks the missing entries of a dense one."""
+        if is_sparse(X):
+            return cls(sparse.csr_array(X), None, weights)
+        missing = np.isnan(X)
+        if not missing.any():
+            return cls(X, None, weights)
+        return cls(np.where(missing, X.dtype.type(0), X), ~missing, weights)
 
     @property
     def cancelled(self) -> float:
@@ -178,20 +151,30 @@ class Data:
             yield rows, G, F[rows]
 
 
-class SummedData:
+class SummedData(NamedTuple):
     """Rows that were seen before, as the sums that the problem of the components needs.
 
-    `S` is codes' codes, `T` is X' codes, `sum_sq` the sum of squares of X.
+    `S` is codes' codes, `T` is X' codes, `sum_sq` the sum of squares of X, and `penalty` that of
+    the codes.
     """
 
-    weights = None
-
-    def __init__(self, S: Array, T: Array, sum_sq: float):
-        self.S, self.T, self.sum_sq = S, T, sum_sq
+    S: Array
+    T: Array
+    sum_sq: float
+    penalty: float = 0.0
+    weights: None = None
 
     def terms(self, other: Array, codes: bool) -> Iterator[tuple[slice, Array, Array]]:
         """Yield the one problem there is; `other` is in the sums already."""
         yield slice(0, len(self.T)), self.S, self.T
+
+    def plus(self, S: Array, T: Array, sum_sq: float, penalty: float) -> "SummedData":
+        """Return the sums with those of further rows."""
+        return SummedData(self.S + S, self.T + T, self.sum_sq + sum_sq, self.penalty + penalty)
+
+    def with_codes_times(self, size: Array) -> "SummedData":
+        """Return the sums for codes whose columns are multiplied by `size`."""
+        return self._replace(S=self.S * size * size[:, None], T=self.T * size)
 
 
 class Update(NamedTuple):
@@ -219,23 +202,33 @@ def update(
     `scales` are the lengths by which the columns of Z have to be multiplied for the residual.
     """
     total = np.zeros(3)
+    k = Z.shape[1]
+    # one compiled call for all rows where columns are constrained, else bounded ones
+    cost = 0.0 if side.kind.startswith("columns") else _cost(side, k)
     for rows, G, F in data.terms(other, codes):
-        k = F.shape[1]
         if side.l1_sq or side.l2:
             G = G + (side.l1_sq + side.l2 * np.eye(k))
         if side.l1:
             F = F - side.l1
-        z = Z[rows]
-        Y = _improve(side, G, F, z, sweeps)
-        weights = data.weights[rows] if codes and data.weights is not None else np.zeros(0)
-        if side.kind == "nonnegative":
-            total += weigh_rows(z, Y, F, side.l1, 1 / scales, weights)
-        else:
-            gradient = violation(side, G, z, Y) / scales
-            linear = (F + side.l1) / scales
-            each_row = (z * (Y - F) / 2, gradient * gradient, linear * linear)
+        for part in row_blocks(len(F), cost):
+            g, f, z = (G[part] if G.ndim == 3 else G), F[part], Z[rows][part]
+            Y = _improve(side, g, f, z, sweeps)
+            weights = np.zeros(0)
+            if codes and data.weights is not None:
+                weights = data.weights[rows][part]
+            if side.kind == "nonnegative":
+                total += weigh_rows(z, Y, f, side.l1, 1 / scales, weights)
+                continue
+            gradient = violation(side, g, z, Y) / scales
+            linear = (f + side.l1) / scales
+            each_row = (z * (Y - f) / 2, gradient * gradient, linear * linear)
             total += [(weights @ part if len(weights) else part).sum() for part in each_row]
     return Update(*total.tolist())
+
+
+def _cost(side: Side, k: int) -> float:
+    """Bound on the multiplications for one row: sweeps, or Newton steps on all entries."""
+    return 100.0 * k**3 if side.kind == "rows" else float(SWEEPS * k * k)
 
 
 def violation(side: Side, G: Array, Z: Array, Y: Array) -> Array:
@@ -348,10 +341,7 @@ def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
 
 def scales_of(V: Array, fixed: bool) -> Array:
     """Lengths of the components; ones where a penalty fixes the scale."""
-    if fixed:
-        return np.ones(V.shape[1])
-    size = np.sqrt((V * V).sum(axis=0))
-    return np.where(size > 0, size, 1.0)
+    return np.ones(V.shape[1]) if fixed else lengths_of(V)
 
 
 def factorize(
@@ -403,28 +393,15 @@ def factorize(
         extra = 0.0 if fresh else step
         W_new = Wy.copy()
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
-        looked = update(
-            data,
-            codes_side,
-            Vy,
-            W_new,
-            codes=True,
-            sweeps=SWEEPS + 1 if afresh else sweeps_codes,
-            scales=scales_of(Vy, fixed),
-        )
+        sweeps = SWEEPS + 1 if afresh else sweeps_codes
+        scales = scales_of(Vy, fixed)
+        update(data, codes_side, Vy, W_new, codes=True, sweeps=sweeps, scales=scales)
         # codes of given sparseness are solved for again anyway
         ahead = extra and codes_side.kind != "rows"
         Wy = project(codes_side, W_new + extra * (W_new - last_W)) if ahead else W_new
         V_new = Vy.copy()
-        moved = update(
-            data,
-            components_side,
-            Wy,
-            V_new,
-            codes=False,
-            sweeps=sweeps_components,
-            scales=1 / scales_of(V_new, fixed),
-        )
+        sweeps, scales = sweeps_components, 1 / scales_of(V_new, fixed)
+        moved = update(data, components_side, Wy, V_new, codes=False, sweeps=sweeps, scales=scales)
         objective = data.sum_sq / 2 + moved.value + penalty_value(codes_side, Wy, weights)
         noise = float(np.finfo(data.X.dtype).eps) * data.sum_sq
         if objective < data.cancelled / 2:
@@ -460,15 +437,8 @@ def factorize(
         since_look += 1
         there = ratio(moved) <= tol
         if exact or (there and since_look >= 5) or falls <= 1e-15 * data.sum_sq:
-            looked = update(
-                data,
-                codes_side,
-                best_V,
-                best_W,
-                codes=True,
-                sweeps=0,
-                scales=scales_of(best_V, fixed),
-            )
+            scales = scales_of(best_V, fixed)
+            looked = update(data, codes_side, best_V, best_W, codes=True, sweeps=0, scales=scales)
             it.residual = worst(ratio(looked), ratio(moved))
             since_look = 0
     residual = residual_of(data, best_W, best_V, codes_side, components_side)
@@ -494,7 +464,8 @@ def codes_for(data: Data, V: Array, side: Side) -> Array:
         update(data, plain, V, W, codes=True, sweeps=-1, scales=np.ones(V.shape[1]))
         return project(side, W) if side is not plain else W
     for rows, G, F in data.terms(V, True):
-        W[rows] = cone_codes(G, F, side.level)
+        for part in row_blocks(len(F), _cost(side, V.shape[1])):
+            W[rows][part] = cone_codes(G[part] if G.ndim == 3 else G, F[part], side.level)
     return W
 
 
@@ -540,9 +511,9 @@ def _balance(side: Side, W: Array, other: Side, V: Array, weights: Array | None)
     fourth = penalty_value(other._replace(l1=0), V)
     if min(first + second, third + fourth) <= 0:
         return 1.0
-    logs = np.linspace(-12, 12, 481) * np.log(10)
-    c = np.exp(logs)
-    return float(c[np.argmin(first / c + second / c**2 + third * c + fourth * c**2)])
+    c = np.logspace(-60, 60, 2401)
+    with np.errstate(over="ignore"):
+        return float(c[np.argmin(first / c + second / c**2 + third * c + fourth * c**2)])
 
 
 def ratio(update: Update) -> float:
@@ -569,11 +540,6 @@ def residual_of(data: Data, W: Array, V: Array, codes_side: Side, components_sid
 def worst(*residuals: float) -> float:
     """Return the largest of numbers, and not a number where one of them is none."""
     return float(np.max(residuals))
-
-
-def power_of_two(size: float) -> float:
-    """Factor that brings `size` to [1/2, 1) without rounding; 1 for zero."""
-    return float(np.ldexp(1.0, -int(np.clip(np.frexp(size)[1], -1000, 1000)))) if size else 1.0
 
 
 def residual_blocks(data: Data, W: Array, V: Array) -> Iterator[tuple[slice, Array]]:

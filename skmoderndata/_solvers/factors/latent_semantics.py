@@ -10,6 +10,7 @@ import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.factors.factorization import row_blocks
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -211,7 +212,10 @@ def fold_in(
     n, k = len(counts.indptr) - 1, U.shape[1]
     C = np.full((n, k), 1.0 / k)
     left = np.zeros(n)
-    _fold_in(counts.indptr, counts.indices, counts.data, U, beta, max_iter, tol, C, left)
+    words = len(counts.data) / max(n, 1)
+    for rows in row_blocks(n, 100.0 * k * k * (words + 50.0 * k)):  # ten to a hundred steps each
+        indptr = counts.indptr[rows.start : rows.stop + 1]
+        _fold_in(indptr, counts.indices, counts.data, U, beta, max_iter, tol, C[rows], left[rows])
     return C, left
 
 

@@ -4,7 +4,7 @@ Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0`` with Hoyer's sp
 that is ``sum z = ratio |z|_2``: a ray of any length in a set of directions that is not convex.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,23 @@ NEWTON = 12  # Newton steps of a round, at most
 FLAT = 1e-12  # share of the largest diagonal entry that a smaller one is taken for in a metric
 DUST = 1e-14  # share of the largest entry of a row that is rounding
 GAIN = 1e-13  # share of the value below which a step gains nothing
+
+
+class Cone(NamedTuple):
+    """One row's problem: ``min 1/2 z G z' - f z'`` with ``sum z = ratio |z|_2``, and a metric."""
+
+    G: Array
+    f: Array
+    metric: Array  # the diagonal of G, of which no entry is near zero
+    ratio: float
+
+
+class Scratch(NamedTuple):
+    """Memory for the steps of one row."""
+
+    support: Array  # (k + 1,) entries above zero
+    system: Array  # (k + 1, k + 1) of a Newton step
+    work: Array  # (5, k + 1)
 
 
 def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) -> Array:
@@ -118,7 +135,7 @@ def _search_rows(
     w, y, best = np.empty(k), np.empty(k), np.empty(k)
     metric, used = np.empty(k), np.zeros(k, dtype=np.bool_)
     work = np.empty((5, k + 1))
-    support, system = np.empty(k + 1, dtype=np.int64), np.empty((k + 1, k + 1))
+    scratch = Scratch(np.empty(k + 1, dtype=np.int64), np.empty((k + 1, k + 1)), work)
     for i in range(m):
         g = i if len(G) > 1 else 0
         H, f = G[g], F[i]
@@ -131,6 +148,7 @@ def _search_rows(
         for j in range(k):
             metric[j] = max(H[j, j], FLAT * top)
             used[j] = False
+        cone = Cone(H, f, metric, ratio)
         lowest = np.inf
         for start in range(-1, 2 + singles if singles >= 0 else 1):
             if start == -1:
@@ -158,14 +176,12 @@ def _search_rows(
                 work[0, :k] = w
                 _project_cone(work[0, :k], ratio, w, work[1, :k])
             rounds = min(steps, SHORT) if singles >= 0 else steps
-            value = _descend(
-                H, f, w, y, metric, steep[g], ratio, rounds, newton, support, system, work
-            )
+            value = _descend(cone, w, y, steep[g], rounds, newton, scratch)
             if value < lowest:
                 lowest = value
                 best[:] = w
         if singles >= 0 and steps > SHORT:
-            _descend(H, f, best, y, metric, steep[g], ratio, steps, newton, support, system, work)
+            _descend(cone, best, y, steep[g], steps, newton, scratch)
         Z[i] = best
 
 
@@ -236,20 +252,11 @@ def _best_length(G: Array, f: Array, z: Array, y: Array) -> float:
 
 @jit
 def _descend(
-    G: Array,
-    f: Array,
-    w: Array,
-    y: Array,
-    metric: Array,
-    steep: float,
-    ratio: float,
-    steps: int,
-    newton: int,
-    support: Array,
-    system: Array,
-    work: Array,
+    cone: Cone, w: Array, y: Array, steep: float, steps: int, newton: int, scratch: Scratch
 ) -> float:
     """Lower the value from w, in place, and return it; y becomes the gradient."""
+    G, f, ratio = cone.G, cone.f, cone.ratio
+    support, work = scratch.support, scratch.work
     k = len(f)
     z, slope, x = work[0, :k], work[1, :k], work[2, :k]
     value: float = _best_length(G, f, w, y)
@@ -267,9 +274,7 @@ def _descend(
             n = _support_of(w, support)
             if n < 3:  # no direction is tangent
                 break
-            new = _newton_step(
-                G, f, w, y, value, metric, ratio, support, n, -1, z, slope, system, work
-            )
+            new = _newton_step(cone, w, y, value, n, -1, z, slope, scratch)
             if not new < value:
                 break
             gain = value - new
@@ -281,12 +286,10 @@ def _descend(
         n = _support_of(w, support)
         if n < 2 or newton == 0:
             break
-        enter = _entering(w, y, metric, ratio, support, n, value)
+        enter = _entering(cone, w, y, support, n, value)
         if enter >= 0:
             support[n] = enter
-            new = _newton_step(
-                G, f, w, y, value, metric, ratio, support, n + 1, enter, z, slope, system, work
-            )
+            new = _newton_step(cone, w, y, value, n + 1, enter, z, slope, scratch)
             if new < value:
                 value = new
                 w[:] = z
@@ -319,9 +322,10 @@ def _support_of(w: Array, support: Array) -> int:
 
 @jit
 def _multiplier(
-    w: Array, y: Array, metric: Array, ratio: float, support: Array, n: int, normal: Array
+    cone: Cone, w: Array, y: Array, support: Array, n: int, normal: Array
 ) -> tuple[float, float]:
     """Multiplier of ``((sum w)^2 - ratio^2 |w|^2) / 2``, whose gradient is `normal`; and sum w."""
+    metric, ratio = cone.metric, cone.ratio
     total, met, size = 0.0, 0.0, 0.0
     for a in range(n):
         total += w[support[a]]
@@ -334,12 +338,10 @@ def _multiplier(
 
 
 @jit
-def _entering(
-    w: Array, y: Array, metric: Array, ratio: float, support: Array, n: int, value: float
-) -> int:
+def _entering(cone: Cone, w: Array, y: Array, support: Array, n: int, value: float) -> int:
     """Entry off the support that promises most, or -1."""
-    normal = np.empty(n)
-    multiplier, total = _multiplier(w, y, metric, ratio, support, n, normal)
+    metric, normal = cone.metric, np.empty(n)
+    multiplier, total = _multiplier(cone, w, y, support, n, normal)
     most, enter = GAIN * abs(value), -1
     for j in range(len(w)):
         reduced = y[j] + multiplier * total
@@ -350,27 +352,24 @@ def _entering(
 
 @jit
 def _newton_step(
-    G: Array,
-    f: Array,
+    cone: Cone,
     w: Array,
     y: Array,
     value: float,
-    metric: Array,
-    ratio: float,
-    support: Array,
     n: int,
     enter: int,
     z: Array,
     slope: Array,
-    system: Array,
-    work: Array,
+    scratch: Scratch,
 ) -> float:
     """Put a point with a lower value into z, its gradient into `slope`; else return `value`.
 
     First with the second derivatives of the Lagrange function, then with those of the objective.
     """
+    G, f, metric, ratio = cone
+    support, system, work = scratch
     normal, step = work[3, :n], work[4, : n + 1]
-    multiplier, _ = _multiplier(w, y, metric, ratio, support, n, normal)
+    multiplier, _ = _multiplier(cone, w, y, support, n, normal)
     largest = 0.0
     for a in range(n):
         largest = max(largest, abs(normal[a]) / np.sqrt(metric[support[a]]))

@@ -69,7 +69,7 @@ def principal_component_pursuit(
     Parameters
     ----------
     X : array of shape (n, p)
-        C-contiguous float64, NaN where missing, of moderate scale.
+        C-contiguous float64, NaN where missing.
     lam, delta : float
         Slope and quadratic width of the loss.
     solver, schedule, tol, tol_gap, max_iter, progress, rng
@@ -82,10 +82,8 @@ def principal_component_pursuit(
     filled = X if n_observed == X.size else np.where(observed, X, 0.0)
     size = float(linalg.norm(filled))
     if size == 0.0:
-        zero = np.zeros((n, p))
-        return PursuitResult(
-            np.zeros((n, 0)), np.zeros(0), np.zeros((0, p)), zero, zero.copy(), 0, 0, 0, 1, True
-        )
+        U, s, Vt = np.zeros((n, 0)), np.zeros(0), np.zeros((0, p))
+        return PursuitResult(U, s, Vt, filled.copy(), filled.copy(), 0, 0, 0, 1, True)
     mu = n_observed / (4 * float(np.abs(filled).sum()))
     Y, growth, relax, mu_start = np.zeros((n, p)), 1.0, 1.0, mu
     if schedule == "balanced":
@@ -149,18 +147,9 @@ def principal_component_pursuit(
     if not np.isfinite(gap):  # a callback has stopped the passes
         objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta, rng=rng)
     sparse = _soft(X, L, Y, lam, delta)
-    return PursuitResult(
-        factors.U,
-        factors.s,
-        factors.Vt,
-        sparse,
-        Y,
-        objective,
-        gap,
-        it.residual,
-        it.n_iter,
-        it.converged,
-    )
+    U, s, Vt = factors.U, factors.s, factors.Vt
+    reached = objective, gap, it.residual, it.n_iter, it.converged
+    return PursuitResult(U, s, Vt, sparse, Y, *reached)
 
 
 def _balanced(mu: float, primal: float, dual: float, n_iter: int) -> float:

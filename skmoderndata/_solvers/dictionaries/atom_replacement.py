@@ -1,0 +1,184 @@
+"""Replacement of atoms: those hardly used or alike by signals, and those that do two's work."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes
+from skmoderndata._solvers.dictionaries.atom_updates import residual_without
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ALIKE = 0.9  # cosine above which two atoms are taken for the same; 0.99 recovers fewer atoms
+# an atom gives way to the half of another one that saves at least this fraction of what it saves
+# itself: the other atoms take over most of its work at the next coding
+EXCHANGE = 0.1
+
+
+def replace_atoms(
+    X: Array,
+    known: Array | None,
+    D: Array,
+    codes: SparseCodes,
+    users: tuple[Array, Array, Array],
+    min_usage: int,
+    positive: bool,
+    constant: bool = False,
+) -> int:
+    """Replace atoms hardly used or alike by the worst represented signals, in place."""
+    start, _, place = users
+    usage = np.array(
+        [np.count_nonzero(codes.values[place[start[j] : start[j + 1]]]) for j in range(len(D))]
+    )
+    bad = usage < min_usage
+    if constant:
+        bad[0] = False
+    bad = with_twins(D, bad, usage, constant)
+    scale = np.sum(np.square(X if known is None else X * known, dtype=np.float64), axis=1)
+    count = 0
+    for j, d in worst_signals(X, known, D, bad, codes.residual_sq, scale, positive, constant):
+        own = place[start[j] : start[j + 1]]
+        codes.values[own] = 0.0
+        # without it those signals are worse: their old codes are not kept
+        codes.residual_sq[users[1][start[j] : start[j + 1]]] = np.inf
+        D[j] = d
+        count += 1
+    return count
+
+
+def with_twins(D: Array, bad: Array, usage: Array, constant: bool) -> Array:
+    """Mark, of each two atoms that are alike, the one less used as well."""
+    gram, bad = np.abs(D @ D.T), bad.copy()
+    if constant:
+        gram[0] = gram[:, 0] = 0.0
+    for j in np.argsort(usage, kind="stable"):
+        twins = (gram[j] > ALIKE) & ~bad
+        twins[j] = False
+        if not bad[j] and twins.any():
+            bad[j] = True
+    return bad
+
+
+def worst_signals(
+    X: Array,
+    known: Array | None,
+    D: Array,
+    bad: Array,
+    residual_sq: Array,
+    scale: Array,
+    positive: bool,
+    constant: bool,
+) -> Iterator[tuple[int, Array]]:
+    """Yield bad atoms with the directions of the worst represented signals, each signal once.
+
+    The caller puts them in their place; signals near an atom that stays are passed over.
+    """
+    if not bad.any():
+        return
+    bad = bad.copy()
+    worst = np.argsort(-residual_sq, kind="stable")
+    worst = worst[residual_sq[worst] > 1e-12 * scale[worst]]
+    candidate = 0
+    for j in np.flatnonzero(bad):
+        good = np.flatnonzero(~bad)
+        while candidate < len(worst):
+            i = worst[candidate]
+            candidate += 1
+            x = X[i] if known is None else np.where(known[i], X[i], 0.0)
+            d = np.maximum(x, 0.0) if positive else np.asarray(x)
+            d = d.astype(np.float64)
+            size = np.linalg.norm(d)
+            if constant and not positive:
+                d = d - d.mean()
+            norm = np.linalg.norm(d)
+            if norm <= 1e-10 * size:
+                continue
+            d = d / norm
+            if good.size and np.abs(D[good] @ d).max() > ALIKE:
+                continue
+            bad[j] = False
+            yield int(j), d
+            break
+
+
+def exchange_atoms(
+    X: Array,
+    D: Array,
+    codes: SparseCodes,
+    users: tuple[Array, Array, Array],
+    constant: bool = False,
+) -> int:
+    """Split atoms that do the work of two at the cost of atoms that do little, in place.
+
+    The local minima of K-SVD have a pattern: one atom lies between two true ones and serves the
+    signals of both, and another serves hardly any. What the others leave of the signals of the
+    first then lies near two lines; these become its two halves, and the second atom gives way.
+    At most one atom in 32 is exchanged at a time, those of the signals represented worst.
+    """
+    start, rows, place = users
+    most = -(-len(D) // 32)
+    error = np.where(np.isfinite(codes.residual_sq), codes.residual_sq, 0.0)
+    share = _sums(error[rows], start)
+    savings = _sums(codes.values[place] ** 2, start)
+    if constant:  # is neither split nor given up
+        share[0], savings[0] = -1.0, np.inf
+    halves = []
+    for j in np.argsort(-share, kind="stable")[:most]:
+        part = slice(start[j], start[j + 1])
+        if part.stop - part.start < 4 or (constant and j == 0):
+            continue
+        E = np.empty((part.stop - part.start, X.shape[1]))
+        residual_without(
+            X, D, codes.indptr, codes.indices, codes.values, rows[part], place[part], j, E
+        )
+        if constant:
+            E -= E.mean(axis=1, keepdims=True)
+        lines, gain = two_lines(E)
+        halves.append((gain, int(j), lines))
+    halves.sort(key=lambda half: -half[0])
+    idle = [int(i) for i in np.argsort(savings, kind="stable")[:most]]
+    taken: set[int] = set()
+    for gain, j, lines in halves:
+        i = next((i for i in idle if i not in taken and i != j), None)
+        if i is None or j in taken or gain <= EXCHANGE * savings[i]:
+            continue
+        taken |= {i, j}
+        D[j], D[i] = lines
+        for atom in (i, j):  # the old codes of their signals are not kept
+            codes.residual_sq[rows[start[atom] : start[atom + 1]]] = np.inf
+            codes.values[place[start[atom] : start[atom + 1]]] = 0.0
+    return len(taken) // 2
+
+
+def _sums(values: Array, start: Array) -> Array:
+    """Sum the stretches of `values` that begin at `start`."""
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    return np.asarray(total[start[1:]] - total[start[:-1]])
+
+
+def two_lines(E: Array, n_rounds: int = 10) -> tuple[Array, float]:
+    """Two directions through zero near which the rows of E lie, sought in its leading plane.
+
+    Returns the unit directions (2, n), and by how much the sum of squared distances is smaller
+    than that to the best single line.
+    """
+    n = E.shape[1]
+    if n < 2:
+        return np.ones((2, n)), 0.0
+    values, vectors = np.linalg.eigh(E.T @ E)
+    plane = vectors[:, -2:]
+    P = E @ plane
+    lines = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2)
+    second = np.zeros(len(E), np.bool_)
+    for _ in range(n_rounds):
+        near = (P @ lines.T) ** 2
+        last, second = second, near[:, 1] > near[:, 0]
+        for side in (False, True):
+            Q = P[second == side]
+            if len(Q):
+                lines[int(side)] = np.linalg.eigh(Q.T @ Q)[1][:, 1]
+        if np.array_equal(last, second):
+            break
+    gain = float(((P @ lines.T) ** 2).max(axis=1).sum() - values[-1])
+    return np.asarray(lines @ plane.T), gain

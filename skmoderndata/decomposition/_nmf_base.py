@@ -1,0 +1,398 @@
+"""What the factorisations share: input checks, starts, passes over starts, streams, codes."""
+
+import warnings
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import CallbackSupportMixin, check_sample_weight, fit_context
+from skmoderndata._solvers.factors.factorization import (
+    Data,
+    Side,
+    SummedData,
+    canonical,
+    codes_for,
+    lengths_of,
+    penalty_value,
+    ratio,
+    squared_error,
+    update,
+)
+from skmoderndata._validation import (
+    check_array,
+    check_codes,
+    check_fourth_powers,
+    validate_data,
+)
+
+FEW = 100  # components that cost next to nothing, however small the data
+
+
+def validate_rows(estimator, X, *, reset, missing=None):
+    """Check rows, dense or CSR, float64 or float32; magnitudes such that fourth powers are finite.
+
+    `missing` is None where NaN marks missing entries of dense arrays, else the sentence that says
+    why the estimator takes none.
+    """
+    X = validate_data(
+        estimator,
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan",
+        reset=reset,
+    )
+    name = type(estimator).__name__
+    if not estimator.__sklearn_tags__().input_tags.pairwise:  # kernel values are squares
+        check_fourth_powers(X, owner=name)
+    X = canonical(X)
+    if np.isnan(X.data if sparse.issparse(X) else X).any():
+        if missing is not None:
+            raise ValueError(f"Input X contains NaN. {name} takes no missing entries: {missing}")
+        if sparse.issparse(X):
+            raise ValueError(
+                f"{name} does not take NaN in sparse input: give a dense array, where NaN marks "
+                "a missing entry."
+            )
+    return X
+
+
+def check_weights(sample_weight, X):
+    """Weights of rows in float64, or None."""
+    if sample_weight is None:
+        return None
+    return check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def check_number(estimator, shape, *, n_allowed=FEW):
+    """Refuse more components than rows and columns: the passes would take minutes for nothing."""
+    n_allowed = max(*shape, n_allowed)
+    if estimator.n_components is not None and estimator.n_components > n_allowed:
+        raise ValueError(
+            f"{type(estimator).__name__}(n_components={estimator.n_components}) has more "
+            f"components than n_samples={shape[0]} and n_features={shape[1]}, of which fewer "
+            f"reproduce X exactly: use at most {n_allowed}."
+        )
+
+
+def warn_of_rank(estimator, shape, *, rows_only=False, remedy="Use fewer."):
+    """Warn of components that the data do not determine."""
+    n, p = shape
+    if estimator.n_components > (n if rows_only else min(n, p)):
+        columns = "" if rows_only else f" or n_features={p}"
+        warnings.warn(
+            f"{type(estimator).__name__}(n_components={estimator.n_components}) has more "
+            f"components than n_samples={n}{columns}: the data do not determine them. {remedy}",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_passes(estimator, result):
+    """Warn that the passes ended above the tolerance."""
+    warn_not_converged(
+        estimator,
+        reached=f"after {result.n_iter} passes the KKT residual is {result.residual:.1e} "
+        f"(tol={estimator.tol:g})",
+        remedy="raise max_iter or tol",
+    )
+
+
+def given_start(estimator, n_features, *, nonnegative=False):
+    """Components to start with, as an array, or None."""
+    if estimator.warm_start and hasattr(estimator, "components_"):
+        start = estimator.components_
+        name = "the components of the last fit (warm_start=True)"
+    elif isinstance(estimator.init, str):
+        return None
+    else:
+        start, name = estimator.init, "init"
+    start = check_array(start, dtype=np.float64, input_name="init")
+    wanted = (estimator.n_components, n_features)
+    if start.shape != wanted or (nonnegative and (start < 0).any()):
+        kind = "a non-negative array" if nonnegative else "an array"
+        raise ValueError(
+            f"{name} must be {kind} of shape (n_components={wanted[0]}, n_features={n_features}), "
+            f"got shape {start.shape} with minimum {start.min():.3g}."
+        )
+    return start
+
+
+def narrowed(values, dtype, estimator, what):
+    """Return numbers in a type, or raise where they are too large for it."""
+    with np.errstate(over="ignore"):
+        out = values.astype(dtype, copy=False)
+    if not np.isfinite(out).all():
+        raise ValueError(
+            f"{type(estimator).__name__}: {what} of up to {np.max(np.abs(values)):.3g} are beyond "
+            f"the numbers of {np.dtype(dtype).name}, at this scale of X and of the penalties: "
+            "rescale X, for example to a largest entry of 1, or pass float64."
+        )
+    return out
+
+
+def decode(estimator, X):
+    """Rows with given codes, ``X @ components_``."""
+    check_is_fitted(estimator)
+    X = check_codes(X, estimator.n_components_, estimator=estimator, accept_sparse="csr")
+    return (X @ estimator.components_).astype(X.dtype, copy=False)
+
+
+class AlternatingFactorization(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    """Factorisation ``X ~ codes @ components`` by alternation over the two factors.
+
+    A subclass says what the factors look like and where they start: `_check`, `_sides`, `_start`
+    and `_solve`, see `SparseNMF`.
+    """
+
+    _nonnegative = False  # the components
+    _codes_over_rows = False  # whether the codes are constrained over rows
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Factorise `X`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data; NaN marks missing entries of a dense array.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the objective; a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X = self._validate(X, reset=True)
+        weights = check_weights(sample_weight, X)
+        start = given_start(self, X.shape[1], nonnegative=self._nonnegative)
+        counted = X
+        if weights is not None and not weights.all():
+            counted, weights = X[weights > 0], weights[weights > 0]
+        check_number(self, counted.shape)
+        self._check(counted, weights)
+        data = Data.of(counted, weights)
+        sides = self._sides()
+        rng = check_random_state(self.random_state)
+        n_init = 1 if start is not None else self.n_init
+        best = None
+        with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
+            for number in range(n_init):
+                if start is not None:
+                    V = start.T.copy()
+                else:
+                    V = self._start(data, self.init if number == 0 else "random", rng)
+                result = self._solve(data, V, sides, progress, given=start is not None)
+                if best is None or result.objective < best.objective:
+                    best = result
+                if progress.stopped:
+                    break
+        self._store(data, best, keep_order=start is not None, dtype=X.dtype)
+        if not best.converged and not progress.stopped:
+            warn_of_passes(self, best)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Improve the components with new rows.
+
+        The first call is `fit`. Later calls find the codes of the new rows, add their products to
+        the sums that were kept (``codes' codes`` and ``codes' X``, which are all that the problem
+        of the components needs), and lower the objective over the components. Rows seen before
+        keep their codes, so that the result depends on the order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New rows, without missing entries.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(X, y, sample_weight)
+        X = self._validate(X, reset=False)
+        if self._codes_over_rows:
+            raise ValueError(
+                f"{type(self).__name__}(codes_axis='component') cannot add rows to codes of given "
+                "sparseness over rows; set codes_axis='sample' or sparseness_codes=None."
+            )
+        if self._sums is None or (not sparse.issparse(X) and np.isnan(X).any()):
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit takes no missing entries, as they would need "
+                "sums for every column; use fit."
+            )
+        self._add_rows(X, self._codes(X), check_weights(sample_weight, X))
+        return self
+
+    def fit_transform(self, X, y=None, sample_weight=None):
+        """Fit and return the codes of the training rows, as ``fit(X).transform(X)``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data; NaN marks missing entries of a dense array.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the objective.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_components_)
+            Codes.
+        """
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def transform(self, X):
+        """Codes of rows: the solution of the problem of the codes for these components.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; NaN marks missing entries of a dense array.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_components_)
+            Code of each row, which depends on that row alone. Rows without any observed entry
+            get zeros.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return narrowed(self._codes(X), X.dtype, self, "codes")
+
+    def inverse_transform(self, X):
+        """Rows with given codes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_components_)
+            Codes.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            ``X @ components_``.
+        """
+        return decode(self, X)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Minus the relative error with which rows are reconstructed.
+
+        It grows with `n_components` as well as with less sparseness; to choose them hide entries
+        (NaN) and compare what `inverse_transform` says about them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            ``-|X - codes @ components_|_F / |X|_F`` over observed entries; 0 for zeros.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        data = Data.of(X, check_weights(sample_weight, X))
+        if data.sum_sq == 0:
+            return 0.0
+        error = squared_error(data, self._codes(X), self._dictionary())
+        return -float(np.sqrt(error / data.sum_sq))
+
+    def _validate(self, X, *, reset):
+        return validate_rows(self, X, reset=reset)
+
+    def _dictionary(self):
+        return np.ascontiguousarray(self.components_.T, dtype=np.float64)
+
+    def _codes(self, X):
+        """Codes of validated rows, in float64."""
+        side = Side() if self._codes_over_rows else self._sides()[0]  # rows do not know each other
+        return codes_for(Data.of(X), self._dictionary(), side)
+
+    def _store(self, data, result, *, keep_order, dtype):
+        W, V = result.codes, result.components
+        if self._scale_is_free():
+            size = lengths_of(V)
+            W, V = W * size, V / size
+        if not keep_order:
+            weights = np.ones(len(W)) if data.weights is None else data.weights
+            energy = (weights @ (W * W)) * (V * V).sum(axis=0)
+            order = np.argsort(-energy, kind="stable")
+            W, V = W[:, order], V[:, order]
+        self.components_ = np.ascontiguousarray(narrowed(V.T, dtype, self, "components"))
+        self.n_components_ = len(self.components_)
+        self.objective_ = float(result.objective)
+        self.objective_history_ = np.asarray(result.history)
+        self.kkt_residual_ = float(result.residual)
+        self.reconstruction_err_ = float(np.sqrt(squared_error(data, W, V)))
+        self.n_iter_ = result.n_iter
+        self._sums = None
+        if data.observed is None:
+            _, S, T = next(data.terms(W, False))
+            penalty = penalty_value(self._sides()[0], W, data.weights)
+            self._sums = SummedData(S, T, data.sum_sq, penalty)
+        self._store_codes(W, dtype)
+
+    def _store_codes(self, W, dtype):
+        """Keep the codes of the training rows, where `transform` cannot know them."""
+
+    def _add_rows(self, X, codes, weights):
+        """Add the sums of new rows to those kept, and lower the objective over the components."""
+        codes_side, components_side = self._sides()
+        new = Data.of(X, weights)
+        _, S, T = next(new.terms(codes, False))
+        total = self._sums.plus(S, T, new.sum_sq, penalty_value(codes_side, codes, weights))
+        V = self._dictionary()
+        ones = np.ones(V.shape[1])
+        for _ in range(self.max_iter):
+            moved = update(total, components_side, codes, V, codes=False, sweeps=10, scales=ones)
+            if moved.residual_sq <= (self.tol / 10) ** 2 * moved.size_sq:
+                break
+        # the rows are gone, so that what is left of the sums may be rounding
+        least = total.penalty + penalty_value(components_side, V)
+        self.objective_ = float(max(total.sum_sq / 2 + moved.value + total.penalty, least))
+        error = total.sum_sq - 2 * (total.T * V).sum() + ((V @ total.S) * V).sum()
+        if self._scale_is_free():
+            size = lengths_of(V)
+            V, total = V / size, total.with_codes_times(size)
+        components = narrowed(V.T, self.components_.dtype, self, "components")
+        self.components_ = np.ascontiguousarray(components)
+        self.reconstruction_err_ = float(np.sqrt(max(error, 0.0)))
+        self.objective_history_ = np.append(self.objective_history_, self.objective_)
+        self.kkt_residual_ = ratio(moved)
+        self.n_iter_ += 1
+        self._sums = total
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.positive_only = self._nonnegative
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
