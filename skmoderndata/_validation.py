@@ -222,7 +222,8 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     if not sparse.issparse(X):
         return bits, missing
     X = sparse.csr_array((bits, X.indices, X.indptr), shape=X.shape, copy=not bits.all())
-    X.eliminate_zeros()
+    if not bits.all():  # else the arrays are still those of the caller, perhaps read-only
+        X.eliminate_zeros()
     return X, None
 
 

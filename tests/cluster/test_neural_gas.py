@@ -274,11 +274,8 @@ def test_borders(seed):
     ).fit(X, sample_weight=np.arange(8))
     assert np.isfinite(online.cluster_centers_).all()
     assert online.n_steps_ == 5 * 7
-    for scale in (1e-150, 1e150):
-        with pytest.raises(ValueError, match="squares the values of X, and the largest is"):
-            NeuralGas(2).fit(scale * X)
-        with pytest.raises(ValueError, match="divide X by it"):
-            one.predict(sparse.csr_array(scale * X))
+    with pytest.raises(ValueError, match="between 1e-100 and 1e100"):
+        one.predict(sparse.csr_array(1e150 * X))
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
         one.score(X, sample_weight=-np.ones(8))
 
