@@ -6,6 +6,8 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
+from skmoderndata._compat import check_sample_weight
+
 SMALLEST, LARGEST = 1e-100, 1e100  # magnitudes whose squares, and sums of them, are safe
 LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
 BLOCK = 2**16  # entries looked at together, so that they stay in the cache
@@ -248,6 +250,31 @@ def check_memberships(Z, n_components, *, called="components"):
     if Z.shape[1] != n_components:
         raise ValueError(f"Z has {Z.shape[1]} columns, but there are {n_components} {called}.")
     return Z > 0.5
+
+
+def check_weights(sample_weight, X):
+    """Check non-negative weights, and return them relative to the largest, and the largest.
+
+    An answer that depends on their ratios only is then the same for weights of any common scale;
+    an objective is multiplied by the largest in the end.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,) or None
+        Weights; None gives all samples weight 1.
+    X : array-like, sparse matrix or list
+        The samples.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_samples,)
+        Weights between 0 and 1, in double precision.
+    unit : float
+        Weight that 1 stands for.
+    """
+    w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    unit = float(w.max(initial=0.0)) or 1.0
+    return w / unit, unit
 
 
 def check_groups(groups, n_members, *, member="feature", whole="X"):

@@ -34,7 +34,7 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     squared_distances,
     squared_norms,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, check_weights, validate_data
 
 
 class NeuralGas(
@@ -249,7 +249,9 @@ class NeuralGas(
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
-        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        w, unit = check_weights(sample_weight, X)
+        if self.algorithm == "online":
+            w, unit = w * unit, 1.0  # a weight is a number of steps
         if self.algorithm == "online" and sparse.issparse(X):
             raise ValueError(
                 'algorithm="online" takes no sparse X: use algorithm="batch", or X.toarray().'
@@ -281,10 +283,10 @@ class NeuralGas(
         done = [(gas, one) for gas, one in zip(found, passes, strict=True) if gas is not None]
         best, one = min(done, key=lambda pair: pair[0].inertia)
         self.cluster_centers_ = (best.centers + shift).astype(X.dtype, copy=False)
-        self.objective_, self.neighborhoods_ = best.objective, best.ranges
+        self.objective_, self.neighborhoods_ = best.objective * unit, best.ranges
         self.n_iter_ = best.n_iter
         self.n_steps_ = one.count * len(kept) if self.algorithm == "online" else 0
-        self._describe(X, w)
+        self._describe(X, w, unit)
         if not best.converged:
             warn_not_converged(
                 self,
@@ -386,8 +388,8 @@ class NeuralGas(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return -float(w @ self._nearest(X).distance)
+        w, unit = check_weights(sample_weight, X)
+        return -float(w @ self._nearest(X).distance) * unit
 
     def _batch(self, X, w, start, progress):
         wide, narrow = self._widths()
@@ -457,17 +459,17 @@ class NeuralGas(
         rows, units = self._centred(X)
         return nearest_units(rows, squared_norms(rows), units)
 
-    def _describe(self, X, w):
+    def _describe(self, X, w, unit=1.0):
         """Labels, inertia and neighbours of the training samples."""
         k = len(self.cluster_centers_)
         near = self._nearest(X)
         self.labels_ = near.first
-        self.inertia_ = float(w @ near.distance)
+        self.inertia_ = float(w @ near.distance) * unit
         pairs = sparse.coo_array((w, (near.first, near.second)), shape=(k, k)).tocsr()
         pairs = pairs + pairs.T
         pairs.setdiag(0)
         pairs.eliminate_zeros()
-        self.adjacency_ = pairs
+        self.adjacency_ = pairs * unit
 
     def _validate(self, X, reset):
         return validate_data(

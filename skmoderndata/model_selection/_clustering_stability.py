@@ -318,7 +318,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
             best.set_output(**self._sklearn_output_config)
 
     def _check(self, X):
-        """Hold numbers to the limits of magnitude; other objects are for the clusterer to check."""
+        """Hold numbers to the limits of magnitude; the clusterer checks other objects."""
         if sparse.issparse(X):
             X = tidy(X.tocsr())
             if X.indices.dtype != np.int32 and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:

@@ -49,7 +49,7 @@ def iterate(X, y, *, margin, centers, slack_cost=None, epsilon=1e-3, n_steps=30)
             X, y, costs, margin=margin, centers=centers, slack_cost=slack_cost
         )
         e = epsilon * np.abs(w).max() if e is None else e
-        costs = 1 / (e + np.abs(w))
+        costs = 1 / ((e + np.abs(w)) * np.log1p(1 / epsilon))
         if before is not None and np.allclose(w, before, rtol=0, atol=1e-7 * np.abs(w).max()):
             break
         before = w

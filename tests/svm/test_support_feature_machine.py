@@ -12,12 +12,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from skmoderndata._solvers.margins.zero_norm import (
+from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
     CvxpyProgram,
     Infeasible,
     ScipyMaster,
     Separation,
+)
+from skmoderndata._solvers.margins.zero_norm import (
     middle_bias,
     reweighted_l1,
     squared_hinge_svm,

@@ -54,7 +54,7 @@ def centred(X: Any) -> tuple[Any, Array]:
 
 
 def distinct_rows(X: Any) -> Array:
-    """Indices of the distinct rows of a tidy CSR array, ordered as `numpy.unique` orders rows.
+    """Find the distinct rows of a tidy CSR array, in the order that `numpy.unique` gives rows.
 
     Rows are compared entry by entry, among those that agree so far: the first entry in which two
     rows differ decides, and one that is stored stands before (negative) or behind (positive) all
