@@ -46,11 +46,11 @@ def validate_data(estimator, X="no_validation", y="no_validation", *, reset=True
     return (X, y) if given_y else X
 
 
-def check_array(X, *, input_name="X", estimator=None, **checks):
+def check_array(X, *, input_name="X", estimator=None, kernel_values=False, **checks):
     """`sklearn.utils.check_array` with the policies of `validate_data`."""
     X = tidy(sklearn_check_array(X, input_name=input_name, estimator=estimator, **checks))
     owner = None if estimator is None else type(estimator).__name__
-    return check_magnitude(X, owner=owner, input_name=input_name)
+    return check_magnitude(X, owner=owner, input_name=input_name, kernel_values=kernel_values)
 
 
 def check_magnitude(X, *, owner=None, input_name="X", kernel_values=False):
@@ -252,7 +252,7 @@ def check_memberships(Z, n_components, *, called="components"):
     return Z > 0.5
 
 
-def check_weights(sample_weight, X):
+def relative_weights(sample_weight, X):
     """Check non-negative weights, and return them relative to the largest, and the largest.
 
     An answer that depends on their ratios only is then the same for weights of any common scale;

@@ -29,7 +29,7 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     random_start,
     spectral_relaxation,
 )
-from skmoderndata._validation import check_weights
+from skmoderndata._validation import relative_weights
 from skmoderndata.kernels._features import (
     as_double,
     check_symmetric,
@@ -287,7 +287,7 @@ class KernelKMeans(
         """
         X = self._samples(X, reset=True)
         n, k = count_samples(X), self.n_clusters
-        w, unit = check_weights(sample_weight, X)
+        w, unit = relative_weights(sample_weight, X)
         kept = np.flatnonzero(w > 0)
         if len(kept) < k:
             given = "" if sample_weight is None else "of positive weight "
@@ -390,7 +390,7 @@ class KernelKMeans(
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
-        w, unit = check_weights(sample_weight, X)
+        w, unit = relative_weights(sample_weight, X)
         squared = self._partial(X).min(axis=1)
         if not self._gram.precomputed:
             squared = np.maximum(squared + self._gram.diag(as_double(X)), 0.0)

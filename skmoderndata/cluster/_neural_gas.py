@@ -34,7 +34,7 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     squared_distances,
     squared_norms,
 )
-from skmoderndata._validation import check_array, check_weights, validate_data
+from skmoderndata._validation import check_array, relative_weights, validate_data
 
 
 class NeuralGas(
@@ -249,7 +249,7 @@ class NeuralGas(
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
-        w, unit = check_weights(sample_weight, X)
+        w, unit = relative_weights(sample_weight, X)
         if self.algorithm == "online":
             w, unit = w * unit, 1.0  # a weight is a number of steps
         if self.algorithm == "online" and sparse.issparse(X):
@@ -388,7 +388,7 @@ class NeuralGas(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        w, unit = check_weights(sample_weight, X)
+        w, unit = relative_weights(sample_weight, X)
         return -float(w @ self._nearest(X).distance) * unit
 
     def _batch(self, X, w, start, progress):

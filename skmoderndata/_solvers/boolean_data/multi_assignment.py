@@ -11,11 +11,10 @@ from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     associated_features,
     boolean_product,
-    common_ones,
+    cooccurrence,
     pack_bits,
     pack_rows,
     total_gains,
-    transpose_packed,
     unions,
     unpack_rows,
 )
@@ -468,7 +467,7 @@ def _best_candidate(
     words: Array, covered: Array, p: int, bonus: float, penalty: float
 ) -> tuple[Array, float]:
     """Set of associated features that gains most on the bits not covered, and the gain."""
-    counts = common_ones(transpose_packed(words & ~covered, p))
+    counts = cooccurrence(unpack_rows(words & ~covered, p))
     found, most = np.zeros((1, words.shape[1]), dtype=np.uint64), 0.0
     for tau in SHARES:
         candidates = associated_features(counts, tau)

@@ -241,7 +241,7 @@ def batch_neural_gas(
         C, near, path, converged = _k_means(X, own, w, C, polish)
         objective += path
         while converged and len(C) > 1:  # each round lowers the inertia
-            moved = _moved_unit(X, w, C, near)
+            moved = moved_unit(X, w, C, near)
             if moved is None:
                 break
             tried = _k_means(X, own, w, moved, polish)
@@ -273,7 +273,7 @@ def _k_means(
     return C, near, path, False
 
 
-def _moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
+def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     """Units with the one that is missed least beside the one of largest error [Fritzke 1997].
 
     A unit is missed by what the inertia rises when its samples go to their second nearest units.
