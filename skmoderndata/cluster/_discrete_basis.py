@@ -371,7 +371,7 @@ def _race(words, columns, answers, bonus, penalty):
 
 def _exact(k, words):
     """Whether all sets of k components are tried, and a table of their unions fits."""
-    return 2.0**k <= MAX_SETS and 2.0**k * words.shape[1] <= MAX_WORDS
+    return 2**k <= MAX_SETS and 2**k * words.shape[1] <= MAX_WORDS
 
 
 def _refit(words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets, bonus, penalty):

@@ -24,6 +24,7 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     FeatureClusters,
     GramClusters,
     assign_to_samples,
+    first_least,
     kernel_k_means,
     plus_plus_start,
     random_start,
@@ -458,15 +459,13 @@ class KernelKMeans(
                     delayed(one)(labels) for labels in starts
                 )
                 progress.end()
-                best = min(found, key=lambda pair: pair[0].objective)
             else:
-                best = None
+                found = []
                 for labels in starts:
-                    result = one(labels, progress)
-                    if best is None or result[0].objective < best[0].objective:
-                        best = result
+                    found.append(one(labels, progress))
                     if progress.stopped:
                         break
+        best = found[first_least(np.array([result.objective for result, _ in found]))]
         return *best, progress.stopped
 
     def _keep(self, best, clusters, space, kept, X, unit):

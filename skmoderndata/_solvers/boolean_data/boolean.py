@@ -326,7 +326,7 @@ def best_cover(
     """
     k = len(words)
     if exact is None:
-        exact = 2.0**k <= MAX_SETS
+        exact = 2**k <= MAX_SETS
     if not exact:
         Z = np.zeros((len(rows), k), dtype=bool) if start is None else start.copy()
         improve_cover(rows, words, Z, float(bonus), float(penalty))

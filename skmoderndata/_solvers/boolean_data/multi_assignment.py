@@ -12,13 +12,14 @@ from skmoderndata._solvers.boolean_data.boolean import (
     associated_features,
     boolean_product,
     cooccurrence,
+    distinct_rows,
     pack_bits,
     pack_rows,
     total_gains,
     unions,
     unpack_rows,
 )
-from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -101,9 +102,18 @@ class Settings(NamedTuple):
 
 
 def one_start(
-    data: Data, sets: Array, settings: Settings, *, seed: int, progress: Progress | None = None
+    data: Data,
+    sets: Array,
+    settings: Settings,
+    *,
+    seed: int,
+    progress: WatchedProgress | None = None,
 ) -> Start:
-    """Anneal from one random start, then round and refit the sources."""
+    """Anneal from one random start, then round and refit the sources.
+
+    `progress` hears of each temperature and of each round of a refit; once it asks to stop, what
+    is left of the rounds is skipped.
+    """
     rng = np.random.RandomState(seed)
     # products of blocks are too small to share: two threads gain little on an idle machine, and
     # cost a factor of ten where the cores have other work
@@ -117,15 +127,21 @@ def one_start(
         if not settings.refit:
             statistics = expectation(data, model, 0)
             return Start(model, statistics, -statistics.free_energy, n_iter)
-        model, statistics = boolean_refit(data, model, noise=settings.noise)
-        model, statistics = replace_sources(data, model, statistics, settings, rng)
+        model, statistics = boolean_refit(data, model, noise=settings.noise, progress=progress)
+        model, statistics = replace_sources(data, model, statistics, settings, rng, progress)
         for _ in range(5 if settings.pruned else 0):
+            if _stopped(progress):
+                break
             grown = model._replace(sets=active_sets(model.sets, statistics, settings))
-            grown, more = boolean_refit(data, grown, noise=settings.noise)
+            grown, more = boolean_refit(data, grown, noise=settings.noise, progress=progress)
             if more.free_energy >= statistics.free_energy:
                 break
             model, statistics = grown, more
     return Start(model, statistics, -statistics.free_energy, n_iter)
+
+
+def _stopped(progress: WatchedProgress | None) -> bool:
+    return progress is not None and progress.stopped
 
 
 def log_tables(model: Model) -> tuple[Array, Array]:
@@ -296,7 +312,7 @@ def anneal(
     settings: Settings,
     *,
     first: int = 0,
-    progress: Progress | None = None,
+    progress: WatchedProgress | None = None,
     trace: list[tuple[float, float]] | None = None,
 ) -> tuple[Model, int]:
     """Annealed EM: lower the temperature, a few rounds of EM at each level.
@@ -363,22 +379,27 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
     use = (statistics.ones + statistics.zeros).sum(axis=0)
     ranked = np.argsort(-use, kind="stable")
     kept = sets[ranked[use[ranked] > 0]][:MAX_ACTIVE]
-    single = np.eye(sets.shape[1], dtype=bool)
-    # the neighbours of the most used sets first
-    neighbours = (kept[:, None] ^ single[None]).reshape(-1, sets.shape[1])
-    first = assignment_sets(sets.shape[1], 1, allow_empty=settings.allow_empty)
+    K = sets.shape[1]
+    # the neighbours of the most used sets first, and only as many as are looked at
+    centers = kept[: -(-4 * MAX_ACTIVE // K)]
+    neighbours = (centers[:, None] ^ np.eye(K, dtype=bool)[None]).reshape(-1, K)
+    first = assignment_sets(K, 1, allow_empty=settings.allow_empty)
     grown = np.vstack([first, kept, neighbours[: 4 * MAX_ACTIVE]])
     sizes = grown.sum(axis=1)
     smallest = 0 if settings.allow_empty else 1
     grown = grown[(sizes <= settings.max_assignments) & (sizes >= smallest)]
-    _, order = np.unique(grown, axis=0, return_index=True)
-    grown = grown[np.sort(order)[:MAX_ACTIVE]]
+    grown = unpack_rows(distinct_rows(pack_rows(grown))[0][:MAX_ACTIVE], K)
     by_size: Array = grown[np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))]
     return by_size
 
 
 def boolean_refit(
-    data: Data, model: Model, *, noise: str | None, max_rounds: int = 50
+    data: Data,
+    model: Model,
+    *,
+    noise: str | None,
+    max_rounds: int = 50,
+    progress: WatchedProgress | None = None,
 ) -> tuple[Model, Statistics]:
     """Round the sources and maximise the hard likelihood over sources, sets and noise in turn.
 
@@ -387,13 +408,15 @@ def boolean_refit(
     """
     model = boolean_model(model.sets, model.beta < 0.5, *_rates_of(model), noise=noise)
     statistics = expectation(data, model, 0)
-    for _ in range(max_rounds):
+    it = Iterations(max_rounds, 0.0, progress)
+    for _ in it:
         U = improve_sources(model, statistics)
         q1, q0 = error_rates(model.sets, U, statistics)
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
         counts = expectation(data, new, 0)
         if counts.free_energy >= statistics.free_energy - 1e-9 * abs(statistics.free_energy):
-            break
+            it.converged = True
+            continue
         model, statistics = new, counts
     return model, statistics
 
@@ -404,6 +427,7 @@ def replace_sources(
     statistics: Statistics,
     settings: Settings,
     rng: np.random.RandomState,
+    progress: WatchedProgress | None = None,
 ) -> tuple[Model, Statistics]:
     """Exchange a source that is hardly missed for one of which the rest of the data speak.
 
@@ -418,6 +442,8 @@ def replace_sources(
     hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
     tried = set()
     for _ in range(2 * len(model.beta)):
+        if _stopped(progress):
+            break
         U = model.beta < 0.5
         q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
         if q1 <= q0:
@@ -436,7 +462,7 @@ def replace_sources(
             V = U.copy()
             V[k] = newcomer
             new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
-            new, counts = boolean_refit(data, new, noise=settings.noise)
+            new, counts = boolean_refit(data, new, noise=settings.noise, progress=progress)
             if counts.free_energy < statistics.free_energy - 1e-6 * abs(statistics.free_energy):
                 model, statistics = new, counts
                 break
@@ -449,17 +475,19 @@ def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
     """Loss of log-likelihood without each source, and the best sets then, (K, n)."""
     K = len(model.beta)
     losses, best = np.zeros(K), np.zeros((K, rows.X.shape[0]), dtype=np.intp)
-    without = [np.flatnonzero(~model.sets[:, k]) for k in range(K)]
     for part, log_p in likelihood_blocks(rows, model):
-        top = log_p.max(axis=1).sum()
+        first = log_p.argmax(axis=1)
+        best[:, part] = first
         for k in range(K):
-            if len(without[k]) == 0:  # one source, and each row must have it
+            without = np.flatnonzero(~model.sets[:, k])
+            if len(without) == 0:  # one source, and each row must have it
                 losses[k] = np.inf
                 continue
-            rest = log_p[:, without[k]]
-            chosen = rest.argmax(axis=1)
-            best[k, part] = without[k][chosen]
-            losses[k] += top - rest[np.arange(len(rest)), chosen].sum()
+            users = np.flatnonzero(model.sets[first, k])  # other rows do not miss the source
+            others = log_p[np.ix_(users, without)]
+            second = without[others.argmax(axis=1)]
+            best[k, part.start + users] = second
+            losses[k] += (log_p[users, first[users]] - log_p[users, second]).sum()
     return losses, best
 
 
@@ -522,6 +550,15 @@ def boolean_model(sets: Array, U: Array, q1: float, q0: float, *, noise: str | N
     return Model(sets, 1.0 - U, eps, q0 / eps if eps > 0 else 0.5)
 
 
+def with_empty_sources(model: Model, n_clusters: int) -> Model:
+    """Add sources that emit nothing and that no set has, up to the given number."""
+    n_more = n_clusters - len(model.beta)
+    silent = np.ones((n_more, model.beta.shape[1]))
+    return model._replace(
+        sets=np.pad(model.sets, ((0, 0), (0, n_more))), beta=np.vstack([model.beta, silent])
+    )
+
+
 def error_rates(sets: Array, U: Array, statistics: Statistics) -> tuple[float, float]:
     """Estimate the probability of a 1 where the union is 1, and where it is 0."""
     union = boolean_product(sets, U).T  # (D, n_sets)
@@ -568,14 +605,16 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
             chosen[part] = _pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
         best: Array = patterns[chosen]
         return best.T.copy()
-    U = U.copy()
+    U, gain = U.copy(), np.ascontiguousarray(gain.T)
+    count = model.sets.astype(np.float32) @ U.astype(np.float32)  # sources of a set that emit 1
     for _ in range(20):
         before = U.copy()
         for k in range(K):
-            others = U.copy()
-            others[k] = False
-            free = ~boolean_product(model.sets, others).T & model.sets[:, k]
-            U[k] = np.where(free, gain, 0.0).sum(axis=1) > 0
+            users = np.flatnonzero(model.sets[:, k])
+            free = count[users] == U[k]  # no other source of the set covers the feature
+            new = np.where(free, gain[users], 0.0).sum(axis=0) > 0
+            count[users] += new.astype(np.float32) - U[k]
+            U[k] = new
         if (U == before).all():
             break
     return U

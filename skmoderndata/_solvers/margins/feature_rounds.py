@@ -1,12 +1,12 @@
 """Sets of few features that separate classes: many starts of the linear programs, in rounds."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
-from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.iterate import Progress, WatchedProgress
 from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
     CvxpyProgram,
@@ -37,12 +37,6 @@ KEPT, OTHERS, DROPPED = 1e-2, 1e2, 1e4  # costs of a later start, with slack
 
 class NoDirection(Exception):
     """The centres of the classes coincide."""
-
-
-class WatchedProgress(Progress, Protocol):
-    """Progress that remembers whether it asked to stop."""
-
-    stopped: bool
 
 
 class Task(NamedTuple):
