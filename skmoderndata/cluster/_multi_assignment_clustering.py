@@ -29,6 +29,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_bits,
     pack_rows,
 )
+from skmoderndata._solvers.boolean_data.gibbs import gibbs
 from skmoderndata._solvers.boolean_data.multi_assignment import (
     MAX_ACTIVE,
     MAX_PATTERNS,
@@ -39,7 +40,6 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     boolean_model,
     error_rates,
     expectation,
-    gibbs,
     improve_sources,
     likelihood_blocks,
     one_start,
@@ -463,7 +463,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return min(self.max_assignments, self.n_clusters)
 
     def _needed_sources(self, data):
-        """Return n_clusters; for a pruned search the number of distinct rows if that is smaller."""
+        """Return n_clusters, and for a pruned search at most the number of distinct rows."""
         if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
             raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
         if not self._pruned(self.n_clusters):

@@ -84,6 +84,19 @@ def fewest(X, y, *, margin, centers, largest=100.0):
     return round(found.fun)
 
 
+def least_price(X, y, C):
+    """Minimum of ``|w|_0 + C sum slack`` over all sets of columns, a linear program for each."""
+    p = X.shape[1]
+    sets = [s for size in range(p + 1) for s in itertools.combinations(range(p), size)]
+    return min(len(columns) + least_slack(X, y, list(columns), C) for columns in sets)
+
+
+def least_slack(X, y, columns, C):
+    """Minimum of ``C sum slack`` with weights on the columns given."""
+    costs, price = np.zeros(len(columns)), np.full(y.size, C)
+    return linear_program(X[:, columns], y, costs, margin=1.0, centers=False, slack_cost=price)[2]
+
+
 def separable(X, y, columns):
     """Whether the columns given separate the classes strictly."""
     found = linear_program(X[:, columns], y, np.zeros(len(columns)), margin=1.0, centers=False)

@@ -187,14 +187,15 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
             q *= share
         else:
             certain += len(q)
-            q = _one_hot(q.argmax(axis=1), n_sets)
+            q = one_hot(q.argmax(axis=1), n_sets)
         ones += X.T @ q
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
     doubt = 1 - certain / data.X.shape[0]
     return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
 
 
-def _one_hot(index: Array, width: int) -> Array:
+def one_hot(index: Array, width: int) -> Array:
+    """One row for each index, with a one in its column."""
     out = np.zeros((len(index), width), dtype=np.float32)
     out[np.arange(len(index)), index] = 1.0
     return out
@@ -406,7 +407,7 @@ def boolean_refit(
     The emissions and the noise share explain the same zeros; with Boolean sources the two error
     rates are two counts, so that the noise estimate is unbiased.
     """
-    model = boolean_model(model.sets, model.beta < 0.5, *_rates_of(model), noise=noise)
+    model = boolean_model(model.sets, model.beta < 0.5, *rates_of(model), noise=noise)
     statistics = expectation(data, model, 0)
     it = Iterations(max_rounds, 0.0, progress)
     for _ in it:
@@ -445,7 +446,7 @@ def replace_sources(
         if _stopped(progress):
             break
         U = model.beta < 0.5
-        q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
+        q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
         if q1 <= q0:
             break
         bonus, penalty = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
@@ -530,7 +531,7 @@ def soft_error_rates(
     return model
 
 
-def _rates_of(model: Model) -> tuple[float, float]:
+def rates_of(model: Model) -> tuple[float, float]:
     """Probability of a 1 where the union is 1, and where it is 0."""
     q0 = model.eps * model.r
     return q0 + 1 - model.eps, q0
@@ -592,7 +593,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     """Best column of the sources for each feature, with sets and error rates held fixed."""
     U: Array = model.beta < 0.5
     K = len(U)
-    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
+    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
     if q1 <= q0:
         return U
     gain = statistics.ones * np.log(q1 / q0) + statistics.zeros * np.log((1 - q1) / (1 - q0))
@@ -602,7 +603,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
         step = max(1, BLOCK_FLOATS // (2 * len(patterns)))  # features whose scores fit in a block
         for first in range(0, len(gain), step):
             part = slice(first, first + step)
-            chosen[part] = _pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
+            chosen[part] = pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
         best: Array = patterns[chosen]
         return best.T.copy()
     U, gain = U.copy(), np.ascontiguousarray(gain.T)
@@ -620,81 +621,8 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     return U
 
 
-def _pattern_scores(patterns: Array, sets: Array, gain: Array) -> Array:
+def pattern_scores(patterns: Array, sets: Array, gain: Array) -> Array:
     """Gain in log-likelihood of each column pattern for each feature, (n_patterns, D)."""
     used = np.abs(gain).sum(axis=0) > 0
     scores: Array = boolean_product(patterns, sets[used].T).astype(float) @ gain[:, used].T
     return scores
-
-
-def gibbs(
-    data: Data,
-    model: Model,
-    *,
-    noise: str | None,
-    rng: np.random.RandomState,
-    n_sweeps: int = 200,
-    burn_in: int = 50,
-) -> tuple[Model, Statistics]:
-    """Majority over posterior samples of Boolean sources, with uniform priors on all the rest.
-
-    Alternates draws of the set of each row, of the frequencies of sets (Dirichlet), of the
-    column of the sources for each feature over all 2^K patterns, of the frequencies of patterns
-    (Dirichlet), and of the two error rates (Beta).
-    """
-    sets, U = model.sets, model.beta < 0.5
-    K, D = U.shape
-    patterns = assignment_sets(K, K)
-    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
-    log_sets, log_patterns = np.zeros(len(sets)), np.zeros(len(patterns))
-    mean_U, mean_rates, n_kept = np.zeros((K, D)), np.zeros(2), 0
-    for sweep in range(n_sweeps):
-        sample = boolean_model(sets, U, q1, q0, noise=noise)
-        counts = _sample_sets(data, sample, log_sets, rng)
-        in_set = (counts.ones + counts.zeros).sum(axis=0) / D
-        log_sets = np.log(rng.dirichlet(1 + in_set) + 1e-300)
-        gain = counts.ones * np.log(q1 / q0) + counts.zeros * np.log((1 - q1) / (1 - q0))
-        scores = _pattern_scores(patterns, sets, gain) + log_patterns[:, None]
-        chosen = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)
-        U = patterns[chosen].T
-        log_patterns = np.log(
-            rng.dirichlet(1 + np.bincount(chosen, minlength=len(patterns))) + 1e-300
-        )
-        q1, q0 = _sample_rates(sets, U, counts, rng)
-        if sweep >= burn_in:
-            mean_U += U
-            mean_rates += q1, q0
-            n_kept += 1
-    q1, q0 = mean_rates / n_kept
-    final = boolean_model(sets, mean_U > n_kept / 2, q1, q0, noise=noise)
-    return final, expectation(data, final, 0)
-
-
-def _sample_sets(
-    data: Data, model: Model, log_sets: Array, rng: np.random.RandomState
-) -> Statistics:
-    """Draw the set of each row and count."""
-    D, n_sets = model.beta.shape[1], len(model.sets)
-    ones = np.zeros((D, n_sets))
-    seen_by_set = np.zeros((D, n_sets))
-    index = np.empty(data.X.shape[0], dtype=np.intp)
-    for rows, log_p in likelihood_blocks(data, model):
-        index[rows] = (log_p + log_sets + rng.gumbel(size=log_p.shape)).argmax(axis=1)
-    for rows, X, seen in data.blocks(n_sets):
-        q = _one_hot(index[rows], n_sets)
-        ones += X.T @ q
-        seen_by_set += q.sum(axis=0) if seen is None else seen.T @ q
-    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), 0.0)
-
-
-def _sample_rates(
-    sets: Array, U: Array, counts: Statistics, rng: np.random.RandomState
-) -> tuple[float, float]:
-    """Draw both error rates from their Beta posteriors."""
-    union = boolean_product(sets, U).T
-    q1, q0 = (
-        rng.beta(1 + counts.ones[part].sum(), 1 + counts.zeros[part].sum())
-        for part in (union, ~union)
-    )
-    q1, q0 = (float(np.clip(q, CERTAIN, 1 - CERTAIN)) for q in (q1, q0))
-    return (q1, q0) if q1 > q0 else (q0, q1)

@@ -48,7 +48,8 @@ class Nearest(NamedTuple):
 def centred(X: Any) -> tuple[Any, Array]:
     """Rows in double precision less their mean, and the mean; a CSR array stays where it is."""
     if sparse.issparse(X):
-        return sparse.csr_array(X, dtype=np.float64), np.zeros(X.shape[1])
+        few: Any = X
+        return few.astype(np.float64, copy=False), np.zeros(few.shape[1])
     shift = X.mean(axis=0, dtype=np.float64)
     return np.subtract(X, shift, dtype=np.float64, order="C"), shift
 

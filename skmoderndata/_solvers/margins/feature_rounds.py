@@ -214,7 +214,8 @@ def _posed(X: Any, task: Task, may: Array, form: Form, k: int) -> Separation:
     """Constraints and costs of a task."""
     side = task.side
     if sparse.issparse(X):
-        Z: Any = sparse.csc_array(sparse.dia_array((side[None], [0]), shape=2 * side.shape) @ X)
+        signs: Any = sparse.diags_array(side)
+        Z: Any = sparse.csc_array(signs @ X)
     else:
         Z = np.asfortranarray(X * side[:, None])
     direction = None
