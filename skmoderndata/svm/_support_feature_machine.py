@@ -54,10 +54,16 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     .. math::
         y_i (w^\top x_i + b) \ge -\xi_i, \qquad w^\top (\mu^+ - \mu^-) = 1,
 
-    which fixes the length of w by the centres :math:`\mu^\pm` of the classes instead of by the
+    which fixes the norm of w by the centres :math:`\mu^\pm` of the classes instead of by the
     nearest points, so that large margins have no advantage. The zero-norm is approximated by
-    :math:`\sum_j \ln(1 + |w_j| / \epsilon)`, which is lowered by linear programs until it is
-    stationary.
+
+    .. math::
+        \sum_j \ln\Bigl(1 + \frac{|w_j|}{\epsilon\,\omega}\Bigr) \Big/
+        \ln\Bigl(1 + \frac{1}{\epsilon}\Bigr),
+
+    where :math:`\omega` is the largest weight of the first linear program: a weight of that size
+    counts as 1. The sum of this and of the cost of slack is lowered by linear programs until it
+    is stationary.
 
     Parameters
     ----------
@@ -68,8 +74,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     formulation : {"margin", "centers"}, default="margin"
         What fixes the length of w.
     algorithm : {"reweighted", "rescaled", "rescaled_l2"}, default="reweighted"
-        "reweighted" gives each feature the cost :math:`1 / (\epsilon + |w_j|)` in the next
-        program, so that features may come back. "rescaled" multiplies the columns by the weights
+        "reweighted" gives each feature a cost proportional to
+        :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that features may come back. "rescaled" multiplies the columns by the weights
         instead [1]_: what is zero once stays so. "rescaled_l2" does the same with the Euclidean
         norm (a support vector machine with squared slack in place of the linear program); it has
         no certificate, and needs ``formulation="margin"``.
@@ -84,11 +90,12 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     standardize : bool, default=True
         Bring columns to unit variance first. Without it columns with large numbers are preferred.
     epsilon : float, default=1e-3
-        Width of the logarithm, in proportion to the largest weight after the first program.
+        Width of the logarithm, relative to the largest weight of the first program.
     n_init : int, default=1
         Number of starts. The first has equal costs, others have random costs, and the second
         half (of four and more) changes a part of the features of the best so far, three times. The
-        start with the smallest ``|w|_0 + C sum u xi`` counts. More starts find fewer features.
+        start with the smallest ``|w|_0 + C sum u xi`` counts: one start is a tenth above the
+        minimum on small tables, 20 are a few hundredths.
     n_rounds : int or "auto", default=1
         Number of rounds: each leaves out the features found before [3]_. "auto" ends when a round
         needs as much as one with permuted labels does.
@@ -133,7 +140,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     hard_margin_ : ndarray of shape (n_problems,)
         Whether slack was forbidden.
     objective_ : ndarray of shape (n_problems,)
-        ``sum_j ln(1 + |w_j| / epsilon) + C sum u xi`` of `sfm_coef_`, in standard units.
+        Approximated zero-norm plus ``C sum u xi`` of `sfm_coef_`, in standard units.
     objective_trace_ : list of ndarray
         The same after each linear program, for each problem; never rises with
         ``algorithm="reweighted"``.
