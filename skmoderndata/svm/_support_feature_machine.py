@@ -75,10 +75,11 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         What fixes the length of w.
     algorithm : {"reweighted", "rescaled", "rescaled_l2"}, default="reweighted"
         "reweighted" gives each feature a cost proportional to
-        :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that features may come back. "rescaled" multiplies the columns by the weights
-        instead [1]_: what is zero once stays so. "rescaled_l2" does the same with the Euclidean
-        norm (a support vector machine with squared slack in place of the linear program); it has
-        no certificate, and needs ``formulation="margin"``.
+        :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that features may come back.
+        "rescaled" multiplies the columns by the weights instead [1]_: what is zero once stays so.
+        "rescaled_l2" does the same with the Euclidean norm (a support vector machine with squared
+        slack in place of the linear program); it has no certificate, and needs
+        ``formulation="margin"``.
     fit_intercept : bool, default=True
         Whether there is an intercept b.
     penalize_intercept : bool, default=False
