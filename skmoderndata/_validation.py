@@ -8,6 +8,8 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
+from skmoderndata._compat import check_sample_weight
+
 SMALLEST, LARGEST = 1e-100, 1e100  # magnitudes whose squares, and sums of them, are safe
 LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
 BLOCK = 2**16  # entries looked at together, so that they stay in the cache
@@ -56,11 +58,18 @@ def validate_data(
     return (X, y) if given_y else X
 
 
-def check_array(X: Any, *, input_name: str = "X", estimator: Any = None, **checks: Any) -> Any:
+def check_array(
+    X: Any,
+    *,
+    input_name: str = "X",
+    estimator: Any = None,
+    kernel_values: bool = False,
+    **checks: Any,
+) -> Any:
     """`sklearn.utils.check_array` with the policies of `validate_data`."""
     X = tidy(sklearn_check_array(X, input_name=input_name, estimator=estimator, **checks))
     owner = None if estimator is None else type(estimator).__name__
-    return check_magnitude(X, owner=owner, input_name=input_name)
+    return check_magnitude(X, owner=owner, input_name=input_name, kernel_values=kernel_values)
 
 
 def check_magnitude(
@@ -296,7 +305,8 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     if not sparse.issparse(X):
         return bits, missing
     X = sparse.csr_array((bits, X.indices, X.indptr), shape=X.shape, copy=not bits.all())
-    X.eliminate_zeros()
+    if not bits.all():  # else the arrays are still those of the caller, perhaps read-only
+        X.eliminate_zeros()
     return X, None
 
 
@@ -321,6 +331,31 @@ def check_memberships(Z, n_components, *, called="components"):
     if Z.shape[1] != n_components:
         raise ValueError(f"Z has {Z.shape[1]} columns, but there are {n_components} {called}.")
     return Z > 0.5
+
+
+def relative_weights(sample_weight, X):
+    """Check non-negative weights, and return them relative to the largest, and the largest.
+
+    An answer that depends on their ratios only is then the same for weights of any common scale;
+    an objective is multiplied by the largest in the end.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,) or None
+        Weights; None gives all samples weight 1.
+    X : array-like, sparse matrix or list
+        The samples.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_samples,)
+        Weights between 0 and 1, in double precision.
+    unit : float
+        Weight that 1 stands for.
+    """
+    w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    unit = float(w.max(initial=0.0)) or 1.0
+    return w / unit, unit
 
 
 def check_groups(groups, n_members, *, member="feature", whole="X"):

@@ -14,14 +14,45 @@ from skmoderndata._solvers.boolean_data.boolean import (
 from skmoderndata._validation import check_memberships, validate_boolean
 
 
-class BooleanFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    """Boolean `components_` of which each row has some, and the way back to rows."""
+
+    _factors = "components"  # what error messages call them
+
+    def inverse_transform(self, Z):
+        """Rows explained by memberships: the OR of the components.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_clusters)
+            Memberships; entries above one half count as True.
+
+        Returns
+        -------
+        X : ndarray of bool of shape (n_samples, n_features)
+            Reconstructed bits.
+        """
+        check_is_fitted(self)
+        Z = check_memberships(Z, len(self.components_), called=self._factors)
+        return boolean_product(Z, self.components_)
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class BooleanFactors(BooleanComponents):
     """Rows as the OR of the components that they have.
 
     A subclass has the parameter `threshold` and the fitted attribute `components_`. Where rows do
     not get the set of components that differs in the fewest bits, it overrides ``_cover(words)``.
     """
-
-    _factors = "components"  # what error messages call them
 
     def transform(self, X):
         """Memberships of each row, chosen as `assignments_` are for the training rows.
@@ -55,23 +86,6 @@ class BooleanFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         check_is_fitted(self)
         return self._cover(self._pack(X, reset=False))
 
-    def inverse_transform(self, Z):
-        """Rows explained by memberships: the OR of the components.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_clusters)
-            Memberships; entries above one half count as True.
-
-        Returns
-        -------
-        X : ndarray of bool of shape (n_samples, n_features)
-            Reconstructed bits.
-        """
-        check_is_fitted(self)
-        Z = check_memberships(Z, len(self.components_), called=self._factors)
-        return boolean_product(Z, self.components_)
-
     def score(self, X, y=None):
         """Minus the share of bits that differ between rows and their reconstruction.
 
@@ -93,16 +107,6 @@ class BooleanFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         check_is_fitted(self)
         words = self._pack(X, reset=False)
         return -self._share_wrong(words, self._cover(words))
-
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
     def _pack(self, X, *, reset):
         bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=reset)

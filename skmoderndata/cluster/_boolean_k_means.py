@@ -336,7 +336,8 @@ def _majority(words, labels, k):
     centers = np.zeros((k, n_words), dtype=np.uint64)
     for label in range(k):
         if size[label] == 0:
-            centers[label] = words[0]
+            for w in range(n_words):
+                centers[label, w] = words[0, w]
             continue
         half = size[label] // 2
         for w in range(n_words):

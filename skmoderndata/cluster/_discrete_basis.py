@@ -19,12 +19,10 @@ from skmoderndata._solvers.boolean_data.boolean import (
     all_sets,
     associated_features,
     best_cover,
-    common_ones,
     cooccurrence,
     count_differences,
     cover_gain,
-    improve_cover,
-    nearest_by_word,
+    nearest_packed,
     pack_bits,
     pack_rows,
     popcount,
@@ -79,8 +77,10 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     tau_ : float
         Chosen value of `tau`.
     costs_ : ndarray of shape (n_taus,)
-        Cost of the answer for each value of `tau`, divided by the number of bits. With several
-        values the re-fit of one too far behind is given up, and its cost is that reached by then.
+        Cost of the answer for each value of `tau`, divided by the number of bits: that of
+        `components_` and `assignments_` for `tau_`. With several values the re-fit of one too far
+        behind is given up, and its cost is that reached by then. With `refit=False` the costs of
+        the greedy searches, whose memberships are not yet the best.
     reconstruction_error_ : float
         Share of the training bits that differ from the reconstruction.
     n_refits_ : int
@@ -205,7 +205,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         n, p = bits.shape
         words, weights = pack_bits(bits), (float(self.bonus), float(self.penalty))
         columns = transpose_packed(words, p)
-        counts = common_ones(columns) if isinstance(bits, np.ndarray) else cooccurrence(bits)
+        counts = cooccurrence(bits)
         found, costs = {}, []  # different tau often give the same components
         with FitProgress(self, X, y, max_passes=len(taus), task_name="tau") as progress:
             for tau in taus:
@@ -218,12 +218,15 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         answers = sorted(found.values(), key=lambda answer: answer[0])
         best = _race(words, columns, answers, *weights) if self.refit else answers[0]
         _, U, Z, self.n_refits_, self.tau_ = best
-        self.costs_ = np.array([answer[0] for answer in costs]) / (n * p)
         self.components_ = unpack_rows(U, p)
         # the re-fit over all sets ends with the best memberships; a local search may not
         exact = self.refit and _exact(len(U), words)
         self.assignments_ = Z if exact else self._cover(words)
-        self.reconstruction_error_ = self._share_wrong(words, self.assignments_)
+        missed, extra = count_differences(words, self.assignments_, U)
+        if self.refit:
+            best[0] = weights[0] * missed + weights[1] * extra
+        self.costs_ = np.array([answer[0] for answer in costs]) / (n * p)
+        self.reconstruction_error_ = (missed + extra) / (n * p)
         return self
 
     def _cover(self, words):
@@ -332,7 +335,8 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
                 )
         for c in range(n_near):
             totals[index[c]] += change[c]
-        U[step] = chosen
+        for w in range(n_words):
+            U[step, w] = chosen[w]
     return bonus * missed + penalty * extra, U, Z
 
 
@@ -361,16 +365,15 @@ def _race(words, columns, answers, bonus, penalty):
         *best, n_rounds = _refit(
             words, columns, *leader[:3], np.inf, nothing, np.inf, sets, column_sets, *weights
         )
-        leader = [*best, leader[3] + n_rounds, leader[4]]
+        leader[:4] = *best, leader[3] + n_rounds
     return leader
 
 
 def _exact(k, words):
     """Whether all sets of k components are tried, and a table of their unions fits."""
-    return 2.0**k <= MAX_SETS and 2.0**k * words.shape[1] <= MAX_WORDS
+    return 2**k <= MAX_SETS and 2**k * words.shape[1] <= MAX_WORDS
 
 
-@jit
 def _refit(words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets, bonus, penalty):
     """Better memberships for the components, better components for the memberships, in turn.
 
@@ -382,10 +385,10 @@ def _refit(words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets,
     p, n_rounds = len(columns), 0
     while cost - least <= 8 * pace and not (U == leader_U).all():
         new_Z = _cover(words, U, Z, sets, bonus, penalty)
-        by_feature = _packed_transpose(U, p)
-        sources = _pack_columns(new_Z)
+        by_feature = np.ascontiguousarray(unpack_rows(U, p).T)
+        sources = pack_rows(np.ascontiguousarray(new_Z.T))
         by_feature = _cover(columns, sources, by_feature, column_sets, bonus, penalty)
-        new_U = _pack_columns(by_feature)
+        new_U = pack_rows(np.ascontiguousarray(by_feature.T))
         missed, extra = count_differences(words, new_Z, new_U)
         pace = cost - (bonus * missed + penalty * extra)
         if not pace > 0:
@@ -396,35 +399,8 @@ def _refit(words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets,
     return cost, U, Z, n_rounds
 
 
-@jit
 def _cover(rows, words, start, sets, bonus, penalty):
     """Best of the sets of components for each packed row; from `start` if there are no sets."""
     if len(sets) == 0:
-        Z = start.copy()
-        improve_cover(rows, words, Z, bonus, penalty)
-        return Z
-    by_word = np.ascontiguousarray(unions(sets, words).T)
-    return sets[nearest_by_word(rows, by_word, bonus, penalty)[0]]
-
-
-@jit
-def _pack_columns(Z):
-    """Pack the columns of a Boolean matrix into words, shape (k, ceil(n / 64))."""
-    n, k = Z.shape
-    out = np.zeros((k, (n + 63) // 64), dtype=np.uint64)
-    for i in range(n):
-        bit = np.uint64(1) << np.uint64(i % 64)
-        for j in range(k):
-            if Z[i, j]:
-                out[j, i // 64] |= bit
-    return out
-
-
-@jit
-def _packed_transpose(words, p):
-    """Boolean matrix of shape (p, k) from k packed rows of p bits."""
-    out = np.zeros((p, len(words)), dtype=np.bool_)
-    for d in range(p):
-        for j in range(len(words)):
-            out[d, j] = (words[j, d // 64] >> np.uint64(d % 64)) & np.uint64(1)
-    return out
+        return best_cover(rows, words, bonus=bonus, penalty=penalty, start=start, exact=False)
+    return sets[nearest_packed(rows, unions(sets, words), bonus, penalty)[0]]

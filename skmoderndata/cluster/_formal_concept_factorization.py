@@ -209,10 +209,12 @@ def _next_concept(columns, uncovered, n):
                         gain += popcount(trial[w] & uncovered[d, w])
             if gain > best_gain:
                 best_gain, grown = gain, True
-                best_extent[:] = trial
+                for w in range(n_words):
+                    best_extent[w] = trial[w]
         if not grown:
             break
-        extent[:] = best_extent
+        for w in range(n_words):
+            extent[w] = best_extent[w]
         for d in range(p):
             intent[d] = True
             for w in range(n_words):

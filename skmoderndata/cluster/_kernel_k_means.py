@@ -1,6 +1,8 @@
 """K-means in the feature space of a kernel."""
 
+from collections.abc import Callable
 from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,7 +17,6 @@ from skmoderndata._compat import (
     NON_NEGATIVE,
     CallbackSupportMixin,
     StrOptions,
-    check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
@@ -23,11 +24,13 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     FeatureClusters,
     GramClusters,
     assign_to_samples,
+    first_least,
     kernel_k_means,
     plus_plus_start,
     random_start,
     spectral_relaxation,
 )
+from skmoderndata._validation import relative_weights
 from skmoderndata.kernels._features import (
     as_double,
     check_symmetric,
@@ -286,30 +289,24 @@ class KernelKMeans(
         """
         X = self._samples(X, reset=True)
         n, k = count_samples(X), self.n_clusters
-        self._dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        given = sample_weight is not None
-        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        w, unit = relative_weights(sample_weight, X)
         kept = np.flatnonzero(w > 0)
         if len(kept) < k:
-            raise ValueError(
-                f"n_samples={len(kept)} {'of positive weight ' if given else ''}should be >= "
-                f"n_clusters={k}."
-            )
+            given = "" if sample_weight is None else "of positive weight "
+            raise ValueError(f"n_samples={len(kept)} {given}should be >= n_clusters={k}.")
         init, n_init = self._check_init(X, n)
         w = w[kept]
-        self._gram = self._resolve(take(X, kept) if len(kept) < n and given else X, w)
-        model = self._low_rank_model if self._choose_solver(len(kept)) else self._exact_model
+        gram = self._resolve(X if len(kept) == n else take(X, kept), w)
+        solver = self._choose_solver(gram, len(kept))
+        if solver == "low_rank":
+            space = _low_rank_space(gram, as_double(X), kept, w, k, self.max_rank)
+        else:
+            space = _exact_space(gram, as_double(X), kept, w, k, self.max_rank)
         rng = check_random_state(self.random_state)
-        make, relax, rows_of, residual = model(as_double(X), kept, w)
         spectral = isinstance(init, str) and init == "spectral"
-        relaxation = relax() if self.compute_bound or spectral else None
-        if relaxation is not None:
-            self.relaxation_bound_ = relaxation.bound
-        elif hasattr(self, "relaxation_bound_"):
-            del self.relaxation_bound_  # of an earlier fit
-
+        relaxation = space.relax() if self.compute_bound or spectral else None
         if isinstance(init, np.ndarray):
-            starts = self._given_starts(init, kept, rows_of)
+            starts = _given_starts(init, kept, space)
         elif spectral:
             inner = FeatureClusters(relaxation.coordinates, w, k)
             tries = [
@@ -319,17 +316,21 @@ class KernelKMeans(
             starts = [min(tries, key=lambda result: result.objective).labels]
         else:
             draw = plus_plus_start if init == "k-means++" else random_start
-            drawer = make()
+            drawer = space.make()
             starts = [draw(drawer, k, rng) for _ in range(n_init)]
-        best, clusters = self._run(starts, make, X, y)
-        self._keep(best, clusters, kept, n, X, residual)
-        if not best.converged and self._stopped is False:
+        best, clusters, stopped = self._run(starts, space.make, X, y)
+        self.solver_, self._gram = solver, gram
+        self._keep(best, clusters, space, kept, X, unit)
+        if relaxation is not None:
+            self.relaxation_bound_ = relaxation.bound * unit
+        elif hasattr(self, "relaxation_bound_"):
+            del self.relaxation_bound_  # of an earlier fit
+        if not best.converged and not stopped:
             warn_not_converged(
                 self,
                 reached=f"samples still moved after max_iter={self.max_iter} passes",
                 remedy="raise max_iter, or accept a larger tol",
             )
-        del self._stopped
         return self
 
     def predict(self, X):
@@ -391,11 +392,11 @@ class KernelKMeans(
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
-        w = check_sample_weight(sample_weight, X, dtype=np.float64)
+        w, unit = relative_weights(sample_weight, X)
         squared = self._partial(X).min(axis=1)
         if not self._gram.precomputed:
             squared = np.maximum(squared + self._gram.diag(as_double(X)), 0.0)
-        return -float(w @ squared)
+        return -float(w @ squared) * unit
 
     @property
     def _n_features_out(self):
@@ -436,74 +437,13 @@ class KernelKMeans(
             raise ValueError("init holds numbers that are not finite.")
         return init, 1
 
-    def _choose_solver(self, n):
-        self.solver_ = self.solver
-        if self.solver == "auto":
-            exact = self._gram.precomputed or fits_in_memory(n, n)
-            self.solver_ = "exact" if exact else "low_rank"
-        return self.solver_ == "low_rank"
-
-    def _exact_model(self, X, kept, w):
-        """Clusters on all kernel values: a maker, a relaxation, rows of new points, residual."""
-        gram, k, n = self._gram, self.n_clusters, len(kept)
-        self._centres_on = gram.subset(X, kept)
-        samples = X if n == count_samples(X) else take(X, kept)
-        diagonal = np.asarray(gram.diag(X), dtype=np.float64)[kept]
-        K = None
-        if gram.precomputed or fits_in_memory(n, n):
-            whole = gram.precomputed and n == count_samples(X)
-            K = X if whole else gram(samples, self._centres_on)
-            K = np.ascontiguousarray(K, dtype=np.float64)
-            check_symmetric(gram, K)
-
-        def blocks(chosen):
-            for part in row_blocks(len(chosen), 8 * n):
-                yield part, np.asarray(gram(take(samples, chosen[part]), self._centres_on))
-
-        if not np.isfinite(diagonal).all():
-            raise ValueError(f"kernel={self.kernel!r} is not finite on the training samples.")
-
-        def relax():
-            if K is not None:
-                return spectral_relaxation(lambda B: K @ B, diagonal, w, k)
-            # what the leading features leave is positive semi-definite: the bound holds
-            _, result = low_rank_features(gram, samples, rank=min(n, self.max_rank))
-            return _relax(result.factor, w, k)
-
-        def rows_of(points):
-            return np.asarray(gram(points, self._centres_on)), np.asarray(gram.diag(points))
-
-        return (lambda: GramClusters(K, blocks, diagonal, w, k)), relax, rows_of, 0.0
-
-    def _low_rank_model(self, X, kept, w):
-        """Clusters on features of low rank."""
-        if self._gram.precomputed and len(kept) < count_samples(X):
-            raise ValueError(
-                'solver="low_rank" takes no weights of zero with kernel="precomputed": leave '
-                "those samples out of the matrix."
-            )
-        samples = X if len(kept) == count_samples(X) else take(X, kept)
-        self._features, result = low_rank_features(
-            self._gram, samples, rank=min(len(kept), self.max_rank)
-        )
-        self.landmarks_ = kept[result.pivots]
-        Z = result.factor
-
-        def rows_of(points):
-            own = self._features(points)
-            return own @ Z.T, np.einsum("ij,ij->i", own, own)
-
-        residual = float(w @ np.maximum(result.residual, 0.0))
-        k = self.n_clusters
-        return (lambda: FeatureClusters(Z, w, k)), (lambda: _relax(Z, w, k)), rows_of, residual
-
-    def _given_starts(self, init, kept, rows_of):
-        if init.dtype.kind == "f":
-            return [assign_to_samples(*rows_of(init))]
-        return list(init[:, kept])
+    def _choose_solver(self, gram, n):
+        if self.solver != "auto":
+            return self.solver
+        return "exact" if gram.precomputed or fits_in_memory(n, n) else "low_rank"
 
     def _run(self, starts, make, X, y):
-        """Best result over the starts, and the clusters that it left."""
+        """Best result over the starts, the clusters that it left, and whether it was stopped."""
         settings = {"max_iter": self.max_iter, "tol": self.tol, "local_search": self.local_search}
 
         def one(labels, progress=None):
@@ -513,26 +453,23 @@ class KernelKMeans(
         in_parallel = effective_n_jobs(self.n_jobs) > 1 and len(starts) > 1
         passes = 1 if in_parallel else len(starts) * self.max_iter
         with FitProgress(self, X, y, max_passes=passes) as progress:
-            watch = _StopWatch(progress)
             if in_parallel:
-                watch.begin()
-                found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                progress.begin()
+                # threads whatever the backend: the starts share the kernel matrix
+                found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
                     delayed(one)(labels) for labels in starts
                 )
-                watch.end()
-                best = min(found, key=lambda pair: pair[0].objective)
+                progress.end()
             else:
-                best = None
+                found = []
                 for labels in starts:
-                    result = one(labels, watch)
-                    if best is None or result[0].objective < best[0].objective:
-                        best = result
-                    if watch.stopped:
+                    found.append(one(labels, progress))
+                    if progress.stopped:
                         break
-        self._stopped = watch.stopped
-        return best
+        best = found[first_least(np.array([result.objective for result, _ in found]))]
+        return *best, progress.stopped
 
-    def _keep(self, best, clusters, kept, n, X, residual):
+    def _keep(self, best, clusters, space, kept, X, unit):
         k, w, members = self.n_clusters, clusters.weights, best.members
         mass = np.bincount(members, weights=w, minlength=k)
         empty = mass == 0
@@ -551,19 +488,22 @@ class KernelKMeans(
             offsets = np.divide(inner, mass**2, out=np.zeros(k), where=~empty)
             coef[empty], offsets[empty] = coef[members[0]], offsets[members[0]]
             self.dual_coef_, self._offsets = coef, offsets
+            self._centres_on = space.centres_on
         else:
             centres = np.zeros_like(clusters.totals)
             np.add.at(centres, members, w[:, None] * clusters.Z)
             centres[~empty] /= mass[~empty, None]
             centres[empty] = centres[members[0]]
             self._centres, self._offsets = centres, np.einsum("ij,ij->i", centres, centres)
-        self.inertia_ = best.objective + residual
+            self._features, self.landmarks_ = space.features, space.landmarks
+        self.inertia_ = (best.objective + space.residual) * unit
         self.n_iter_ = best.n_iter
+        n = count_samples(X)
         self.labels_ = np.empty(n, dtype=np.int32)
         self.labels_[kept] = best.labels
         if len(kept) < n:
-            rest = np.setdiff1d(np.arange(n), kept)
-            self.labels_[rest] = self._partial(take(X, rest)).argmin(axis=1)
+            others = np.setdiff1d(np.arange(n), kept)
+            self.labels_[others] = self._partial(take(X, others)).argmin(axis=1)
 
     def _partial(self, X):
         """Squared distances from the centres without the squared norms of the samples."""
@@ -578,23 +518,85 @@ class KernelKMeans(
         return out
 
 
+class _Space(NamedTuple):
+    """Feature space of the training samples of positive weight, exact or of low rank."""
+
+    make: Callable  # clusters without members
+    relax: Callable  # relaxation that bounds the objective
+    rows_of: Callable  # kernel values with the samples, and squared norms, of new points
+    residual: float = 0.0  # weighted sum of squared distances from the space
+    centres_on: Any = None  # second argument of the kernel; exact only
+    features: Any = None  # map into the space; low rank only
+    landmarks: Any = None  # samples that span it; low rank only
+
+
+def _exact_space(gram, X, kept, w, k, max_rank):
+    """Work with all kernel values, stored where they fit into memory."""
+    n = len(kept)
+    centres_on = gram.subset(X, kept)
+    samples = X if n == count_samples(X) else take(X, kept)
+    diagonal = np.asarray(gram.diag(X), dtype=np.float64)[kept]
+    K = None
+    if gram.precomputed or fits_in_memory(n, n):
+        whole = gram.precomputed and n == count_samples(X)
+        K = X if whole else gram(samples, centres_on)
+        K = np.ascontiguousarray(K, dtype=np.float64)
+        check_symmetric(gram, K)
+    if not np.isfinite(diagonal).all():
+        raise ValueError(f"kernel={gram.kernel!r} is not finite on the training samples.")
+
+    def blocks(chosen):
+        for part in row_blocks(len(chosen), 8 * n):
+            yield part, np.asarray(gram(take(samples, chosen[part]), centres_on))
+
+    def make():
+        return GramClusters(K, blocks, diagonal, w, k)
+
+    def relax():
+        if K is not None:
+            return spectral_relaxation(lambda B: K @ B, diagonal, w, k)
+        # what the leading features leave is positive semi-definite: the bound holds
+        _, result = low_rank_features(gram, samples, rank=min(n, max_rank))
+        return _relax(result.factor, w, k)
+
+    def rows_of(points):
+        return np.asarray(gram(points, centres_on)), np.asarray(gram.diag(points))
+
+    return _Space(make, relax, rows_of, centres_on=centres_on)
+
+
+def _low_rank_space(gram, X, kept, w, k, max_rank):
+    """Work with coordinates in the span of a few samples."""
+    if gram.precomputed and len(kept) < count_samples(X):
+        raise ValueError(
+            'solver="low_rank" takes no weights of zero with kernel="precomputed": leave '
+            "those samples out of the matrix."
+        )
+    samples = X if len(kept) == count_samples(X) else take(X, kept)
+    features, result = low_rank_features(gram, samples, rank=min(len(kept), max_rank))
+    Z = result.factor
+
+    def rows_of(points):
+        own = features(points)
+        return own @ Z.T, np.einsum("ij,ij->i", own, own)
+
+    return _Space(
+        lambda: FeatureClusters(Z, w, k),
+        lambda: _relax(Z, w, k),
+        rows_of,
+        residual=float(w @ np.maximum(result.residual, 0.0)),
+        features=features,
+        landmarks=kept[result.pivots],
+    )
+
+
+def _given_starts(init, kept, space):
+    if init.dtype.kind == "f":
+        return [assign_to_samples(*space.rows_of(init))]
+    return list(init[:, kept])
+
+
 def _relax(Z, w, k):
     """Relaxation of the kernel `Z Z'`."""
     diagonal = np.einsum("ij,ij->i", Z, Z)
     return spectral_relaxation(lambda B: Z @ (Z.T @ B), diagonal, w, k)
-
-
-class _StopWatch:
-    """Passes progress on, and remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        """Open a task."""
-        self.progress.begin()
-
-    def end(self):
-        """Close the task; True stops this start, and the ones to come."""
-        self.stopped = self.progress.end() or self.stopped
-        return self.stopped

@@ -1,17 +1,17 @@
 """Multi-assignment clustering of Boolean data."""
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import logsumexp
 from sklearn import get_config
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import FitProgress
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -24,9 +24,12 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
-    boolean_product,
     count_assignment_sets,
+    distinct_rows,
+    pack_bits,
+    pack_rows,
 )
+from skmoderndata._solvers.boolean_data.gibbs import gibbs
 from skmoderndata._solvers.boolean_data.multi_assignment import (
     MAX_ACTIVE,
     MAX_PATTERNS,
@@ -37,22 +40,21 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     boolean_model,
     error_rates,
     expectation,
-    gibbs,
     improve_sources,
     likelihood_blocks,
     one_start,
     soft_counts,
     soft_error_rates,
     table_log_likelihood,
+    with_empty_sources,
 )
-from skmoderndata._validation import check_memberships, validate_boolean
+from skmoderndata._validation import validate_boolean
+from skmoderndata.cluster._base import BooleanComponents
 
 TABLES = 6  # tables over features and assignment sets in memory at once
 
 
-class MultiAssignmentClustering(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
-):
+class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     r"""Overlapping clusters of Boolean data: each object is the OR of several sources.
 
     Maximises the likelihood of the observed bits over sources, noise and one assignment set
@@ -218,6 +220,8 @@ class MultiAssignmentClustering(
         "random_state": ["random_state"],
     }
 
+    _factors = "sources"  # what error messages call them
+
     def __init__(
         self,
         n_clusters=3,
@@ -273,12 +277,13 @@ class MultiAssignmentClustering(
             The fitted estimator.
         """
         data = self._check(X, reset=True)
-        sets, pruned = self._choose_sets(data.X.shape[1])
+        k = self._needed_sources(data)
+        sets, pruned = self._choose_sets(k, data.X.shape[1])
         schedule = self._schedule(data.X.shape[1])
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_init)
         settings = Settings(
-            self.n_clusters,
+            k,
             self._max_assignments(),
             self.allow_empty,
             self.noise,
@@ -293,8 +298,8 @@ class MultiAssignmentClustering(
             self,
             X,
             y,
-            max_passes=1 if in_parallel else self.n_init * len(schedule),
-            task_name="starts" if in_parallel else "temperature",
+            max_passes=1 if in_parallel else None,  # a refit ends when nothing improves
+            task_name="starts" if in_parallel else "pass",
         ) as progress:
             if in_parallel:
                 progress.begin()
@@ -303,11 +308,10 @@ class MultiAssignmentClustering(
                 )
                 progress.end()
             else:
-                watch = _StopWatch(progress)
                 results = []
                 for seed in seeds:
-                    results.append(one_start(data, sets, settings, seed=seed, progress=watch))
-                    if watch.stopped:
+                    results.append(one_start(data, sets, settings, seed=seed, progress=progress))
+                    if progress.stopped:
                         break
         best = max(results, key=lambda result: result.log_likelihood)
         model, statistics = best.model, best.statistics
@@ -317,6 +321,8 @@ class MultiAssignmentClustering(
             model = soft_error_rates(data, model, noise=self.noise)
             statistics = expectation(data, model, 0)
         self._rates = soft_counts(data, model)
+        if k < self.n_clusters:
+            model = with_empty_sources(model, self.n_clusters)
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
         self.assignments_ = self._assign(data)[0]
         return self
@@ -417,23 +423,6 @@ class MultiAssignmentClustering(
             proba[rows] = np.clip(posterior @ model.sets, 0, 1)
         return proba
 
-    def inverse_transform(self, Z):
-        """Rows explained by memberships: the OR of the sources.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_clusters)
-            Memberships; entries above one half count as True.
-
-        Returns
-        -------
-        X : ndarray of bool of shape (n_samples, n_features)
-            Reconstructed bits.
-        """
-        check_is_fitted(self)
-        Z = check_memberships(Z, len(self.components_), called="sources")
-        return boolean_product(Z, self.components_)
-
     def score(self, X, y=None):
         """Mean log-likelihood of the rows, each with its best set of sources.
 
@@ -457,15 +446,9 @@ class MultiAssignmentClustering(
         data = self._check(X, reset=False)
         return float(self._assign(data)[1] / data.X.shape[0])
 
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []
         return tags
 
     def _check(self, X, *, reset):
@@ -479,27 +462,57 @@ class MultiAssignmentClustering(
             return self.n_clusters if self.n_clusters <= 8 else 3
         return min(self.max_assignments, self.n_clusters)
 
-    def _choose_sets(self, n_features):
-        """Return the assignment sets to begin with, and whether the search is pruned."""
-        n_sets = count_assignment_sets(
-            self.n_clusters, self._max_assignments(), allow_empty=self.allow_empty
+    def _needed_sources(self, data):
+        """Return n_clusters, and for a pruned search at most the number of distinct rows."""
+        if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
+            raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
+        if not self._pruned(self.n_clusters):
+            return self.n_clusters
+        n_rows, head = data.X.shape[0], 4 * self.n_clusters
+        for n in (head, n_rows) if head < n_rows else (n_rows,):
+            words = pack_bits(data.X[:n])
+            if data.observed is not None:
+                words = np.hstack([words, pack_rows(data.observed[:n])])
+            n_distinct = len(distinct_rows(words)[0])
+            if n_distinct >= self.n_clusters:
+                return self.n_clusters
+        warnings.warn(
+            f"n_clusters={self.n_clusters} sources for {n_distinct} distinct rows: those beyond "
+            "the number of distinct rows stay empty. Lower n_clusters.",
+            stacklevel=5,
         )
-        pruned = self.search == "pruned" or (self.search == "auto" and n_sets > MAX_ACTIVE)
-        largest, n_first = self._max_assignments(), n_sets
+        return n_distinct
+
+    def _pruned(self, k):
+        """Whether not all assignment sets of k sources are weighed."""
+        if self.search != "auto":
+            return self.search == "pruned"
+        most = min(self._max_assignments(), k)
+        return count_assignment_sets(k, most, allow_empty=self.allow_empty) > MAX_ACTIVE
+
+    def _choose_sets(self, k, n_features):
+        """Return the assignment sets to begin with, and whether the search is pruned."""
+        most = min(self._max_assignments(), k)
+        n_sets = count_assignment_sets(k, most, allow_empty=self.allow_empty)
+        pruned = self._pruned(k)
+        if pruned and k >= MAX_ACTIVE:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is too large: a pruned search weighs {MAX_ACTIVE} "
+                "assignment sets at most, fewer than there are sources. Lower n_clusters."
+            )
+        largest, n_first = most, n_sets
         while pruned and n_first > MAX_ACTIVE and largest > 1:
             largest -= 1
-            n_first = count_assignment_sets(self.n_clusters, largest, allow_empty=self.allow_empty)
+            n_first = count_assignment_sets(k, largest, allow_empty=self.allow_empty)
         needed = TABLES * 8 * n_first * n_features
         if needed > get_config()["working_memory"] * 2**20:
             raise ValueError(
                 f"n_clusters={self.n_clusters} with max_assignments={self._max_assignments()} "
-                f"makes {n_first} assignment sets and tables of {needed / 2**30:.1f} GiB for "
+                f"makes {n_first} assignment sets and tables of {needed // 2**30} GiB for "
                 f"{n_features} features, above scikit-learn's working_memory: lower "
                 "max_assignments, or set search='pruned'."
             )
-        if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
-            raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
-        return assignment_sets(self.n_clusters, largest, allow_empty=self.allow_empty), pruned
+        return assignment_sets(k, largest, allow_empty=self.allow_empty), pruned
 
     def _schedule(self, n_features):
         """Temperatures from the first down to the last, which is included."""
@@ -538,19 +551,3 @@ class MultiAssignmentClustering(
             best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)
             total += float(peak.sum())
         return model.sets[best], total
-
-
-class _StopWatch:
-    """Passes progress on, and remembers that a callback asked to stop."""
-
-    def __init__(self, progress):
-        self.progress, self.stopped = progress, False
-
-    def begin(self):
-        """Open a task."""
-        self.progress.begin()
-
-    def end(self):
-        """Close the task; True stops this start, and the ones to come."""
-        self.stopped = self.progress.end() or self.stopped
-        return self.stopped

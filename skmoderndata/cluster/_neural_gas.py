@@ -27,13 +27,14 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     Gas,
     annealed,
     batch_neural_gas,
+    centred,
+    distinct_rows,
     nearest_units,
     online_neural_gas,
     squared_distances,
     squared_norms,
-    standardised,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, relative_weights, validate_data
 
 
 class NeuralGas(
@@ -129,7 +130,6 @@ class NeuralGas(
 
     For a fixed range no pass raises the objective. A unit to which no sample gives weight stays
     where it is; with ranges above one this does not happen. Equal distances are ranked by index.
-    Values above 1e100, or all below 1e-100, are an error.
 
     References
     ----------
@@ -249,7 +249,9 @@ class NeuralGas(
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
-        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        w, unit = relative_weights(sample_weight, X)
+        if self.algorithm == "online":
+            w, unit = w * unit, 1.0  # a weight is a number of steps
         if self.algorithm == "online" and sparse.issparse(X):
             raise ValueError(
                 'algorithm="online" takes no sparse X: use algorithm="batch", or X.toarray().'
@@ -257,8 +259,8 @@ class NeuralGas(
         kept = np.flatnonzero(w > 0)
         rng = check_random_state(self.random_state)
         samples = X if len(kept) == len(w) else X[kept]
-        rows, shift, unit = standardised(samples)
-        starts = [(self._start(samples, rng) - shift) / unit for _ in range(self.n_init)]
+        rows, shift = centred(samples)
+        starts = [self._start(samples, rng) - shift for _ in range(self.n_init)]
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
 
         def run(start, seed, passes):
@@ -272,18 +274,19 @@ class NeuralGas(
             lock, stopped = Lock(), Event()
             passes = [_Passes(progress, lock, stopped) for _ in starts]
             if effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1:
-                found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                # threads whatever the backend: the starts share `rows` and tell one progress
+                found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
                     delayed(run)(*given) for given in zip(starts, seeds, passes, strict=True)
                 )
             else:
                 found = [run(*given) for given in zip(starts, seeds, passes, strict=True)]
         done = [(gas, one) for gas, one in zip(found, passes, strict=True) if gas is not None]
         best, one = min(done, key=lambda pair: pair[0].inertia)
-        self.cluster_centers_ = (best.centers * unit + shift).astype(X.dtype, copy=False)
-        self.objective_, self.neighborhoods_ = best.objective * unit**2, best.ranges
+        self.cluster_centers_ = (best.centers + shift).astype(X.dtype, copy=False)
+        self.objective_, self.neighborhoods_ = best.objective * unit, best.ranges
         self.n_iter_ = best.n_iter
         self.n_steps_ = one.count * len(kept) if self.algorithm == "online" else 0
-        self._describe(X, w)
+        self._describe(X, w, unit)
         if not best.converged:
             warn_not_converged(
                 self,
@@ -385,8 +388,8 @@ class NeuralGas(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return -float(w @ self._nearest(X).distance)
+        w, unit = relative_weights(sample_weight, X)
+        return -float(w @ self._nearest(X).distance) * unit
 
     def _batch(self, X, w, start, progress):
         wide, narrow = self._widths()
@@ -456,26 +459,22 @@ class NeuralGas(
         rows, units = self._centred(X)
         return nearest_units(rows, squared_norms(rows), units)
 
-    def _describe(self, X, w):
+    def _describe(self, X, w, unit=1.0):
         """Labels, inertia and neighbours of the training samples."""
         k = len(self.cluster_centers_)
         near = self._nearest(X)
         self.labels_ = near.first
-        self.inertia_ = float(w @ near.distance)
+        self.inertia_ = float(w @ near.distance) * unit
         pairs = sparse.coo_array((w, (near.first, near.second)), shape=(k, k)).tocsr()
         pairs = pairs + pairs.T
         pairs.setdiag(0)
         pairs.eliminate_zeros()
-        self.adjacency_ = pairs
+        self.adjacency_ = pairs * unit
 
     def _validate(self, X, reset):
-        X = validate_data(
+        return validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
-        if sparse.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # that of the user stays as it is
-            X.sum_duplicates()
-        return X
 
     def _start(self, X, rng):
         k = self.n_clusters
@@ -488,11 +487,7 @@ class NeuralGas(
         if n < k:
             raise ValueError(f"n_samples={n} should be >= n_clusters={k}.")
         # neither the order of the samples nor how often one occurs matters
-        if sparse.issparse(X):  # equal rows have equal products, to the last bit
-            keys = X @ np.random.RandomState(0).normal(size=X.shape[1])
-            distinct = X[np.unique(keys, return_index=True)[1]]
-        else:
-            distinct = np.unique(X, axis=0)
+        distinct = X[distinct_rows(X)] if sparse.issparse(X) else np.unique(X, axis=0)
         chosen = rng.permutation(distinct.shape[0])[:k]
         if len(chosen) < k:
             warn_not_converged(

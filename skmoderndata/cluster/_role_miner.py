@@ -240,13 +240,16 @@ def _intersections(rows, max_candidates, complete):
             if n_found == room:
                 room = min(max_candidates, 2 * room)
                 bigger = np.zeros((room, n_words), dtype=np.uint64)
-                bigger[:n_found] = store
+                for i in range(n_found):
+                    for w in range(n_words):
+                        bigger[i, w] = store[i, w]
                 store, n_slots = bigger, 4 * room
                 table = np.full(n_slots, -1, dtype=np.int64)
                 for i in range(n_found):
                     table[_find(table, store, store[i])] = i
                 slot = _find(table, store, new)
-            store[n_found] = new
+            for w in range(n_words):
+                store[n_found, w] = new[w]
             table[slot] = n_found
             n_found += 1
         source += 1

@@ -86,7 +86,7 @@ def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
     array([[0.    , 1.4142],
            [1.4142, 0.    ]])
     """
-    K = check_array(K, dtype=np.float64, input_name="K")
+    K = check_array(K, dtype=np.float64, input_name="K", kernel_values=True)
     own = diag_X is None
     if own and K.shape[0] != K.shape[1]:
         raise ValueError(
@@ -131,14 +131,16 @@ def kernel_variance(K):
 
 
 def _matrix(K, name):
-    K = check_array(K, dtype=np.float64, input_name=name)
+    K = check_array(K, dtype=np.float64, input_name=name, kernel_values=True)
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"{name} has to be a square kernel matrix, and has shape {K.shape}.")
     return K
 
 
 def _diagonal(values, n, name):
-    values = column_or_1d(check_array(values, dtype=np.float64, ensure_2d=False))
+    values = column_or_1d(
+        check_array(values, dtype=np.float64, ensure_2d=False, kernel_values=True)
+    )
     if len(values) != n:
         raise ValueError(f"kernel_distances: {name} has {len(values)} entries, and needs {n}.")
     return values

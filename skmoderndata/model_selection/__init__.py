@@ -1,8 +1,6 @@
 """Choosing the size of a model: stability of clusterings."""
 
-from skmoderndata.model_selection._clustering_stability import (
-    ClusteringStability,
-    ClusteringStabilityDisplay,
-)
+from skmoderndata.model_selection._clustering_stability import ClusteringStability
+from skmoderndata.model_selection._clustering_stability_display import ClusteringStabilityDisplay
 
 __all__ = ["ClusteringStability", "ClusteringStabilityDisplay"]

@@ -4,6 +4,7 @@ import warnings
 from numbers import Integral
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import random_table
 from sklearn.base import ClusterMixin, clone
@@ -23,6 +24,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import MethodCard
+from skmoderndata._validation import check_magnitude, tidy
 
 NO_STRUCTURE = 0.3  # largest stability below which `fit` warns
 _MAX_SEED = 2**31 - 1
@@ -257,7 +259,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         """
         estimator = self._clusterer(fitted=False)
         self._check_parts(estimator, X)
-        (X,) = indexable(X)
+        (X,) = indexable(self._check(X))
         values = self._check_range(n_samples=_number_of_rows(X))
         classifier = None if self.classifier is None else _Seeded(self.classifier)
         rng = check_random_state(self.random_state)
@@ -314,6 +316,20 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                 delattr(self, name)  # of an earlier fit
         if hasattr(self, "_sklearn_output_config") and hasattr(best, "set_output"):
             best.set_output(**self._sklearn_output_config)
+
+    def _check(self, X):
+        """Hold numbers to the limits of magnitude; the clusterer checks other objects."""
+        if sparse.issparse(X):
+            X = tidy(X.tocsr())
+            if X.indices.dtype != np.int32 and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
+                # many clusterers refuse long indices
+                at = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+                X = type(X)((X.data, *at), shape=X.shape)
+        elif not _is_table(X):
+            return X
+        pairwise = _works_on_pairs(self._clusterer(fitted=False))
+        check_magnitude(X, owner=type(self).__name__, kernel_values=pairwise)
+        return X
 
     def _clusterer(self, *, fitted=True):
         if fitted and hasattr(self, "best_estimator_"):
@@ -388,7 +404,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
             Labels or memberships.
         """
         check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(self._check(X))
 
     @available_if(_delegate_has("transform"))
     def transform(self, X):
@@ -405,7 +421,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
             What `best_estimator_` returns.
         """
         check_is_fitted(self)
-        return self.best_estimator_.transform(X)
+        return self.best_estimator_.transform(self._check(X))
 
     @available_if(_delegate_has("transform"))
     def fit_transform(self, X, y=None):
@@ -445,7 +461,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
             Higher is better.
         """
         check_is_fitted(self)
-        return self.best_estimator_.score(X)
+        return self.best_estimator_.score(self._check(X))
 
     @available_if(_delegate_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features=None):
@@ -494,150 +510,12 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         return tags
 
 
-class ClusteringStabilityDisplay:
-    """Picture of the stability against the number of clusters.
-
-    Parameters
-    ----------
-    param_range : array-like of shape (n_values,)
-        Numbers of clusters.
-
-    stability : array-like of shape (n_values,)
-        Stability for each number.
-
-    standard_error : array-like of shape (n_values,)
-        Its standard error.
-
-    best_k : int
-        Number of clusters that was chosen.
-
-    estimator_name : str, default=None
-        Name of the clusterer, shown in the legend.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where the curve is.
-
-    figure_ : matplotlib Figure
-        The figure that holds it.
-
-    errorbar_ : matplotlib ErrorbarContainer
-        The curve with its standard errors.
-
-    best_line_ : matplotlib Line2D
-        The mark at `best_k`.
-
-    See Also
-    --------
-    ClusteringStability : Measures the stability.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> from skmoderndata.model_selection import (
-    ...     ClusteringStability,
-    ...     ClusteringStabilityDisplay,
-    ... )
-    >>> X, _ = make_blobs(100, random_state=0)
-    >>> search = ClusteringStability(param_range=(2, 3, 4), random_state=0).fit(X)
-    >>> display = ClusteringStabilityDisplay.from_estimator(search)  # doctest: +SKIP
-    >>> ClusteringStabilityDisplay(
-    ...     param_range=search.param_range_,
-    ...     stability=search.stability_,
-    ...     standard_error=search.standard_error_,
-    ...     best_k=search.best_k_,
-    ... ).best_k
-    3
-    """
-
-    def __init__(self, *, param_range, stability, standard_error, best_k, estimator_name=None):
-        self.param_range = param_range
-        self.stability = stability
-        self.standard_error = standard_error
-        self.best_k = best_k
-        self.estimator_name = estimator_name
-
-    @classmethod
-    def from_estimator(cls, estimator, *, ax=None, name=None, **kwargs):
-        """Draw the curve of a fitted search.
-
-        Parameters
-        ----------
-        estimator : ClusteringStability
-            Fitted.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        name : str, default=None
-            Name in the legend; None takes the class of the clusterer.
-        **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
-
-        Returns
-        -------
-        display : ClusteringStabilityDisplay
-            With `ax_` and `figure_`.
-        """
-        check_is_fitted(estimator)
-        display = cls(
-            param_range=estimator.param_range_,
-            stability=estimator.stability_,
-            standard_error=estimator.standard_error_,
-            best_k=estimator.best_k_,
-            estimator_name=name or type(estimator.best_estimator_).__name__,
-        )
-        return display.plot(ax, **kwargs)
-
-    def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        name : str, default=None
-            Name in the legend; None takes `estimator_name`.
-        **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
-
-        Returns
-        -------
-        self : ClusteringStabilityDisplay
-            With `ax_` and `figure_`.
-        """
-        try:
-            import matplotlib.pyplot as plt
-            from matplotlib.ticker import MaxNLocator
-        except ImportError as error:
-            raise ImportError(
-                "ClusteringStabilityDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
-            ) from error
-
-        if ax is None:
-            _, ax = plt.subplots()
-        name = self.estimator_name if name is None else name
-        label = f"{self.best_k} clusters chosen"
-        label = label if name is None else f"{name}: {label}"
-        style = {"fmt": "o-", "capsize": 3, "markersize": 4} | kwargs
-        self.errorbar_ = ax.errorbar(
-            self.param_range, self.stability, yerr=self.standard_error, **style
-        )
-        at = np.flatnonzero(np.asarray(self.param_range) == self.best_k)
-        (self.best_line_,) = ax.plot(
-            np.asarray(self.param_range)[at],
-            np.asarray(self.stability)[at],
-            "o",
-            markersize=12,
-            fillstyle="none",
-            color=self.errorbar_.lines[0].get_color(),
-            label=label,
-        )
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set(xlabel="Number of clusters", ylabel="Stability")
-        ax.set_ylim(top=1.05)
-        ax.legend(loc="best")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+def _is_table(X):
+    """Whether X holds numbers: not text, trees, or series of different lengths."""
+    try:
+        return np.asarray(X).dtype.kind in "fc"
+    except ValueError:  # ragged
+        return False
 
 
 def _number_of_rows(X):

@@ -10,7 +10,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,26 +25,18 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.margins.zero_norm import (
-    ColumnGeneration,
-    CvxpyProgram,
-    Infeasible,
-    Separation,
-    SolverFailure,
-    log_objective,
-    rescaled_l2,
-    reweighted_l1,
-    squared_hinge_svm,
+from skmoderndata._solvers.margins.feature_rounds import (
+    CHAIN,
+    MAX_ROUNDS,
+    Form,
+    NoDirection,
+    Search,
+    Task,
+    feature_rounds,
 )
+from skmoderndata._solvers.margins.linear_programs import Infeasible, SolverFailure
+from skmoderndata._solvers.margins.zero_norm import squared_hinge_svm
 from skmoderndata._validation import validate_data
-
-N_PERMUTATIONS = 5  # label permutations that a further round is compared with
-QUANTILE = 0.1  # of their sizes
-MAX_ROUNDS = 100
-START_MARGIN = 1e-3  # of restarts by the class centres, in units of their distance
-SPREAD = 0.5  # standard deviation of the logarithm of random costs
-CHAIN = 3  # changes that the later starts try, one after the other
-CHEAP = 0.1  # factor on the costs of features that a later start keeps
 
 
 class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin, Base):
@@ -63,10 +54,16 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     .. math::
         y_i (w^\top x_i + b) \ge -\xi_i, \qquad w^\top (\mu^+ - \mu^-) = 1,
 
-    which fixes the length of w by the centres :math:`\mu^\pm` of the classes instead of by the
+    which fixes the norm of w by the centres :math:`\mu^\pm` of the classes instead of by the
     nearest points, so that large margins have no advantage. The zero-norm is approximated by
-    :math:`\sum_j \ln(1 + |w_j| / \epsilon)`, which is lowered by linear programs until it is
-    stationary.
+
+    .. math::
+        \sum_j \ln\Bigl(1 + \frac{|w_j|}{\epsilon\,\omega}\Bigr) \Big/
+        \ln\Bigl(1 + \frac{1}{\epsilon}\Bigr),
+
+    where :math:`\omega` is the largest weight of the first linear program: a weight of that size
+    counts as 1. The sum of this and of the cost of slack is lowered by linear programs until it
+    is stationary.
 
     Parameters
     ----------
@@ -77,11 +74,12 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     formulation : {"margin", "centers"}, default="margin"
         What fixes the length of w.
     algorithm : {"reweighted", "rescaled", "rescaled_l2"}, default="reweighted"
-        "reweighted" gives each feature the cost :math:`1 / (\epsilon + |w_j|)` in the next
-        program, so that features may come back. "rescaled" multiplies the columns by the weights
-        instead [1]_: what is zero once stays so. "rescaled_l2" does the same with the Euclidean
-        norm (a support vector machine with squared slack in place of the linear program); it has
-        no certificate, and needs ``formulation="margin"``.
+        "reweighted" gives each feature a cost proportional to
+        :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that features may come back.
+        "rescaled" multiplies the columns by the weights instead [1]_: what is zero once stays so.
+        "rescaled_l2" does the same with the Euclidean norm (a support vector machine with squared
+        slack in place of the linear program); it has no certificate, and needs
+        ``formulation="margin"``.
     fit_intercept : bool, default=True
         Whether there is an intercept b.
     penalize_intercept : bool, default=False
@@ -93,11 +91,12 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     standardize : bool, default=True
         Bring columns to unit variance first. Without it columns with large numbers are preferred.
     epsilon : float, default=1e-3
-        Width of the logarithm, in proportion to the largest weight after the first program.
+        Width of the logarithm, relative to the largest weight of the first program.
     n_init : int, default=1
         Number of starts. The first has equal costs, others have random costs, and the second
         half (of four and more) changes a part of the features of the best so far, three times. The
-        start with the smallest ``|w|_0 + C sum u xi`` counts. More starts find fewer features.
+        start with the smallest ``|w|_0 + C sum u xi`` counts: one start is a tenth above the
+        minimum on small tables, 20 are a few hundredths.
     n_rounds : int or "auto", default=1
         Number of rounds: each leaves out the features found before [3]_. "auto" ends when a round
         needs as much as one with permuted labels does.
@@ -142,7 +141,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     hard_margin_ : ndarray of shape (n_problems,)
         Whether slack was forbidden.
     objective_ : ndarray of shape (n_problems,)
-        ``sum_j ln(1 + |w_j| / epsilon) + C sum u xi`` of `sfm_coef_`, in standard units.
+        Approximated zero-norm plus ``C sum u xi`` of `sfm_coef_`, in standard units.
     objective_trace_ : list of ndarray
         The same after each linear program, for each problem; never rises with
         ``algorithm="reweighted"``.
@@ -319,20 +318,25 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         positives = [1] if self.classes_.size == 2 else range(self.classes_.size)
         sides = [np.where(labels == k, 1.0, -1.0) for k in positives]
         tasks = [
-            _Task(
-                self.classes_.tolist()[k],
-                side,
-                weight,
-                weight * self._class_costs(labels, side, weight),
-                self.C is None or self.C == "auto",
-            )
-            for k, side in zip(positives, sides, strict=True)
+            Task(side, weight, weight * self._class_costs(labels, side, weight)) for side in sides
         ]
         with FitProgress(
             self, *given, max_passes=self._max_passes(len(tasks)), task_name="linear program"
         ) as progress:
-            found = _Rounds(self, scaled, progress).run(tasks)
-        self._store(found, tasks, scaled)
+            try:
+                rounds = feature_rounds(
+                    scaled.X,
+                    scaled.usable,
+                    tasks,
+                    self._form(),
+                    self._search(),
+                    n_rounds=self.n_rounds,
+                    rng=check_random_state(self.random_state),
+                    progress=progress,
+                )
+            except (Infeasible, NoDirection, SolverFailure) as error:
+                raise ValueError(self._explained(error, positives)) from error
+        self._store(rounds, tasks, scaled)
         return self
 
     def decision_function(self, X):
@@ -460,7 +464,49 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             usable = np.append(usable, True)
         return _Scaled(X, usable, shift / divide, divide * largest)
 
-    def _store(self, found, tasks, scaled):
+    def _form(self):
+        soft = float(self.C) if isinstance(self.C, Real) else None
+        return Form(
+            centers=self.formulation == "centers",
+            C=soft,
+            soft_C=1.0 if self.C == "auto" else None,
+            intercept=self.fit_intercept and not self.penalize_intercept,
+            penalized=self.penalize_intercept,
+        )
+
+    def _search(self):
+        return Search(
+            self.algorithm,
+            self.solver,
+            self.epsilon,
+            self.n_features_to_select or 0,
+            self.max_iter,
+            self.tol,
+            self.n_init,
+            self.n_jobs,
+        )
+
+    def _explained(self, error, positives):
+        """Sentence for a fit that has no solution."""
+        if isinstance(error, SolverFailure):
+            return (
+                f"the linear program could not be solved ({error}): rescale X, set "
+                "standardize=True, or lower C."
+            )
+        label = self.classes_.tolist()[positives[error.args[0]]]
+        if isinstance(error, NoDirection):
+            return (
+                f"The centre of class {label!r} and that of the others coincide: "
+                "formulation='centers' has no solution; use formulation='margin'."
+            )
+        return (
+            f"{type(self).__name__}(C={self.C!r}) allows no slack, but no hyperplane separates "
+            f"class {label!r} from the others: the classes are not separable. Use the soft "
+            "version, a finite C such as C=1.0, or C='auto'."
+        )
+
+    def _store(self, rounds, tasks, scaled):
+        found, hard = rounds
         n_features = scaled.unit.size
         first = [rounds[0] for rounds in found]
         bias = np.array([result.bias for result in first])
@@ -475,7 +521,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             for number, result in enumerate(rounds, start=1):
                 at = np.flatnonzero(result.w[:n_features])
                 self.ranking_[at] = np.minimum(self.ranking_[at], number)
-        self.hard_margin_ = np.array([task.hard for task in tasks])
+        self.hard_margin_ = np.array(hard)
         self.objective_ = np.array([result.objective[-1] for result in first])
         self.objective_trace_ = [result.objective for result in first]
         self.n_features_trace_ = [result.sizes for result in first]
@@ -511,249 +557,3 @@ class _Scaled(NamedTuple):
     usable: np.ndarray
     shift: np.ndarray
     unit: np.ndarray
-
-
-class _Task:
-    """One class against the others."""
-
-    def __init__(self, label, side, weight, cost, hard):
-        self.label, self.side, self.weight, self.cost, self.hard = label, side, weight, cost, hard
-
-    def permuted(self, rng):
-        order = rng.permutation(self.side.size)
-        return _Task(self.label, self.side[order], self.weight[order], self.cost[order], self.hard)
-
-
-class _Rounds:
-    """Runs the starts of all classes, round after round."""
-
-    def __init__(self, estimator, scaled, progress):
-        self.est, self.scaled, self.progress = estimator, scaled, progress
-        self.rng = check_random_state(estimator.random_state)
-        self.parallel = effective_n_jobs(estimator.n_jobs) > 1
-
-    def run(self, tasks):
-        est = self.est
-        found = [[] for _ in tasks]
-        allowed = [self.scaled.usable.copy() for _ in tasks]
-        limit = MAX_ROUNDS if est.n_rounds == "auto" else est.n_rounds
-        going = list(range(len(tasks)))
-        for number in range(limit):
-            if not going or (number and self.progress.stopped):
-                break
-            results = self.starts([tasks[k] for k in going], [allowed[k] for k in going], number)
-            for k, result in zip(list(going), results, strict=True):
-                size = None if result is None else np.count_nonzero(result.w)
-                if number and (not size or not self.worth(tasks[k], allowed[k], result)):
-                    going.remove(k)
-                    continue
-                found[k].append(result)
-                allowed[k] &= result.w == 0
-                if est.penalize_intercept:
-                    allowed[k][-1] = True
-                if not allowed[k][: self.scaled.unit.size].any():
-                    going.remove(k)
-        return found
-
-    def starts(self, tasks, allowed, number):
-        """Best result of each task; None where a later round is not separable."""
-        est = self.est
-        n_later = est.n_init // 2 if est.n_init >= 4 else 0
-        seeds = self.rng.randint(2**31 - 1, size=(len(tasks), est.n_init)).tolist()
-        problems = [self.pose(task, may) for task, may in zip(tasks, allowed, strict=True)]
-        first = self.spread(problems, allowed, [own[: est.n_init - n_later] for own in seeds])
-        for k, task in enumerate(tasks):
-            if isinstance(first[k], Infeasible) and est.C == "auto" and number == 0:
-                task.hard = False
-                problems[k] = self.pose(task, allowed[k])
-                own = seeds[k][: est.n_init - n_later]
-                first[k] = self.spread([problems[k]], [allowed[k]], [own])[0]
-            if isinstance(first[k], Infeasible) and number == 0:
-                raise ValueError(self.not_separable(task)) from first[k]
-        alive = [k for k in range(len(tasks)) if not isinstance(first[k], Infeasible)]
-        for link in range(CHAIN if n_later else 0):
-            if self.progress.stopped:
-                break
-            later = [
-                (problems[k], self.near(allowed[k], first[k], i, seed + link), True)
-                for k in alive
-                for i, seed in enumerate(seeds[k][est.n_init - n_later :])
-            ]
-            for at, result in enumerate(self.solve(later) if later else []):
-                if result is not None:
-                    first[alive[at // n_later]].append(result)
-        return [_best(problems[k], first[k]) if k in alive else None for k in range(len(tasks))]
-
-    def spread(self, problems, allowed, seeds):
-        """Results of the plain start and of random ones; the exception where there is none."""
-        jobs = []
-        for problem, may, own in zip(problems, allowed, seeds, strict=True):
-            jobs.append((problem, np.where(may, 1.0, np.inf), False))
-            jobs += [(problem, self.random_costs(may, seed), True) for seed in own[1:]]
-        results = self.solve(jobs)
-        found = []
-        for k in range(len(problems)):
-            own = results[k * len(seeds[k]) : (k + 1) * len(seeds[k])]
-            failed = [result for result in own if isinstance(result, Infeasible)]
-            found.append(failed[0] if failed else [r for r in own if r is not None])
-        return found
-
-    @staticmethod
-    def random_costs(may, seed):
-        noise = np.random.RandomState(seed).standard_normal(may.size)
-        return np.where(may, np.exp(SPREAD * noise), np.inf)
-
-    def near(self, may, results, number, seed):
-        """Random costs that keep a random half of the features of one of the smallest results."""
-        costs = self.random_costs(may, seed)
-        sizes = np.array([np.count_nonzero(result.w) + result.slack for result in results])
-        smallest = np.flatnonzero(sizes <= sizes.min() + 1e-9)
-        used = np.flatnonzero(results[smallest[number % smallest.size]].w)
-        half = used[np.random.RandomState(seed + CHAIN).random_sample(used.size) < 0.5]
-        costs[half] *= CHEAP
-        return costs
-
-    def worth(self, task, may, result):
-        """Whether a further round needs less than it would with permuted labels."""
-        if self.est.n_rounds != "auto":
-            return True
-        jobs = [
-            (self.pose(task.permuted(self.rng), may), np.where(may, 1.0, np.inf), False)
-            for _ in range(N_PERMUTATIONS)
-        ]
-        # a problem that is not separable needs more than all features
-        sizes = [
-            np.inf if isinstance(other, Infeasible) else np.count_nonzero(other.w) + other.slack
-            for other in self.solve(jobs, silent=True)
-        ]
-        finite = np.minimum(sizes, may.sum() + 1)
-        return np.count_nonzero(result.w) + result.slack < np.quantile(finite, QUANTILE)
-
-    def pose(self, task, may):
-        est, X, side = self.est, self.scaled.X, task.side
-        if sparse.issparse(X):
-            Z = sparse.csc_array(sparse.dia_array((side[None], [0]), shape=2 * side.shape) @ X)
-        else:
-            Z = np.asfortranarray(X * side[:, None])
-        direction = None
-        if est.formulation == "centers":
-            share = task.weight / np.where(
-                side > 0, task.weight[side > 0].sum(), task.weight[side < 0].sum()
-            )
-            direction = Z.T @ share
-            if est.penalize_intercept:
-                direction[-1] = 0.0
-            if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
-                raise ValueError(
-                    f"The centre of class {task.label!r} and that of the others coincide: "
-                    "formulation='centers' has no solution; use formulation='margin'."
-                )
-        cost = None if task.hard else (est.C if isinstance(est.C, Real) else 1.0) * task.cost
-        free = est.fit_intercept and not est.penalize_intercept
-        margin = 1.0 if est.formulation == "margin" else 0.0
-        return Separation(Z, side, margin, direction, cost, free)
-
-    def solve(self, jobs, silent=False):
-        """Results of the jobs in their order; None for those not begun after a stop."""
-        est = self.est
-        settings = {
-            "epsilon": est.epsilon,
-            "enough": est.n_features_to_select or 0,
-            "max_iter": est.max_iter,
-            "tol": est.tol,
-        }
-        algorithm, solver = est.algorithm, est.solver
-        if self.parallel and len(jobs) > 1:
-            if not silent:
-                self.progress.begin()
-            results = Parallel(n_jobs=est.n_jobs)(
-                delayed(_one_start)(*job, algorithm, solver, settings) for job in jobs
-            )
-            if not silent:
-                self.progress.end()
-            return results
-        results, begun = [], []
-        for problem, costs, restart in jobs:
-            if self.progress.stopped:
-                if any(problem is other for other in begun):
-                    results.append(None)
-                    continue
-                settings = {**settings, "max_iter": 1}
-            quiet = silent or self.parallel or self.progress.stopped
-            progress = None if quiet else self.progress
-            begun.append(problem)
-            results.append(
-                _one_start(problem, costs, restart, algorithm, solver, settings, progress)
-            )
-        return results
-
-    def not_separable(self, task):
-        est = self.est
-        return (
-            f"{type(est).__name__}(C={est.C!r}) allows no slack, but no hyperplane separates "
-            f"class {task.label!r} from the others: the classes are not separable. Use the soft "
-            "version, a finite C such as C=1.0, or C='auto'."
-        )
-
-
-def _best(problem, results):
-    """Return the result of smallest zero-norm and slack; among equals, of smallest objective."""
-    epsilon = results[0].epsilon
-
-    def rank(result):
-        size = np.count_nonzero(result.w) + result.slack
-        return round(size, 9), log_objective(problem, result.w, result.bias, epsilon)
-
-    return min(results, key=rank)
-
-
-def _one_start(problem, costs, restart, algorithm, solver, settings, progress=None):
-    """One start; returns the exception where a hard problem has no solution."""
-    make = ColumnGeneration if solver == "highs" else CvxpyProgram
-    try:
-        if algorithm == "rescaled_l2":
-            result = rescaled_l2(problem, start=costs, progress=progress, **settings)
-        else:
-            if restart and problem.margin > 0:
-                costs = _costs_by_centers(problem, costs, make, settings)
-            result = reweighted_l1(
-                problem,
-                make(problem),
-                start=costs,
-                keep_zeros=algorithm == "rescaled",
-                progress=progress,
-                **settings,
-            )
-    except Infeasible as error:
-        return error
-    except SolverFailure as error:
-        raise ValueError(
-            f"the linear program could not be solved ({error}): rescale X, set "
-            "standardize=True, or lower C."
-        ) from error
-    most = settings["enough"]
-    if most and np.count_nonzero(result.w) > most:
-        keep = np.argsort(-np.abs(result.w), kind="stable")[:most]
-        w = np.zeros_like(result.w)
-        w[keep] = result.w[keep]
-        result = result._replace(w=w)
-    return result
-
-
-def _costs_by_centers(problem, costs, make, settings):
-    """First costs from the form whose length is fixed by the centres of the classes.
-
-    It has better local optima, and a plane that keeps a little distance from all samples in this
-    form is feasible in the other as well, after scaling.
-    """
-    positive = problem.y > 0
-    direction = problem.Z.T @ (1.0 / np.where(positive, positive.sum(), (~positive).sum()))
-    if not np.abs(direction[np.isfinite(costs)]).max(initial=0.0) > 1e-12:
-        return costs
-    near = problem._replace(margin=START_MARGIN, direction=direction)
-    try:
-        found = reweighted_l1(near, make(near), start=costs, **settings)
-    except Infeasible:
-        return costs
-    size = np.abs(found.w)
-    return np.where(np.isfinite(costs), 1.0 / (START_MARGIN * (size.max() or 1.0) + size), np.inf)

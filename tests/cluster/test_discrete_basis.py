@@ -95,6 +95,19 @@ def test_refit_is_optimal_in_each_half(seed):
     assert wrong == sum(oracle.best_set(column, Z.T)[1] for column in X.T)
 
 
+@pytest.mark.certificate
+@pytest.mark.parametrize("n_clusters", [4, 15])
+def test_cost_of_the_chosen_tau_is_that_of_the_answer(n_clusters, seed):
+    """Also after the last re-fit, with all sets of components or without."""
+    X = make_boolean_sources(120, 40, 6, max_assignments=3, noise=0.5, random_state=seed)[0]
+    for tau in (None, 0.5):
+        model = DiscreteBasis(n_clusters, tau=tau, bonus=1.0, penalty=1.5).fit(X)
+        explained = (model.assignments_[:, :, None] & model.components_).any(axis=1)
+        cost = (X & ~explained).sum() + 1.5 * (explained & ~X).sum()
+        taus = np.arange(1, 11) / 10 if tau is None else np.array([tau])
+        assert_allclose(model.costs_[taus == model.tau_], cost / X.size, rtol=1e-12)
+
+
 @pytest.mark.recovery
 def test_clean_sources_are_found_exactly(seed):
     """Disjoint sources, and overlapping ones that are not alone in any feature pair."""

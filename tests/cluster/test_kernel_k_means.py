@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -217,6 +218,23 @@ def test_blocks_of_kernel_rows_change_nothing(seed):
     assert_array_equal(blocks.labels_, stored.labels_)
     assert_allclose(blocks.inertia_, stored.inertia_, rtol=1e-10)
     assert blocks.relaxation_bound_ <= blocks.inertia_
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+@pytest.mark.parametrize("scale", [1e300, 1e-30, 7.0])
+def test_common_scale_of_weights_does_not_matter(solver, scale, seed):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(40, 3)), rng.uniform(0.1, 2, size=40)
+    model = KernelKMeans(3, solver=solver, random_state=0)
+    one = clone(model).fit(X, sample_weight=w)
+    other = clone(model).fit(X, sample_weight=scale * w)
+    assert_array_equal(other.labels_, one.labels_)
+    assert_allclose(other.transform(X), one.transform(X), rtol=1e-10)
+    assert_allclose(other.inertia_, scale * one.inertia_, rtol=1e-10)
+    assert_allclose(other.relaxation_bound_, scale * one.relaxation_bound_, rtol=1e-10)
+    score = one.score(X, sample_weight=w)
+    assert_allclose(other.score(X, sample_weight=scale * w), scale * score, rtol=1e-10)
 
 
 @pytest.mark.invariance

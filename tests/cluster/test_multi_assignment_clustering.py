@@ -417,6 +417,60 @@ def test_bad_input_is_explained():
 
 
 @pytest.mark.edge
+def test_far_more_clusters_than_the_data_can_have():
+    """A pruned search has as many sources as there are distinct rows, at most 1999."""
+    X = np.random.default_rng(0).random((40, 12)) < 0.3
+    n_distinct = len(np.unique(X, axis=0))
+    model = MultiAssignmentClustering(500, t_end=0.5, n_init=1, random_state=0)
+    with pytest.warns(UserWarning, match=f"n_clusters=500 sources for {n_distinct} distinct"):
+        model.fit(X)
+    assert model.components_.shape == (500, 12)
+    assert not model.components_[n_distinct:].any()
+    assert model.transform(X).shape == (40, 500)
+    assert_array_equal(model.transform(X), model.assignments_)
+    model.partial_fit(X[:10])
+    assert model.components_.shape == (500, 12)
+    many = np.random.default_rng(0).random((2500, 30)) < 0.5
+    with pytest.raises(ValueError, match="n_clusters=2001 is too large: a pruned search"):
+        MultiAssignmentClustering(2001).fit(many)
+
+
+class StopAt:
+    """Callback that stops at a pass."""
+
+    def __init__(self, at):
+        self.at, self.passes = at, 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **kwargs):
+        pass
+
+    def on_fit_task_end(self, estimator, context, **kwargs):
+        self.passes += context.task_name == "pass"
+        return self.passes >= self.at
+
+
+@pytest.mark.edge
+def test_callbacks_are_reached_in_the_refit():
+    X = overlapping(200, 30, 14, 0.3, np.random.default_rng(0), max_assignments=2)[0]
+    model = MultiAssignmentClustering(14, n_init=2, random_state=0)
+    watch = StopAt(10**9)
+    model.set_callbacks(watch).fit(X)
+    n_temperatures = 2 * len(model._schedule(30))
+    assert watch.passes > n_temperatures + 10
+    for at in (3, watch.passes // 2 - 3):
+        stop = StopAt(at)
+        model.set_callbacks(stop).fit(X)
+        assert at <= stop.passes <= at + 1
+        assert model.components_.shape == (14, 30)
+
+
+@pytest.mark.edge
 def test_interrupted_partial_fit_changes_nothing(monkeypatch):
     X = overlapping(100, 24, 3, 0.1, np.random.default_rng(0))[0]
     model = MultiAssignmentClustering(3, random_state=0).fit(X)

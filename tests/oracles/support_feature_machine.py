@@ -49,7 +49,7 @@ def iterate(X, y, *, margin, centers, slack_cost=None, epsilon=1e-3, n_steps=30)
             X, y, costs, margin=margin, centers=centers, slack_cost=slack_cost
         )
         e = epsilon * np.abs(w).max() if e is None else e
-        costs = 1 / (e + np.abs(w))
+        costs = 1 / ((e + np.abs(w)) * np.log1p(1 / epsilon))
         if before is not None and np.allclose(w, before, rtol=0, atol=1e-7 * np.abs(w).max()):
             break
         before = w
@@ -82,6 +82,19 @@ def fewest(X, y, *, margin, centers, largest=100.0):
     )
     assert found.status == 0, found.message
     return round(found.fun)
+
+
+def least_price(X, y, C):
+    """Minimum of ``|w|_0 + C sum slack`` over all sets of columns, a linear program for each."""
+    p = X.shape[1]
+    sets = [s for size in range(p + 1) for s in itertools.combinations(range(p), size)]
+    return min(len(columns) + least_slack(X, y, list(columns), C) for columns in sets)
+
+
+def least_slack(X, y, columns, C):
+    """Minimum of ``C sum slack`` with weights on the columns given."""
+    costs, price = np.zeros(len(columns)), np.full(y.size, C)
+    return linear_program(X[:, columns], y, costs, margin=1.0, centers=False, slack_cost=price)[2]
 
 
 def separable(X, y, columns):

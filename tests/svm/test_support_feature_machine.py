@@ -12,12 +12,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from skmoderndata._solvers.margins.zero_norm import (
+from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
     CvxpyProgram,
     Infeasible,
     ScipyMaster,
     Separation,
+)
+from skmoderndata._solvers.margins.zero_norm import (
     middle_bias,
     reweighted_l1,
     squared_hinge_svm,
@@ -160,6 +162,63 @@ def test_restarts_reach_the_exact_minimum(formulation, seed):
     assert least <= support(machine).size <= least + 1
     if formulation == "margin":
         assert oracle.separable(scaled, side, support(machine))
+
+
+def twelve_tables():
+    """Tables of 30 rows and 6 columns, three of which carry the classes, with noise."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(30, 6))
+        y = (X[:, :3] @ [1, 1, -1] + rng.normal(size=30) > 0).astype(int)
+        yield oracle.standard(X), y
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("C", [0.3, 1.0, 3.0])
+def test_soft_problem_against_all_sets_of_features(C):
+    """A feature costs 1: the least of ``|w|_0 + C sum slack`` over all 2^6 sets, 12 tables."""
+    ratios = {1: [], 20: []}
+    for X, y in twelve_tables():
+        side = np.where(y == 1, 1.0, -1.0)
+        least = oracle.least_price(X, side, C)
+        for n_init, reached in ratios.items():
+            machine = SupportFeatureMachine(C, n_init=n_init, refit=False, random_state=0)
+            margins = side * machine.fit(X, y).decision_function(X)
+            price = support(machine).size + C * np.maximum(1 - margins, 0).sum()
+            assert price >= least - 1e-6
+            reached.append(price / least)
+    # the logarithm is not yet flat at small weights, so that even the best features cost slack
+    assert np.mean(ratios[20]) <= 1.05
+    assert np.mean(ratios[1]) <= 1.35
+    assert (np.array(ratios[20]) <= np.array(ratios[1]) + 1e-9).all()
+    assert np.mean(ratios[20]) < np.mean(ratios[1])
+
+
+@pytest.mark.certificate
+@each_form
+def test_objective_counts_a_full_feature_as_one(form, seed):
+    X, y, _ = make_sparse_classes(40, 60, n_informative=4, random_state=seed)
+    posed, scaled, side, settings = problem(X, y, form)
+    machine = SupportFeatureMachine(**form, refit=False).fit(scaled, y)
+    first = np.abs(oracle.linear_program(scaled, side, np.ones(60), **settings)[0]).max()
+    w = np.abs(machine.sfm_coef_[0])
+    counted = np.log1p(w / (1e-3 * first)) / np.log1p(1e3)
+    slack = np.maximum(posed.margin - side * machine.decision_function(scaled), 0).sum()
+    cost = 0.0 if form["C"] is None else form["C"] * slack
+    # the intercept is in the middle of the optimal ones, so that the slack is the least
+    assert_allclose(machine.objective_[0], counted.sum() + cost, rtol=1e-6, atol=1e-6)
+    one = np.log1p(first / (1e-3 * first)) / np.log1p(1e3)
+    assert one == 1
+
+
+@pytest.mark.invariance
+def test_starts_differ_with_slack_too():
+    X, y = next(twelve_tables())
+    found = set()
+    for seed in range(6):
+        machine = SupportFeatureMachine(1.0, n_init=2, random_state=seed, refit=False).fit(X, y)
+        found.add(tuple(support(machine)))
+    assert len(found) > 1
 
 
 @pytest.mark.oracle

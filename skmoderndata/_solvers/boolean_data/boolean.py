@@ -1,4 +1,8 @@
-"""Boolean matrices: packed rows, Hamming distance, unions of sources."""
+"""Boolean matrices: packed rows, Hamming distance, unions of sources.
+
+Compiled loops write arrays entry by entry: an assignment of one array to a part of another would
+compile numba's messages on shapes as well, which takes 1.6 s.
+"""
 
 from functools import lru_cache
 from itertools import combinations
@@ -39,24 +43,23 @@ def unpack_rows(words: Array, p: int) -> Array:
 
 
 @jit
+def popcount(x: Any) -> Any:
+    """Count the ones of a 64-bit word."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@jit
 def hamming_distances(A: Array, B: Array) -> Array:
     """Count differing bits between the packed rows of A and B, shape (len(A), len(B))."""
-    m1 = np.uint64(0x5555555555555555)
-    m2 = np.uint64(0x3333333333333333)
-    m4 = np.uint64(0x0F0F0F0F0F0F0F0F)
-    h01 = np.uint64(0x0101010101010101)
-    one, two, four, top = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
     out = np.empty((A.shape[0], B.shape[0]), dtype=np.int64)
     for i in range(A.shape[0]):
         for j in range(B.shape[0]):
             total = np.int64(0)
             for w in range(A.shape[1]):
-                # population count of one word in twelve operations
-                x = A[i, w] ^ B[j, w]
-                x = x - ((x >> one) & m1)
-                x = (x & m2) + ((x >> two) & m2)
-                x = (x + (x >> four)) & m4
-                total += np.int64((x * h01) >> top)
+                total += popcount(A[i, w] ^ B[j, w])
             out[i, j] = total
     return out
 
@@ -128,15 +131,6 @@ def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple
 
 MAX_SETS = 2**13  # unions of components that `best_cover` tries one by one
 MAX_WORDS = 2**22  # words of a table of unions in memory at once
-
-
-@jit
-def popcount(x: Any) -> Any:
-    """Count the ones of a 64-bit word."""
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 def pack_bits(X: Any) -> Array:
@@ -281,7 +275,8 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
                     covered += popcount(own & rows[i, w])
                 if (bonus + penalty) * covered - penalty * size <= 0:
                     Z[i, k] = False
-                    union[:] = other
+                    for w in range(n_words):
+                        union[w] = other[w]
                     dropped = True
                     break
             if not dropped:
@@ -331,7 +326,7 @@ def best_cover(
     """
     k = len(words)
     if exact is None:
-        exact = 2.0**k <= MAX_SETS
+        exact = 2**k <= MAX_SETS
     if not exact:
         Z = np.zeros((len(rows), k), dtype=bool) if start is None else start.copy()
         improve_cover(rows, words, Z, float(bonus), float(penalty))
@@ -395,48 +390,17 @@ def cooccurrence(X: Any) -> Array:
     return total
 
 
-@jit
-def common_ones(columns: Array) -> Array:
-    """Count the rows that have both of two features, from packed columns: as `cooccurrence`."""
-    p = len(columns)
-    counts = np.empty((p, p))
-    for i in range(p):
-        for j in range(i + 1):
-            total = np.int64(0)
-            for w in range(columns.shape[1]):
-                total += popcount(columns[i, w] & columns[j, w])
-            counts[i, j] = counts[j, i] = total
-    return counts
-
-
-@jit
 def associated_features(counts: Array, tau: float) -> Array:
     """List distinct sets of features of which at least the share tau occurs with one feature.
 
     `counts` are the rows with both of two features. A feature that no row has gives no set.
     Returns packed sets, in the order of the features.
     """
-    p = len(counts)
-    out = np.zeros((p, (p + 63) // 64), dtype=np.uint64)
-    key = np.zeros(p, dtype=np.uint64)  # compared before the words are
-    n_found = 0
-    for j in range(p):
-        if counts[j, j] == 0:
-            continue
-        out[n_found] = 0
-        for d in range(p):
-            if counts[j, d] / counts[j, j] >= tau - 1e-12:  # shares such as 0.7 are not exact
-                out[n_found, d // 64] |= np.uint64(1) << np.uint64(d % 64)
-        key[n_found] = 0
-        for w in range(out.shape[1]):
-            key[n_found] = (key[n_found] ^ out[n_found, w]) * np.uint64(0x9E3779B97F4A7C15)
-        known = False
-        for c in range(n_found):
-            if key[c] == key[n_found] and (out[c] == out[n_found]).all():
-                known = True
-                break
-        n_found += not known
-    return out[:n_found]
+    own = np.diag(counts)
+    some = own > 0
+    # fractions such as 0.7 are not exact
+    associated = counts[some] / own[some, None] >= tau - 1e-12
+    return distinct_rows(pack_rows(associated))[0]
 
 
 @jit

@@ -11,15 +11,15 @@ from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     associated_features,
     boolean_product,
-    common_ones,
+    cooccurrence,
+    distinct_rows,
     pack_bits,
     pack_rows,
     total_gains,
-    transpose_packed,
     unions,
     unpack_rows,
 )
-from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -102,9 +102,18 @@ class Settings(NamedTuple):
 
 
 def one_start(
-    data: Data, sets: Array, settings: Settings, *, seed: int, progress: Progress | None = None
+    data: Data,
+    sets: Array,
+    settings: Settings,
+    *,
+    seed: int,
+    progress: WatchedProgress | None = None,
 ) -> Start:
-    """Anneal from one random start, then round and refit the sources."""
+    """Anneal from one random start, then round and refit the sources.
+
+    `progress` hears of each temperature and of each round of a refit; once it asks to stop, what
+    is left of the rounds is skipped.
+    """
     rng = np.random.RandomState(seed)
     # products of blocks are too small to share: two threads gain little on an idle machine, and
     # cost a factor of ten where the cores have other work
@@ -118,15 +127,21 @@ def one_start(
         if not settings.refit:
             statistics = expectation(data, model, 0)
             return Start(model, statistics, -statistics.free_energy, n_iter)
-        model, statistics = boolean_refit(data, model, noise=settings.noise)
-        model, statistics = replace_sources(data, model, statistics, settings, rng)
+        model, statistics = boolean_refit(data, model, noise=settings.noise, progress=progress)
+        model, statistics = replace_sources(data, model, statistics, settings, rng, progress)
         for _ in range(5 if settings.pruned else 0):
+            if _stopped(progress):
+                break
             grown = model._replace(sets=active_sets(model.sets, statistics, settings))
-            grown, more = boolean_refit(data, grown, noise=settings.noise)
+            grown, more = boolean_refit(data, grown, noise=settings.noise, progress=progress)
             if more.free_energy >= statistics.free_energy:
                 break
             model, statistics = grown, more
     return Start(model, statistics, -statistics.free_energy, n_iter)
+
+
+def _stopped(progress: WatchedProgress | None) -> bool:
+    return progress is not None and progress.stopped
 
 
 def log_tables(model: Model) -> tuple[Array, Array]:
@@ -172,14 +187,15 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
             q *= share
         else:
             certain += len(q)
-            q = _one_hot(q.argmax(axis=1), n_sets)
+            q = one_hot(q.argmax(axis=1), n_sets)
         ones += X.T @ q
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
     doubt = 1 - certain / data.X.shape[0]
     return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
 
 
-def _one_hot(index: Array, width: int) -> Array:
+def one_hot(index: Array, width: int) -> Array:
+    """One row for each index, with a one in its column."""
     out = np.zeros((len(index), width), dtype=np.float32)
     out[np.arange(len(index)), index] = 1.0
     return out
@@ -297,7 +313,7 @@ def anneal(
     settings: Settings,
     *,
     first: int = 0,
-    progress: Progress | None = None,
+    progress: WatchedProgress | None = None,
     trace: list[tuple[float, float]] | None = None,
 ) -> tuple[Model, int]:
     """Annealed EM: lower the temperature, a few rounds of EM at each level.
@@ -364,37 +380,44 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
     use = (statistics.ones + statistics.zeros).sum(axis=0)
     ranked = np.argsort(-use, kind="stable")
     kept = sets[ranked[use[ranked] > 0]][:MAX_ACTIVE]
-    single = np.eye(sets.shape[1], dtype=bool)
-    # the neighbours of the most used sets first
-    neighbours = (kept[:, None] ^ single[None]).reshape(-1, sets.shape[1])
-    first = assignment_sets(sets.shape[1], 1, allow_empty=settings.allow_empty)
+    K = sets.shape[1]
+    # the neighbours of the most used sets first, and only as many as are looked at
+    centers = kept[: -(-4 * MAX_ACTIVE // K)]
+    neighbours = (centers[:, None] ^ np.eye(K, dtype=bool)[None]).reshape(-1, K)
+    first = assignment_sets(K, 1, allow_empty=settings.allow_empty)
     grown = np.vstack([first, kept, neighbours[: 4 * MAX_ACTIVE]])
     sizes = grown.sum(axis=1)
     smallest = 0 if settings.allow_empty else 1
     grown = grown[(sizes <= settings.max_assignments) & (sizes >= smallest)]
-    _, order = np.unique(grown, axis=0, return_index=True)
-    grown = grown[np.sort(order)[:MAX_ACTIVE]]
+    grown = unpack_rows(distinct_rows(pack_rows(grown))[0][:MAX_ACTIVE], K)
     by_size: Array = grown[np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))]
     return by_size
 
 
 def boolean_refit(
-    data: Data, model: Model, *, noise: str | None, max_rounds: int = 50
+    data: Data,
+    model: Model,
+    *,
+    noise: str | None,
+    max_rounds: int = 50,
+    progress: WatchedProgress | None = None,
 ) -> tuple[Model, Statistics]:
     """Round the sources and maximise the hard likelihood over sources, sets and noise in turn.
 
     The emissions and the noise share explain the same zeros; with Boolean sources the two error
     rates are two counts, so that the noise estimate is unbiased.
     """
-    model = boolean_model(model.sets, model.beta < 0.5, *_rates_of(model), noise=noise)
+    model = boolean_model(model.sets, model.beta < 0.5, *rates_of(model), noise=noise)
     statistics = expectation(data, model, 0)
-    for _ in range(max_rounds):
+    it = Iterations(max_rounds, 0.0, progress)
+    for _ in it:
         U = improve_sources(model, statistics)
         q1, q0 = error_rates(model.sets, U, statistics)
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
         counts = expectation(data, new, 0)
         if counts.free_energy >= statistics.free_energy - 1e-9 * abs(statistics.free_energy):
-            break
+            it.converged = True
+            continue
         model, statistics = new, counts
     return model, statistics
 
@@ -405,6 +428,7 @@ def replace_sources(
     statistics: Statistics,
     settings: Settings,
     rng: np.random.RandomState,
+    progress: WatchedProgress | None = None,
 ) -> tuple[Model, Statistics]:
     """Exchange a source that is hardly missed for one of which the rest of the data speak.
 
@@ -419,8 +443,10 @@ def replace_sources(
     hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
     tried = set()
     for _ in range(2 * len(model.beta)):
+        if _stopped(progress):
+            break
         U = model.beta < 0.5
-        q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
+        q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
         if q1 <= q0:
             break
         bonus, penalty = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
@@ -437,7 +463,7 @@ def replace_sources(
             V = U.copy()
             V[k] = newcomer
             new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
-            new, counts = boolean_refit(data, new, noise=settings.noise)
+            new, counts = boolean_refit(data, new, noise=settings.noise, progress=progress)
             if counts.free_energy < statistics.free_energy - 1e-6 * abs(statistics.free_energy):
                 model, statistics = new, counts
                 break
@@ -450,17 +476,19 @@ def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
     """Loss of log-likelihood without each source, and the best sets then, (K, n)."""
     K = len(model.beta)
     losses, best = np.zeros(K), np.zeros((K, rows.X.shape[0]), dtype=np.intp)
-    without = [np.flatnonzero(~model.sets[:, k]) for k in range(K)]
     for part, log_p in likelihood_blocks(rows, model):
-        top = log_p.max(axis=1).sum()
+        first = log_p.argmax(axis=1)
+        best[:, part] = first
         for k in range(K):
-            if len(without[k]) == 0:  # one source, and each row must have it
+            without = np.flatnonzero(~model.sets[:, k])
+            if len(without) == 0:  # one source, and each row must have it
                 losses[k] = np.inf
                 continue
-            rest = log_p[:, without[k]]
-            chosen = rest.argmax(axis=1)
-            best[k, part] = without[k][chosen]
-            losses[k] += top - rest[np.arange(len(rest)), chosen].sum()
+            users = np.flatnonzero(model.sets[first, k])  # other rows do not miss the source
+            others = log_p[np.ix_(users, without)]
+            second = without[others.argmax(axis=1)]
+            best[k, part.start + users] = second
+            losses[k] += (log_p[users, first[users]] - log_p[users, second]).sum()
     return losses, best
 
 
@@ -468,7 +496,7 @@ def _best_candidate(
     words: Array, covered: Array, p: int, bonus: float, penalty: float
 ) -> tuple[Array, float]:
     """Set of associated features that gains most on the bits not covered, and the gain."""
-    counts = common_ones(transpose_packed(words & ~covered, p))
+    counts = cooccurrence(unpack_rows(words & ~covered, p))
     found, most = np.zeros((1, words.shape[1]), dtype=np.uint64), 0.0
     for tau in SHARES:
         candidates = associated_features(counts, tau)
@@ -503,7 +531,7 @@ def soft_error_rates(
     return model
 
 
-def _rates_of(model: Model) -> tuple[float, float]:
+def rates_of(model: Model) -> tuple[float, float]:
     """Probability of a 1 where the union is 1, and where it is 0."""
     q0 = model.eps * model.r
     return q0 + 1 - model.eps, q0
@@ -521,6 +549,15 @@ def boolean_model(sets: Array, U: Array, q1: float, q0: float, *, noise: str | N
         q1 = q0 = 0.5 * (q0 + q1)
     eps = 1 - (q1 - q0)
     return Model(sets, 1.0 - U, eps, q0 / eps if eps > 0 else 0.5)
+
+
+def with_empty_sources(model: Model, n_clusters: int) -> Model:
+    """Add sources that emit nothing and that no set has, up to the given number."""
+    n_more = n_clusters - len(model.beta)
+    silent = np.ones((n_more, model.beta.shape[1]))
+    return model._replace(
+        sets=np.pad(model.sets, ((0, 0), (0, n_more))), beta=np.vstack([model.beta, silent])
+    )
 
 
 def error_rates(sets: Array, U: Array, statistics: Statistics) -> tuple[float, float]:
@@ -556,7 +593,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     """Best column of the sources for each feature, with sets and error rates held fixed."""
     U: Array = model.beta < 0.5
     K = len(U)
-    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
+    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
     if q1 <= q0:
         return U
     gain = statistics.ones * np.log(q1 / q0) + statistics.zeros * np.log((1 - q1) / (1 - q0))
@@ -566,97 +603,26 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
         step = max(1, BLOCK_FLOATS // (2 * len(patterns)))  # features whose scores fit in a block
         for first in range(0, len(gain), step):
             part = slice(first, first + step)
-            chosen[part] = _pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
+            chosen[part] = pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
         best: Array = patterns[chosen]
         return best.T.copy()
-    U = U.copy()
+    U, gain = U.copy(), np.ascontiguousarray(gain.T)
+    count = model.sets.astype(np.float32) @ U.astype(np.float32)  # sources of a set that emit 1
     for _ in range(20):
         before = U.copy()
         for k in range(K):
-            others = U.copy()
-            others[k] = False
-            free = ~boolean_product(model.sets, others).T & model.sets[:, k]
-            U[k] = np.where(free, gain, 0.0).sum(axis=1) > 0
+            users = np.flatnonzero(model.sets[:, k])
+            free = count[users] == U[k]  # no other source of the set covers the feature
+            new = np.where(free, gain[users], 0.0).sum(axis=0) > 0
+            count[users] += new.astype(np.float32) - U[k]
+            U[k] = new
         if (U == before).all():
             break
     return U
 
 
-def _pattern_scores(patterns: Array, sets: Array, gain: Array) -> Array:
+def pattern_scores(patterns: Array, sets: Array, gain: Array) -> Array:
     """Gain in log-likelihood of each column pattern for each feature, (n_patterns, D)."""
     used = np.abs(gain).sum(axis=0) > 0
     scores: Array = boolean_product(patterns, sets[used].T).astype(float) @ gain[:, used].T
     return scores
-
-
-def gibbs(
-    data: Data,
-    model: Model,
-    *,
-    noise: str | None,
-    rng: np.random.RandomState,
-    n_sweeps: int = 200,
-    burn_in: int = 50,
-) -> tuple[Model, Statistics]:
-    """Majority over posterior samples of Boolean sources, with uniform priors on all the rest.
-
-    Alternates draws of the set of each row, of the frequencies of sets (Dirichlet), of the
-    column of the sources for each feature over all 2^K patterns, of the frequencies of patterns
-    (Dirichlet), and of the two error rates (Beta).
-    """
-    sets, U = model.sets, model.beta < 0.5
-    K, D = U.shape
-    patterns = assignment_sets(K, K)
-    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in _rates_of(model))
-    log_sets, log_patterns = np.zeros(len(sets)), np.zeros(len(patterns))
-    mean_U, mean_rates, n_kept = np.zeros((K, D)), np.zeros(2), 0
-    for sweep in range(n_sweeps):
-        sample = boolean_model(sets, U, q1, q0, noise=noise)
-        counts = _sample_sets(data, sample, log_sets, rng)
-        in_set = (counts.ones + counts.zeros).sum(axis=0) / D
-        log_sets = np.log(rng.dirichlet(1 + in_set) + 1e-300)
-        gain = counts.ones * np.log(q1 / q0) + counts.zeros * np.log((1 - q1) / (1 - q0))
-        scores = _pattern_scores(patterns, sets, gain) + log_patterns[:, None]
-        chosen = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)
-        U = patterns[chosen].T
-        log_patterns = np.log(
-            rng.dirichlet(1 + np.bincount(chosen, minlength=len(patterns))) + 1e-300
-        )
-        q1, q0 = _sample_rates(sets, U, counts, rng)
-        if sweep >= burn_in:
-            mean_U += U
-            mean_rates += q1, q0
-            n_kept += 1
-    q1, q0 = mean_rates / n_kept
-    final = boolean_model(sets, mean_U > n_kept / 2, q1, q0, noise=noise)
-    return final, expectation(data, final, 0)
-
-
-def _sample_sets(
-    data: Data, model: Model, log_sets: Array, rng: np.random.RandomState
-) -> Statistics:
-    """Draw the set of each row and count."""
-    D, n_sets = model.beta.shape[1], len(model.sets)
-    ones = np.zeros((D, n_sets))
-    seen_by_set = np.zeros((D, n_sets))
-    index = np.empty(data.X.shape[0], dtype=np.intp)
-    for rows, log_p in likelihood_blocks(data, model):
-        index[rows] = (log_p + log_sets + rng.gumbel(size=log_p.shape)).argmax(axis=1)
-    for rows, X, seen in data.blocks(n_sets):
-        q = _one_hot(index[rows], n_sets)
-        ones += X.T @ q
-        seen_by_set += q.sum(axis=0) if seen is None else seen.T @ q
-    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), 0.0)
-
-
-def _sample_rates(
-    sets: Array, U: Array, counts: Statistics, rng: np.random.RandomState
-) -> tuple[float, float]:
-    """Draw both error rates from their Beta posteriors."""
-    union = boolean_product(sets, U).T
-    q1, q0 = (
-        rng.beta(1 + counts.ones[part].sum(), 1 + counts.zeros[part].sum())
-        for part in (union, ~union)
-    )
-    q1, q0 = (float(np.clip(q, CERTAIN, 1 - CERTAIN)) for q in (q1, q0))
-    return (q1, q0) if q1 > q0 else (q0, q1)

@@ -15,6 +15,12 @@ class Progress(Protocol):
         ...
 
 
+class WatchedProgress(Progress, Protocol):
+    """Progress that remembers whether it asked to stop."""
+
+    stopped: bool
+
+
 class Iterations:
     """Iterate until `residual <= tol`, at most `max_iter` times.
 

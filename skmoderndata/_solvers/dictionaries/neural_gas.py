@@ -45,34 +45,42 @@ class Nearest(NamedTuple):
     to_second: Array
 
 
-class Standardised(NamedTuple):
-    """Rows in double precision, ``unit * rows + shift`` what they stand for."""
+def centred(X: Any) -> tuple[Any, Array]:
+    """Rows in double precision less their mean, and the mean; a CSR array stays where it is."""
+    if sparse.issparse(X):
+        few: Any = X
+        return few.astype(np.float64, copy=False), np.zeros(few.shape[1])
+    shift = X.mean(axis=0, dtype=np.float64)
+    return np.subtract(X, shift, dtype=np.float64, order="C"), shift
 
-    rows: Any
-    shift: Array
-    unit: float
 
+def distinct_rows(X: Any) -> Array:
+    """Find the distinct rows of a tidy CSR array, in the order that `numpy.unique` gives rows.
 
-def standardised(X: Any) -> Standardised:
-    """Bring rows near to zero and to magnitude 1, without rounding where that is possible.
-
-    `unit` is a power of two, and `shift` its multiples next to the means: zero for data that lie
-    around zero, and for a CSR array.
+    Rows are compared entry by entry, among those that agree so far: the first entry in which two
+    rows differ decides, and one that is stored stands before (negative) or behind (positive) all
+    that begin farther right.
     """
-    few: bool = sparse.issparse(X)
-    shift = np.zeros(X.shape[1])
-    if few:
-        peak = float(np.max(np.abs(X.data), initial=0.0))
-    else:
-        shift = X.mean(axis=0, dtype=np.float64)
-        peak = max(float(np.max(X - shift)), -float(np.min(X - shift)))
-    unit = 2.0 ** np.frexp(peak)[1] if peak > 0 else 1.0
-    if few:
-        return Standardised(sparse.csr_array(X, dtype=np.float64) / unit, shift, unit)
-    shift = unit * np.round(shift / unit)
-    rows = np.subtract(X, shift, dtype=np.float64, order="C")
-    rows /= unit
-    return Standardised(rows, shift, unit)
+    size = np.diff(X.indptr)
+    rank = np.zeros(X.shape[0], dtype=np.intp)  # number of rows that stand before
+    open_rows = np.arange(X.shape[0])  # not yet told from all others
+    entry = 0
+    while open_rows.size and X.nnz:
+        ended = entry >= size[open_rows]
+        at = np.where(ended, 0, X.indptr[open_rows] + entry)
+        value, column = np.where(ended, 0.0, X.data[at]), X.indices[at]
+        side = np.sign(value)
+        keys = (value, -side * column, side, rank[open_rows])
+        order = np.lexsort(keys)
+        group = rank[open_rows[order]]
+        new = np.any([np.diff(key[order], prepend=-np.inf) != 0 for key in keys], axis=0)
+        first = np.flatnonzero(new)
+        lead = np.repeat(first, np.diff(np.append(first, order.size)))
+        rank[open_rows[order]] += lead - np.searchsorted(group, group)
+        alone = new & np.append(new[1:], True)
+        open_rows = open_rows[order][~alone & ~ended[order]]
+        entry += 1
+    return np.unique(rank, return_index=True)[1]
 
 
 def annealed(first: float, last: float, share: float) -> float:
@@ -234,7 +242,7 @@ def batch_neural_gas(
         C, near, path, converged = _k_means(X, own, w, C, polish)
         objective += path
         while converged and len(C) > 1:  # each round lowers the inertia
-            moved = _moved_unit(X, w, C, near)
+            moved = moved_unit(X, w, C, near)
             if moved is None:
                 break
             tried = _k_means(X, own, w, moved, polish)
@@ -266,7 +274,7 @@ def _k_means(
     return C, near, path, False
 
 
-def _moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
+def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     """Units with the one that is missed least beside the one of largest error [Fritzke 1997].
 
     A unit is missed by what the inertia rises when its samples go to their second nearest units.
@@ -287,8 +295,10 @@ def _moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     for _ in range(10):
         v = v / max(float(np.linalg.norm(v)), 1e-300)
         along = np.asarray(part @ v, np.float64) - c @ v
+        peak = float(np.abs(along).max())  # without it the norm of v has fourth powers
+        along = along / (peak or 1.0)
         v = _dense((weight * along) @ part) - float(weight @ along) * c
-    spread = float(np.sqrt(np.linalg.norm(v) / weight.sum()))
+    spread = float(np.sqrt(np.linalg.norm(v) / weight.sum()) * np.sqrt(peak))
     v = v / max(float(np.linalg.norm(v)), 1e-300)
     moved = C.copy()
     moved[target], moved[idle] = c + spread * v, c - spread * v

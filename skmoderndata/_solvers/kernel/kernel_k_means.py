@@ -13,6 +13,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+TIE = 1e-12  # relative difference of distances below which rounding would decide
 DENSE = 400  # samples up to which all eigenvalues are computed
 
 
@@ -241,8 +242,14 @@ def kernel_k_means(
 
 def assign_to_samples(rows: Array, diagonal: Array) -> Array:
     """Nearest of some samples, given their kernel rows `(k, n)` and squared norms `(k,)`."""
-    labels: Array = np.argmin(diagonal[:, None] - 2 * rows, axis=0)
-    return labels
+    return first_least(diagonal[:, None] - 2 * rows)
+
+
+def first_least(values: Array) -> Array:
+    """Index of the least value along the first axis, the first of those equal but for rounding."""
+    slack = TIE * np.abs(values).max(axis=0)
+    index: Array = np.argmax(values <= values.min(axis=0) + slack, axis=0)
+    return index
 
 
 def plus_plus_start(
@@ -264,7 +271,7 @@ def plus_plus_start(
         candidates = _draw(w * closest, rng, n_trials)
         K = clusters.rows(candidates)
         D = np.minimum(closest, _squared_distances(K, diagonal, diagonal[candidates]))
-        best = int(np.argmin(D @ w))
+        best = int(first_least(D @ w))
         chosen[c], rows[c], closest = candidates[best], K[best], D[best]
     return assign_to_samples(rows, diagonal[chosen])
 

@@ -1,0 +1,94 @@
+"""Posterior samples of Boolean sources, for multi-assignment clustering under much noise."""
+
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._solvers.boolean_data.boolean import assignment_sets, boolean_product
+from skmoderndata._solvers.boolean_data.multi_assignment import (
+    CERTAIN,
+    Data,
+    Model,
+    Statistics,
+    boolean_model,
+    expectation,
+    likelihood_blocks,
+    one_hot,
+    pattern_scores,
+    rates_of,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def gibbs(
+    data: Data,
+    model: Model,
+    *,
+    noise: str | None,
+    rng: np.random.RandomState,
+    n_sweeps: int = 200,
+    burn_in: int = 50,
+) -> tuple[Model, Statistics]:
+    """Majority over posterior samples of Boolean sources, with uniform priors on all the rest.
+
+    Alternates draws of the set of each row, of the frequencies of sets (Dirichlet), of the
+    column of the sources for each feature over all 2^K patterns, of the frequencies of patterns
+    (Dirichlet), and of the two error rates (Beta).
+    """
+    sets, U = model.sets, model.beta < 0.5
+    K, D = U.shape
+    patterns = assignment_sets(K, K)
+    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
+    log_sets, log_patterns = np.zeros(len(sets)), np.zeros(len(patterns))
+    mean_U, mean_rates, n_kept = np.zeros((K, D)), np.zeros(2), 0
+    for sweep in range(n_sweeps):
+        sample = boolean_model(sets, U, q1, q0, noise=noise)
+        counts = _sample_sets(data, sample, log_sets, rng)
+        in_set = (counts.ones + counts.zeros).sum(axis=0) / D
+        log_sets = np.log(rng.dirichlet(1 + in_set) + 1e-300)
+        gain = counts.ones * np.log(q1 / q0) + counts.zeros * np.log((1 - q1) / (1 - q0))
+        scores = pattern_scores(patterns, sets, gain) + log_patterns[:, None]
+        chosen = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)
+        U = patterns[chosen].T
+        log_patterns = np.log(
+            rng.dirichlet(1 + np.bincount(chosen, minlength=len(patterns))) + 1e-300
+        )
+        q1, q0 = _sample_rates(sets, U, counts, rng)
+        if sweep >= burn_in:
+            mean_U += U
+            mean_rates += q1, q0
+            n_kept += 1
+    q1, q0 = mean_rates / n_kept
+    final = boolean_model(sets, mean_U > n_kept / 2, q1, q0, noise=noise)
+    return final, expectation(data, final, 0)
+
+
+def _sample_sets(
+    data: Data, model: Model, log_sets: Array, rng: np.random.RandomState
+) -> Statistics:
+    """Draw the set of each row and count."""
+    D, n_sets = model.beta.shape[1], len(model.sets)
+    ones = np.zeros((D, n_sets))
+    seen_by_set = np.zeros((D, n_sets))
+    index = np.empty(data.X.shape[0], dtype=np.intp)
+    for rows, log_p in likelihood_blocks(data, model):
+        index[rows] = (log_p + log_sets + rng.gumbel(size=log_p.shape)).argmax(axis=1)
+    for rows, X, seen in data.blocks(n_sets):
+        q = one_hot(index[rows], n_sets)
+        ones += X.T @ q
+        seen_by_set += q.sum(axis=0) if seen is None else seen.T @ q
+    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), 0.0)
+
+
+def _sample_rates(
+    sets: Array, U: Array, counts: Statistics, rng: np.random.RandomState
+) -> tuple[float, float]:
+    """Draw both error rates from their Beta posteriors."""
+    union = boolean_product(sets, U).T
+    q1, q0 = (
+        rng.beta(1 + counts.ones[part].sum(), 1 + counts.zeros[part].sum())
+        for part in (union, ~union)
+    )
+    q1, q0 = (float(np.clip(q, CERTAIN, 1 - CERTAIN)) for q in (q1, q0))
+    return (q1, q0) if q1 > q0 else (q0, q1)

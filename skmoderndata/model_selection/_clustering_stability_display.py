@@ -1,0 +1,150 @@
+"""Picture of the stability of clusterings."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+
+class ClusteringStabilityDisplay:
+    """Picture of the stability against the number of clusters.
+
+    Parameters
+    ----------
+    param_range : array-like of shape (n_values,)
+        Numbers of clusters.
+
+    stability : array-like of shape (n_values,)
+        Stability for each number.
+
+    standard_error : array-like of shape (n_values,)
+        Its standard error.
+
+    best_k : int
+        Number of clusters that was chosen.
+
+    estimator_name : str, default=None
+        Name of the clusterer, shown in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the curve is.
+
+    figure_ : matplotlib Figure
+        The figure that holds it.
+
+    errorbar_ : matplotlib ErrorbarContainer
+        The curve with its standard errors.
+
+    best_line_ : matplotlib Line2D
+        The mark at `best_k`.
+
+    See Also
+    --------
+    ClusteringStability : Measures the stability.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from skmoderndata.model_selection import (
+    ...     ClusteringStability,
+    ...     ClusteringStabilityDisplay,
+    ... )
+    >>> X, _ = make_blobs(100, random_state=0)
+    >>> search = ClusteringStability(param_range=(2, 3, 4), random_state=0).fit(X)
+    >>> display = ClusteringStabilityDisplay.from_estimator(search)  # doctest: +SKIP
+    >>> ClusteringStabilityDisplay(
+    ...     param_range=search.param_range_,
+    ...     stability=search.stability_,
+    ...     standard_error=search.standard_error_,
+    ...     best_k=search.best_k_,
+    ... ).best_k
+    3
+    """
+
+    def __init__(self, *, param_range, stability, standard_error, best_k, estimator_name=None):
+        self.param_range = param_range
+        self.stability = stability
+        self.standard_error = standard_error
+        self.best_k = best_k
+        self.estimator_name = estimator_name
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None, name=None, **kwargs):
+        """Draw the curve of a fitted search.
+
+        Parameters
+        ----------
+        estimator : ClusteringStability
+            Fitted.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        name : str, default=None
+            Name in the legend; None takes the class of the clusterer.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        display : ClusteringStabilityDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        display = cls(
+            param_range=estimator.param_range_,
+            stability=estimator.stability_,
+            standard_error=estimator.standard_error_,
+            best_k=estimator.best_k_,
+            estimator_name=name or type(estimator.best_estimator_).__name__,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        name : str, default=None
+            Name in the legend; None takes `estimator_name`.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        self : ClusteringStabilityDisplay
+            With `ax_` and `figure_`.
+        """
+        try:
+            import matplotlib.pyplot as plt
+            from matplotlib.ticker import MaxNLocator
+        except ImportError as error:
+            raise ImportError(
+                "ClusteringStabilityDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
+            ) from error
+
+        if ax is None:
+            _, ax = plt.subplots()
+        name = self.estimator_name if name is None else name
+        label = f"{self.best_k} clusters chosen"
+        label = label if name is None else f"{name}: {label}"
+        style = {"fmt": "o-", "capsize": 3, "markersize": 4} | kwargs
+        self.errorbar_ = ax.errorbar(
+            self.param_range, self.stability, yerr=self.standard_error, **style
+        )
+        at = np.flatnonzero(np.asarray(self.param_range) == self.best_k)
+        (self.best_line_,) = ax.plot(
+            np.asarray(self.param_range)[at],
+            np.asarray(self.stability)[at],
+            "o",
+            markersize=12,
+            fillstyle="none",
+            color=self.errorbar_.lines[0].get_color(),
+            label=label,
+        )
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(xlabel="Number of clusters", ylabel="Stability")
+        ax.set_ylim(top=1.05)
+        ax.legend(loc="best")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
