@@ -6,6 +6,8 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
+from skmoderndata._compat import check_sample_weight
+
 SMALLEST, LARGEST = 1e-100, 1e100  # magnitudes whose squares, and sums of them, are safe
 LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
 BLOCK = 2**16  # entries looked at together, so that they stay in the cache
@@ -141,6 +143,38 @@ def _is_missing(value):
         return True
     except ValueError:  # an array among the values: not ours to judge
         return False
+
+
+def check_weights(sample_weight, X, *, owner, at_least=1):
+    """Weights of the samples over their maximum, so that a common factor changes nothing.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,) or None
+        Finite and not negative.
+    X : array-like
+        Samples that they belong to.
+    owner : str
+        What the error message names.
+    at_least : int, default=1
+        Number of samples that must have a positive weight.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_samples,) or None
+        At most 1; None where all are equal or none are given.
+    """
+    if sample_weight is None:
+        return None
+    w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    w = w / (w.max(initial=0.0) or 1.0)  # what underflows here counts for nothing
+    positive = np.count_nonzero(w)
+    if positive < at_least:
+        raise ValueError(
+            f"{owner} needs at least {at_least} sample{'s' * (at_least > 1)} of positive weight: "
+            f"n_samples={positive}."
+        )
+    return None if (w == 1).all() else w
 
 
 def tidy(X):

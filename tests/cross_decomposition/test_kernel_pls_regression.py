@@ -179,3 +179,16 @@ def test_components_are_reported_and_can_be_stopped(seed):
     assert seen == ["component", "component", "fit"]
     with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
         model.fit(X, X[:, 0], sample_weight=np.eye(40)[3])
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", ["exact", "cholesky"])
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 0.3, 1e300])
+def test_a_common_factor_of_the_weights_changes_nothing(seed, method, factor):
+    X, Y = data(seed)
+    w = np.random.default_rng(seed).uniform(0.5, 2, size=60)
+    model = KernelPLSRegression(3, method=method)
+    once = model.fit(X, Y, sample_weight=w).predict(X)
+    scores = model.x_scores_
+    assert_allclose(model.fit(X, Y, sample_weight=factor * w).predict(X), once, rtol=1e-8)
+    assert_allclose(model.x_scores_, scores, atol=1e-8 * np.abs(scores).max())
