@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
 from skmoderndata._solvers.kernel.canonical import Samples
 from skmoderndata._validation import check_array, check_weights, validate_data
@@ -478,6 +478,16 @@ def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=Non
             f"{room + 1} samples, and the correlation would be 1 for any data. Raise "
             f"{remedy}."
         )
+
+
+def number_found(estimator, pairs, progress):
+    """Count the components; warn if there are fewer than were asked for."""
+    found, asked = int(pairs.values.size), estimator.n_components
+    if found == 0:
+        raise ValueError(f"{type(estimator).__name__}: the views have nothing in common.")
+    if found < asked and not progress.stopped:
+        warn_fewer(estimator, asked=asked, found=found, reason=f"the rank {found} of the problem")
+    return found
 
 
 def warn_of_moving(estimator):

@@ -27,6 +27,7 @@ from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata.cross_decomposition._base import (
     MultiviewTransformer,
     count_rows,
+    number_found,
     refuse_interpolation,
     signed_consensus,
     signs_of_peaks,
@@ -129,11 +130,9 @@ class KernelViews(MultiviewTransformer):
         )
         return kernels, solve_kernels(views, samples, kernels, settings, progress, **problem)
 
-    def _store(self, kernels, solution):
+    def _store(self, kernels, solution, progress):
         """Set the attributes from a solution."""
-        self.n_components_ = int(solution.pairs.values.size)
-        if self.n_components_ == 0:
-            raise ValueError(f"{type(self).__name__}: the views have nothing in common.")
+        self.n_components_ = number_found(self, solution.pairs, progress)
         self._kernels = kernels
         self.kernels_ = [
             gram.kernel if not isinstance(gram.kernel, str) else (gram.kernel, dict(gram.params))

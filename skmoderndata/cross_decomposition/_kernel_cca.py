@@ -31,7 +31,7 @@ class KernelCCA(KernelViews):
     Parameters
     ----------
     n_components : int, default=2
-        Number of functions of each view, at most the rank of the problem.
+        Number of functions of each view; a warning says if it exceeds the rank of the problem.
     kernel : str, Kernel, callable, or list of them, default="rbf"
         One kernel for all views or a list with one for each: a name of
         `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's protocol, or
@@ -174,7 +174,12 @@ class KernelCCA(KernelViews):
         cost="n^3, or n r^2 with rank r",
         checks=(
             {},
-            {"kernel": "linear", "regularization": "ridge", "method": "cholesky"},
+            {
+                "kernel": "linear",
+                "regularization": "ridge",
+                "method": "cholesky",
+                "n_components": 1,
+            },
             {
                 "method": "nystroem",
                 "max_rank": 20,
@@ -271,7 +276,7 @@ class KernelCCA(KernelViews):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        self._store(kernels, solution)
+        self._store(kernels, solution, progress)
         pairs = solution.pairs
         self.regularized_correlations_, self.dual_gap_ = pairs.values, pairs.gap
         self.correlations_ = mean_correlations(

@@ -13,7 +13,7 @@ from sklearn.base import (
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import Base, FitProgress, warn_fewer
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     CallbackSupportMixin,
@@ -106,7 +106,8 @@ class KernelPLSRegression(
     orthogonality_ : float
         Certificate: largest cosine between the scores of two components.
     n_components_ : int
-        Number of components found; fewer than asked for when nothing is left to explain.
+        Number of components found; fewer than asked for, with a warning, when nothing remains to
+        be explained.
     n_features_in_ : int
         Number of columns seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -326,7 +327,12 @@ class KernelPLSRegression(
         with FitProgress(
             self, X, y, max_passes=self.n_components, task_name="component"
         ) as progress:
-            return kernel_pls(apply, targets, self.n_components, progress)
+            found = kernel_pls(apply, targets, self.n_components, progress)
+        k = found.rotations.shape[1]
+        if k < self.n_components and not progress.stopped:
+            reason = f"the number {k} of components that find anything to explain"
+            warn_fewer(self, asked=self.n_components, found=k, reason=reason)
+        return found
 
     def _apply(self, X, dual):
         if getattr(X, "dtype", None) == np.float32:

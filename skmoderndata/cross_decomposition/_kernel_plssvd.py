@@ -24,7 +24,7 @@ class KernelPLSSVD(KernelViews):
     Parameters
     ----------
     n_components : int, default=2
-        Number of functions of each view, at most the smaller rank.
+        Number of functions of each view; a warning says if it exceeds the smaller rank.
     kernel : str, Kernel, callable, or pair of them, default=("rbf", "linear")
         One kernel for both views or a pair: a name of `sklearn.metrics.pairwise`, "precomputed", a
         kernel object of scikit-learn's protocol, or a function that returns a Gram matrix.
@@ -115,7 +115,7 @@ class KernelPLSSVD(KernelViews):
         family="two and more views",
         cite=("shawetaylor2004kernel",),
         cost="n^3, or n r^2 with rank r",
-        checks=({}, {"kernel": "linear"}, {"method": "cholesky", "n_components": 1}),
+        checks=({"n_components": 1}, {"kernel": "rbf"}, {"method": "cholesky", "n_components": 1}),
         known_failures=PAIRS,
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSSVD",
@@ -172,5 +172,5 @@ class KernelPLSSVD(KernelViews):
         kernels, solution = self._solve(
             views, samples, progress, alphas=[1.0, 1.0], rule="shrinkage"
         )
-        self._store(kernels, solution)
+        self._store(kernels, solution, progress)
         self.singular_values_ = solution.pairs.values

@@ -18,6 +18,7 @@ from skmoderndata._solvers.kernel.canonical import (
 from skmoderndata.cross_decomposition._base import (
     MultiviewTransformer,
     mean_correlations,
+    number_found,
     refuse_interpolation,
     signed_consensus,
     signs_of_peaks,
@@ -52,12 +53,10 @@ class LinearViews(MultiviewTransformer):
             raise ValueError(f"{name}: alpha={alpha!r} should be between 0 and 1.")
         return alphas
 
-    def _store(self, solution, samples):
+    def _store(self, solution, samples, progress):
         """Set the attributes from a solution."""
         pairs = solution.pairs
-        self.n_components_ = int(pairs.values.size)
-        if self.n_components_ == 0:
-            raise ValueError(f"{type(self).__name__}: the views have nothing in common.")
+        self.n_components_ = number_found(self, pairs, progress)
         self.weights_, self.means_, self.scales_ = solution[1:4]
         if len(self.weights_) == 2:
             self.x_weights_, self.y_weights_ = self.weights_

@@ -26,7 +26,7 @@ class MultisetCCA(LinearViews):
     Parameters
     ----------
     n_components : int, default=2
-        Number of components, at most the rank.
+        Number of components; a warning says if it exceeds the rank.
     criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
         What is maximised, see above. "maxvar" and "gcca" are eigenproblems, and the same one
         without regularisation; "sumcor" is solved by ascent over one view after the other.
@@ -129,7 +129,11 @@ class MultisetCCA(LinearViews):
             "vandevelden2006generalized",
         ),
         cost="n p min(n, p)",
-        checks=({}, {"criterion": "sumcor", "alpha": 0.5}, {"criterion": "gcca", "scale": False}),
+        checks=(
+            {"n_components": 1},
+            {"criterion": "sumcor", "alpha": 0.5, "n_components": 1},
+            {"criterion": "gcca", "scale": False},
+        ),
         known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.CCA",
@@ -182,7 +186,7 @@ class MultisetCCA(LinearViews):
             tol=self.tol,
             progress=progress,
         )
-        self._store(solution, samples)
+        self._store(solution, samples, progress)
         self.dual_gap_ = float(solution.pairs.gap)
         if solution.pairs.consensus is not None:
             self.consensus_ = solution.pairs.consensus

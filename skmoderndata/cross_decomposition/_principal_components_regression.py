@@ -11,7 +11,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
+from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     Interval,
@@ -52,8 +52,9 @@ class PrincipalComponentsRegression(
     ----------
     n_components : "loo", int, float or None, default="loo"
         Number of components; or, below 1, the fraction of the variance that they have to explain.
-        "loo" takes the number with the smallest leave-one-out error of the regression on the
-        components. None takes all, which is least squares of minimum norm.
+        A warning says if there are not so many. "loo" takes the number with the smallest
+        leave-one-out error of the regression on the components. None takes all, which is least
+        squares of minimum norm.
     kernel : str, Kernel or callable, default="linear"
         A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
         protocol, or a function that returns a Gram matrix.
@@ -383,7 +384,11 @@ class PrincipalComponentsRegression(
         if isinstance(self.n_components, float) and self.n_components < 1:
             fractions = np.cumsum(values) / total if total > 0 else values
             return min(len(values), int(np.searchsorted(fractions, self.n_components)) + 1)
-        return min(len(values), int(self.n_components))
+        k = int(self.n_components)
+        if k > len(values):
+            reason = f"the rank {len(values)} of the data"
+            warn_fewer(self, asked=k, found=len(values), reason=reason)
+        return min(len(values), k)
 
     @property
     def _n_features_out(self):

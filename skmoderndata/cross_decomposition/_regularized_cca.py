@@ -22,7 +22,7 @@ class RegularizedCCA(LinearViews):
     Parameters
     ----------
     n_components : int, default=2
-        Number of pairs, at most the smaller rank.
+        Number of pairs; a warning says if it exceeds the smaller rank, of which there are as many.
     alpha : float or list of float, default=0.1
         The share :math:`\tau` of the norm in [0, 1], one value or one for each view. 0 is refused
         where the columns are enough to fit any data.
@@ -109,7 +109,7 @@ class RegularizedCCA(LinearViews):
         family="two and more views",
         cite=("shawetaylor2004kernel", "vinod1976canonical"),
         cost="n p min(n, p)",
-        checks=({}, {"alpha": 0.5, "scale": False, "n_components": 1}),
+        checks=({"n_components": 1}, {"alpha": 0.5, "scale": False, "n_components": 1}),
         known_failures=PAIRS,
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.CCA",
@@ -148,4 +148,4 @@ class RegularizedCCA(LinearViews):
             name="RegularizedCCA",
             progress=progress,
         )
-        self._store(solution, samples)
+        self._store(solution, samples, progress)

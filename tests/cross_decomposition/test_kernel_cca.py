@@ -438,9 +438,11 @@ def test_data_frames_out():
 @pytest.mark.edge
 def test_rank_limits_the_number_of_components():
     X, Y, _ = circle(40, 0)
-    model = KernelCCA(5, kernel="linear").fit(X, Y)
+    with pytest.warns(UserWarning, match="n_components=5 exceeds the rank 2 .* returns 2"):
+        model = KernelCCA(5, kernel="linear").fit(X, Y)
     assert model.n_components_ == 2
-    one = KernelCCA(5, kernel=["rbf", "linear"]).fit(X, Y[:, 0])
+    with pytest.warns(UserWarning, match="returns 1"):
+        one = KernelCCA(5, kernel=["rbf", "linear"]).fit(X, Y[:, 0])
     assert one.transform(X).shape == (40, 1)
 
 

@@ -76,7 +76,8 @@ def test_equals_kernel_cca_at_the_limit(seed, method):
 @pytest.mark.edge
 def test_borders():
     X, Y = data(0)
-    assert KernelPLSSVD(5, kernel="linear").fit(X, Y).n_components_ == 2
+    with pytest.warns(UserWarning, match="n_components=5 exceeds the rank 2 .* returns 2"):
+        assert KernelPLSSVD(5, kernel="linear").fit(X, Y).n_components_ == 2
     with pytest.raises(ValueError, match="two views"):
         KernelPLSSVD(kernel="rbf").fit([X, Y, X])
     with pytest.raises(ValueError, match="View 2 is constant"):

@@ -168,6 +168,13 @@ def test_share_of_variance_and_rank(seed):
 
 
 @pytest.mark.edge
+def test_more_components_than_the_rank_warn(seed):
+    X, Y = data(seed)
+    with pytest.warns(UserWarning, match="n_components=7 exceeds the rank 6 .* returns 6"):
+        assert PrincipalComponentsRegression(7).fit(X, Y).n_components_ == 6
+
+
+@pytest.mark.edge
 def test_constant_columns_and_bad_input():
     X, Y = data(0)
     for kernel in ("linear", "rbf"):
