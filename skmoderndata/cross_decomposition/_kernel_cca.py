@@ -173,7 +173,7 @@ class KernelCCA(KernelViews):
         ),
         cost="n^3, or n r^2 with rank r",
         checks=(
-            {},
+            {"n_components": 1},
             {
                 "kernel": "linear",
                 "regularization": "ridge",
@@ -181,6 +181,7 @@ class KernelCCA(KernelViews):
                 "n_components": 1,
             },
             {
+                "n_components": 1,
                 "method": "nystroem",
                 "max_rank": 20,
                 "regularization": "bach-jordan",

@@ -183,7 +183,7 @@ class HierarchicalSlowFeatureAnalysis(
         cite=("wiskott2002slow", "franzius2007slowness", "escalante2013solve"),
         cost="n F D^2 per layer of F fields with D monomials",
         checks=(
-            {},
+            {"n_components": 1},
             {"n_components": 2, "degree": 1, "n_pre": None, "noise_std": 0.01, "random_state": 0},
             {"n_components": 2, "weight_sharing": False, "clip": None, "chunk_size": 7},
         ),

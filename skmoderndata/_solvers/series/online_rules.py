@@ -260,7 +260,8 @@ def minor_rows(
     `moving` holds the mean and has no components; `work` has two rows.
     """
     for t in range(len(X)):
-        state.n_seen[:] += 1.0
+        state.n_seen[0] += 1.0
+        state.n_seen[1] += 1.0
         eta = _centre(X[t], learn_mean, moving, schedule, work[0])
         _follow_minor(work[0], state, eta, learning_rate(state.n_seen[1], step), work[1])
 
@@ -295,8 +296,11 @@ def slow_rows(
             last[i] = X[t, i]
         if not follows[t]:
             continue
-        n_steps[:] += 1.0
-        floor = rank_tol * np.max(lam)
+        n_steps[0] += 1.0
+        n_steps[1] += 1.0
+        floor = 0.0
+        for j in range(len(lam)):
+            floor = max(floor, rank_tol * lam[j])
         for j in range(len(lam)):
             if lam[j] > floor:
                 v = V[j]
@@ -306,6 +310,7 @@ def slow_rows(
                     work[i] -= c * v[i]
             else:
                 z[j] = 0.0
-                W[:, j] = 0.0  # a dropped direction has no steps, but is not slow
+                for m in range(len(W)):
+                    W[m, j] = 0.0  # a dropped direction has no steps, but is not slow
         eta = amnesic_rate(n_steps[0], schedule)
         _follow_minor(z, minor, eta, learning_rate(n_steps[1], step), whitened[1])
