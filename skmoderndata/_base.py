@@ -28,6 +28,14 @@ class Base(BaseEstimator):
         super().__setstate__(state)
 
 
+def warn_fewer(estimator, *, asked, found, reason):
+    """Warn that there are fewer components than were asked for."""
+    warnings.warn(
+        f"n_components={asked} exceeds {reason}: {type(estimator).__name__} returns {found}.",
+        stacklevel=2,
+    )
+
+
 class FitProgress:
     """Reports the passes of a solver to scikit-learn's callbacks.
 

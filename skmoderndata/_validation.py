@@ -224,6 +224,37 @@ def _is_missing(value):
         return False
 
 
+def check_weights(sample_weight, X, *, owner, at_least=1):
+    """Weights of the samples over their maximum, so that a common factor changes nothing.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,) or None
+        Finite and not negative.
+    X : array-like
+        Samples that they belong to.
+    owner : str
+        What the error message names.
+    at_least : int, default=1
+        Number of samples that must have a positive weight.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_samples,) or None
+        At most 1; None where all are equal or none are given.
+    """
+    if sample_weight is None:
+        return None
+    w, _ = relative_weights(sample_weight, X)
+    positive = np.count_nonzero(w)
+    if positive < at_least:
+        raise ValueError(
+            f"{owner} needs at least {at_least} sample{'s' * (at_least > 1)} of positive weight: "
+            f"n_samples={positive}."
+        )
+    return None if (w == 1).all() else w
+
+
 def tidy(X: Any, stored_zeros: bool = False) -> Any:
     """Return a sparse matrix without repeated or stored zero entries, indices sorted.
 

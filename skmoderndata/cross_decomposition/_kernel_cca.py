@@ -4,12 +4,12 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import RULES
-from skmoderndata.cross_decomposition._base import KernelViews, mean_correlations, spread_rows
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
+from skmoderndata.cross_decomposition._base import LABELS, PAIRS, mean_correlations, warn_of_moving
+from skmoderndata.cross_decomposition._kernel_base import KernelViews
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 
 class KernelCCA(KernelViews):
@@ -19,9 +19,9 @@ class KernelCCA(KernelViews):
     pair of functions after the other [1]_ [2]_,
 
     .. math::
-        \max_{\alpha_a, \alpha_b}\ \frac{\alpha_a^\top K_a K_b\, \alpha_b}{n - 1}
+        \max_{\alpha_a, \alpha_b}\ \frac{\alpha_a^\top K_a K_b\, \alpha_b}{n}
         \quad\text{subject to}\quad
-        (1 - \tau)\, \frac{\alpha_v^\top K_v^2\, \alpha_v}{n - 1}
+        (1 - \tau)\, \frac{\alpha_v^\top K_v^2\, \alpha_v}{n}
         + \tau\, \alpha_v^\top K_v\, \alpha_v = 1,\quad v = a, b,
 
     where :math:`K_v \alpha_v` are the scores of the samples: their variance and the squared norm
@@ -31,7 +31,7 @@ class KernelCCA(KernelViews):
     Parameters
     ----------
     n_components : int, default=2
-        Number of functions of each view, at most the rank of the problem.
+        Number of functions of each view; a warning says if it exceeds the rank of the problem.
     kernel : str, Kernel, callable, or list of them, default="rbf"
         One kernel for all views or a list with one for each: a name of
         `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's protocol, or
@@ -59,7 +59,7 @@ class KernelCCA(KernelViews):
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3
-        The incomplete factorisation stops when it leaves out no more than this share of the trace.
+        The incomplete factorisation stops when it leaves out at most this fraction of the trace.
     criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
         What more than two views maximise. "maxvar": the mean correlation over pairs of views with
         regularised variances of mean 1 over the views, an eigenproblem. "sumcor": the same with
@@ -73,17 +73,20 @@ class KernelCCA(KernelViews):
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view, where all of them stand side by side in one array, so that Pipeline
         and GridSearchCV can split the samples. None: the views are separate arrays.
+    copy_X : bool, default=True
+        Whether the model keeps copies of the training samples. False may save memory; the samples
+        must not be changed then.
     random_state : int, RandomState instance or None, default=None
         Draws the samples of ``method="nystroem"``.
 
     Attributes
     ----------
     correlations_ : ndarray of shape (n_components_,)
-        Regularised correlations, the maxima of the problem, in descending order: with
-        "shrinkage" between 0 and ``1 / (1 - alpha)``, and a covariance for ``alpha=1``. For more
-        views the mean over pairs.
-    empirical_correlations_ : ndarray of shape (n_components_,)
-        Correlations of the training scores (mean over pairs of views).
+        Correlations of the training scores (mean over pairs of views), in the weights of the
+        samples. Components are in the order of `regularized_correlations_`.
+    regularized_correlations_ : ndarray of shape (n_components_,)
+        Maxima of the problem, in descending order: with "shrinkage" between 0 and
+        ``1 / (1 - alpha)``, and a covariance for ``alpha=1``. For more views the mean over pairs.
     dual_coef_ : list of ndarray of shape (n_fit, n_components_)
         Coefficients of the kernel values with `X_fit_`, for each view; in the first view the
         training score of largest magnitude of each component is positive.
@@ -94,7 +97,7 @@ class KernelCCA(KernelViews):
     kernels_ : list
         Kernel of each view with settled parameters.
     kernel_residual_ : ndarray of shape (n_views_,)
-        Share of the trace of each kernel matrix that a low rank leaves out.
+        Fraction of the trace of each kernel matrix that a low rank leaves out.
     method_ : str
         "exact", "cholesky" or "nystroem".
     residual_ : float
@@ -170,9 +173,15 @@ class KernelCCA(KernelViews):
         ),
         cost="n^3, or n r^2 with rank r",
         checks=(
-            {},
-            {"kernel": "linear", "regularization": "ridge", "method": "cholesky"},
+            {"n_components": 1},
             {
+                "kernel": "linear",
+                "regularization": "ridge",
+                "method": "cholesky",
+                "n_components": 1,
+            },
+            {
+                "n_components": 1,
                 "method": "nystroem",
                 "max_rank": 20,
                 "regularization": "bach-jordan",
@@ -180,6 +189,7 @@ class KernelCCA(KernelViews):
             },
             {"criterion": "gcca", "kernel": "poly", "degree": 2},
         ),
+        known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.CCA",
             problem="digit_halves",
@@ -201,6 +211,7 @@ class KernelCCA(KernelViews):
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
         "view_slices": [list, tuple, None],
+        "copy_X": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -222,6 +233,7 @@ class KernelCCA(KernelViews):
         max_iter=1000,
         tol=1e-9,
         view_slices=None,
+        copy_X=True,
         random_state=None,
     ):
         self.n_components = n_components
@@ -239,9 +251,10 @@ class KernelCCA(KernelViews):
         self.max_iter = max_iter
         self.tol = tol
         self.view_slices = view_slices
+        self.copy_X = copy_X
         self.random_state = random_state
 
-    def _fit_views(self, views, present):
+    def _fit_views(self, views, samples, progress):
         alphas = self._each("alpha", len(views))
         top = 1.0 if self.regularization == "shrinkage" else np.inf
         for value in alphas:
@@ -254,32 +267,27 @@ class KernelCCA(KernelViews):
                         else "at least 0."
                     )
                 )
-        pairs, scores = self._fit_kernels(
+        kernels, solution = self._solve(
             views,
-            present,
+            samples,
+            progress,
             alphas=alphas,
             rule=self.regularization,
-            k=self.n_components,
             criterion=self.criterion,
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        self.correlations_ = pairs.values
-        self.dual_gap_ = pairs.gap
-        n = count_samples(views[0])
-        self.empirical_correlations_ = mean_correlations(
-            [spread_rows(values, rows, n) for values, rows in zip(scores, present, strict=True)],
-            self._weights,
+        self._store(kernels, solution, progress)
+        pairs = solution.pairs
+        self.regularized_correlations_, self.dual_gap_ = pairs.values, pairs.gap
+        self.correlations_ = mean_correlations(
+            [samples.spread(scores, v) for v, scores in enumerate(solution.scores)],
+            samples.weights,
         )
         if pairs.consensus is not None:
             self.consensus_ = pairs.consensus
         if self.criterion == "sumcor" and len(views) > 2 and self.residual_ > self.tol:
-            warn_not_converged(
-                self,
-                reached=f"directions moved by {self.residual_:.1e} in the last pass "
-                f"(tol={self.tol:g})",
-                remedy="raise max_iter or tol",
-            )
+            warn_of_moving(self)
 
     def _allows_missing(self):
         return self.criterion == "gcca"

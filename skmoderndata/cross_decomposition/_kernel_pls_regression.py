@@ -13,21 +13,21 @@ from sklearn.base import (
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import Base, FitProgress, warn_fewer
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     CallbackSupportMixin,
     Interval,
     StrOptions,
-    check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
-from skmoderndata._validation import check_array, validate_data
-from skmoderndata.cross_decomposition._base import EXACT_LIMIT
+from skmoderndata._validation import check_array, check_weights, validate_data
+from skmoderndata.cross_decomposition._base import FLOATS
+from skmoderndata.cross_decomposition._kernel_base import EXACT_LIMIT, kernel_matrix, take_samples
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import (
     KERNEL_CONSTRAINTS,
@@ -36,8 +36,6 @@ from skmoderndata.kernels._resolve import (
     resolve_kernel,
     take,
 )
-
-FLOATS = [np.float64, np.float32]
 
 
 class KernelPLSRegression(
@@ -82,7 +80,10 @@ class KernelPLSRegression(
     max_rank : int, default=300
         Largest rank of the factor.
     rank_tol : float, default=1e-3
-        The factorisation stops when it leaves out no more than this share of the trace.
+        The factorisation stops when it leaves out no more than this fraction of the trace.
+    copy_X : bool, default=True
+        Whether the model keeps a copy of the training samples. False may save memory; the samples
+        must not be changed then.
 
     Attributes
     ----------
@@ -101,11 +102,12 @@ class KernelPLSRegression(
     kernel_ : str, Kernel or callable
         Kernel used, a kernel object being a clone.
     kernel_residual_ : float
-        Share of the trace that a low rank leaves out.
+        Fraction of the trace that a low rank leaves out.
     orthogonality_ : float
         Certificate: largest cosine between the scores of two components.
     n_components_ : int
-        Number of components found; fewer than asked for when nothing is left to explain.
+        Number of components found; fewer than asked for, with a warning, when nothing remains to
+        be explained.
     n_features_in_ : int
         Number of columns seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -150,7 +152,7 @@ class KernelPLSRegression(
         family="regression on components",
         cite=("rosipal2001kernel", "shawetaylor2004kernel"),
         cost="k n^2, or n r^2 with rank r",
-        checks=({}, {"kernel": "linear"}, {"method": "cholesky", "n_components": 3}),
+        checks=({}, {"kernel": "linear"}, {"method": "cholesky", "n_components": 1}),
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSRegression",
             problem="diabetes",
@@ -164,6 +166,7 @@ class KernelPLSRegression(
         "method": [StrOptions({"auto", "exact", "cholesky"})],
         "max_rank": [AT_LEAST_ONE],
         "rank_tol": [Interval(Real, 0, 1, closed="left")],
+        "copy_X": ["boolean"],
     }
 
     def __init__(
@@ -178,6 +181,7 @@ class KernelPLSRegression(
         method="auto",
         max_rank=300,
         rank_tol=1e-3,
+        copy_X=True,
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -188,6 +192,7 @@ class KernelPLSRegression(
         self.method = method
         self.max_rank = max_rank
         self.rank_tol = rank_tol
+        self.copy_X = copy_X
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
@@ -200,7 +205,8 @@ class KernelPLSRegression(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: 2 counts as two copies, 0 as none.
+            Weights of the samples: 2 counts as two copies, 0 as none; a common factor changes
+            nothing.
 
         Returns
         -------
@@ -208,17 +214,11 @@ class KernelPLSRegression(
             The fitted estimator.
         """
         X, Y = self._validate_fit(X, y)
-        everything, w = X, None
-        kept = np.arange(count_samples(X))
-        if sample_weight is not None:
-            w = check_sample_weight(sample_weight, Y, dtype=np.float64, ensure_non_negative=True)
-            kept = np.flatnonzero(w > 0)
-            X, Y, w = self._rows(X, kept), Y[kept], w[kept]
-            if len(kept) < 2:
-                raise ValueError(
-                    f"KernelPLSRegression needs at least 2 samples of positive weight: "
-                    f"n_samples={len(kept)}."
-                )
+        everything, rows = X, np.arange(count_samples(X))
+        w = check_weights(sample_weight, Y, owner="KernelPLSRegression", at_least=2)
+        if w is not None:
+            rows = np.flatnonzero(w)
+            X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
         gram = resolve_kernel(
             self.kernel,
             X,
@@ -237,7 +237,7 @@ class KernelPLSRegression(
         size = np.abs(Y - mean).max() or 1.0
         targets = roots[:, None] * (Y - mean) / size
         if method == "exact":
-            K = np.array(gram(X), dtype=np.float64)
+            K = kernel_matrix(gram, X)
             if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
                 raise ValueError(self._indefinite())
             means = centre_kernel(K, w)
@@ -265,16 +265,22 @@ class KernelPLSRegression(
             rotations = linalg.solve_triangular(L, weights, lower=True, trans="T")
             self.kernel_residual_ = float(low.residual_trace / max(gram.diag(X).sum(), 1e-300))
             shifts = -(column_means @ weights) * root
-        self.X_fit_ = Columns(kept[pivots]) if gram.precomputed else take(X, pivots)
+        if gram.precomputed:
+            self.X_fit_ = Columns(rows[pivots])
+        elif method == "exact" and not self.copy_X:
+            self.X_fit_ = X
+        else:
+            self.X_fit_ = take(X, pivots)
         self.n_components_ = found.rotations.shape[1]
         self.x_rotations_ = rotations * root
         self._score_shift = shifts
         self.y_loadings_ = found.loadings * size / root
         self.x_scores_ = np.empty((count_samples(everything), self.n_components_))
-        self.x_scores_[kept] = found.scores * (root / roots[:, None])
-        rest = np.setdiff1d(np.arange(len(self.x_scores_)), kept)
-        if len(rest):
-            self.x_scores_[rest] = self._apply(take(everything, rest), self.x_rotations_) + shifts
+        self.x_scores_[rows] = found.scores * (root / roots[:, None])
+        others = np.setdiff1d(np.arange(len(self.x_scores_)), rows)
+        if len(others):
+            scores = self._apply(take(everything, others), self.x_rotations_)
+            self.x_scores_[others] = scores + shifts
         dual = self.x_rotations_ @ self.y_loadings_.T
         intercept = mean + shifts @ self.y_loadings_.T
         self.dual_coef_ = dual[:, 0] if self._one_target else dual
@@ -321,13 +327,12 @@ class KernelPLSRegression(
         with FitProgress(
             self, X, y, max_passes=self.n_components, task_name="component"
         ) as progress:
-            return kernel_pls(apply, targets, self.n_components, progress)
-
-    def _rows(self, X, kept):
-        """Training samples of positive weight."""
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            return X[np.ix_(kept, kept)] if X.shape[0] == X.shape[1] else X
-        return take(X, kept)
+            found = kernel_pls(apply, targets, self.n_components, progress)
+        k = found.rotations.shape[1]
+        if k < self.n_components and not progress.stopped:
+            reason = f"the number {k} of components that find anything to explain"
+            warn_fewer(self, asked=self.n_components, found=k, reason=reason)
+        return found
 
     def _apply(self, X, dual):
         if getattr(X, "dtype", None) == np.float32:

@@ -11,13 +11,12 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
+from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     Interval,
     RealNotInt,
     StrOptions,
-    check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
@@ -29,11 +28,11 @@ from skmoderndata._solvers.kernel.canonical import (
     centre_dual,
     centre_kernel,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, check_weights, validate_data
+from skmoderndata.cross_decomposition._base import FLOATS
+from skmoderndata.cross_decomposition._kernel_base import kernel_matrix, take_samples
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Columns, resolve_kernel
-
-FLOATS = [np.float64, np.float32]
 
 
 class PrincipalComponentsRegression(
@@ -51,9 +50,11 @@ class PrincipalComponentsRegression(
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components; or, below 1, the share of the variance that they have to explain;
-        None takes all, which is least squares of minimum norm.
+    n_components : "loo", int, float or None, default="loo"
+        Number of components; or, below 1, the fraction of the variance that they have to explain.
+        A warning says if there are not so many. "loo" takes the number with the smallest
+        leave-one-out error of the regression on the components. None takes all, which is least
+        squares of minimum norm.
     kernel : str, Kernel or callable, default="linear"
         A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
         protocol, or a function that returns a Gram matrix.
@@ -68,6 +69,10 @@ class PrincipalComponentsRegression(
     solver : {"auto", "primal", "dual"}, default="auto"
         "primal" works with the columns (for the linear kernel), "dual" with the kernel matrix of
         the samples; both give the same answer. "auto" takes what is smaller.
+    copy_X : bool, default=True
+        Whether the model keeps a copy of the training samples, which other
+        kernels than the linear one need. False may save memory; the samples must not be changed
+        then.
 
     Attributes
     ----------
@@ -80,9 +85,13 @@ class PrincipalComponentsRegression(
     intercept_ : float or ndarray of shape (n_targets,)
         Constant of the prediction.
     explained_variance_ : ndarray of shape (n_components_,)
-        Variances of the components (with ``n - 1``).
+        Variances of the components (with divisor n).
     explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Their shares of the whole.
+        Their fractions of the whole.
+    loo_errors_ : ndarray of shape (rank,)
+        With ``n_components="loo"``: mean squared error of the samples when each is left out of
+        the regression on 1, 2, ... components, over the variance of the target (the mean of these
+        for several targets). Infinite where a component belongs to one sample alone.
     n_components_ : int
         Number of components used, at most the rank.
     solver_ : str
@@ -104,6 +113,11 @@ class PrincipalComponentsRegression(
     -----
     Cost ``n p min(n, p)`` for the linear kernel and ``n^3`` for others. Components are cut at
     ``1e-10`` of the largest variance in the dual and for sparse X, else at rounding level.
+
+    Leave-one-out costs ``n k`` for all numbers of components together: a sample i with residual e
+    and leverage h has the error ``e / (1 - h)`` in the regression without it. The components,
+    which do not look at the target, are those of all samples. Copies of a sample are left out
+    together, so that weights and copies give the same answer.
 
     Sparse X is never filled: few components come from Lanczos iterations, others from the
     covariance of the columns or the inner products of the rows, whichever is smaller.
@@ -134,6 +148,7 @@ class PrincipalComponentsRegression(
         cost="n p min(n, p), or n^3",
         checks=(
             {},
+            {"n_components": None},
             {"n_components": 0.9, "solver": "dual"},
             {"kernel": "rbf", "n_components": 0.95},
         ),
@@ -145,14 +160,20 @@ class PrincipalComponentsRegression(
         ),
     )
     _parameter_constraints = {
-        "n_components": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="neither"), None],
+        "n_components": [
+            AT_LEAST_ONE,
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            StrOptions({"loo"}),
+            None,
+        ],
         **KERNEL_CONSTRAINTS,
         "solver": [StrOptions({"auto", "primal", "dual"})],
+        "copy_X": ["boolean"],
     }
 
     def __init__(
         self,
-        n_components=None,
+        n_components="loo",
         *,
         kernel="linear",
         gamma="scale",
@@ -160,6 +181,7 @@ class PrincipalComponentsRegression(
         coef0=1,
         kernel_params=None,
         solver="auto",
+        copy_X=True,
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -168,6 +190,7 @@ class PrincipalComponentsRegression(
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.solver = solver
+        self.copy_X = copy_X
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
@@ -180,7 +203,8 @@ class PrincipalComponentsRegression(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: 2 counts as two copies, 0 as none.
+            Weights of the samples: 2 counts as two copies, 0 as none; a common factor changes
+            nothing.
 
         Returns
         -------
@@ -200,38 +224,29 @@ class PrincipalComponentsRegression(
         X = X.astype(np.float64, copy=False)
         Y = check_array(y, ensure_2d=False, dtype=np.float64).reshape(len(y), -1)
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
         if self.solver == "primal" and not linear:
             raise ValueError(
                 "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
                 f"kernel={self.kernel!r}; use solver='dual'."
             )
-        w, kept = None, np.arange(len(Y))
-        if sample_weight is not None:
-            w = check_sample_weight(sample_weight, Y, dtype=np.float64, ensure_non_negative=True)
-            kept = np.flatnonzero(w > 0)
-            if len(kept) < 2:
-                raise ValueError(
-                    "PrincipalComponentsRegression needs at least 2 samples of positive weight: "
-                    f"n_samples={len(kept)}."
-                )
-            square = precomputed and X.shape[0] == X.shape[1]
-            X, Y, w = X[np.ix_(kept, kept)] if square else X[kept], Y[kept], w[kept]
+        w = check_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
+        rows = np.arange(len(Y))
+        if w is not None:
+            rows = np.flatnonzero(w)
+            X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
         n, p = X.shape
         dual = not linear or self.solver == "dual" or (self.solver == "auto" and p > n)
         self.solver_ = "dual" if dual else "primal"
         roots = np.ones(n) if w is None else np.sqrt(w)
-        total_weight = float(n) if w is None else float(w.sum())
+        total_weight = float(roots @ roots)
         target_means = Y.mean(axis=0) if w is None else w @ Y / total_weight
-        residual = Y - target_means
-        size = np.abs(residual).max() or 1.0
-        residual = roots[:, None] * (residual / size)
-        self._gram = None
+        residual = roots[:, None] * (Y - target_means)
+        gram = None
         if linear:
-            means, centred, scale = _centred(X, w, roots)
+            means, centred = _centred(X, w, roots)
             values, V, W, total = self._linear(centred, dual)
         else:
-            self._gram = resolve_kernel(
+            gram = resolve_kernel(
                 self.kernel,
                 X,
                 gamma=scale_gamma(self.gamma, self.kernel, X, w),
@@ -239,20 +254,24 @@ class PrincipalComponentsRegression(
                 coef0=self.coef0,
                 kernel_params=self.kernel_params,
             )
-            K = np.array(self._gram(X), dtype=np.float64)
+            K = kernel_matrix(gram, X)
             K_means = centre_kernel(K, w)
             floor = n * 1e-15 * np.abs(K_means).max(initial=0.0)
             values, V = self._leading(K, floor)
             total = float(K.trace())
-        k = self._number(values, total)
+        if self.n_components == "loo":
+            errors = leave_one_out(V, roots, residual, copies_of(X, Y))
+            k = int(errors.argmin()) + 1 if errors.size else 0
+            self.loo_errors_ = errors
+        else:
+            k = self._number(values, total)
         values, V = values[:k], V[:, :k]
         fitted = V.T @ residual  # coefficients of unit scores
-        unit = scale**2 if linear else 1.0
         if linear:
             W = fix_signs(W[:, :k].T).T
             signs = np.sign(((centred @ W) * V).sum(axis=0))
             self._rotations, self._score_shift = W, -(means @ W)
-            coef = (W * signs) @ (fitted / np.sqrt(values)[:, None]) / scale * size
+            coef = (W * signs) @ (fitted / np.sqrt(values)[:, None])
             shift = -(means @ coef)
             self.coef_ = coef[:, 0] if y.ndim == 1 else coef.T
         else:
@@ -261,19 +280,24 @@ class PrincipalComponentsRegression(
             copies = np.ones((n, 1)) if w is None else w[:, None]
             alphas = fix_signs((alphas / copies).T).T * copies
             signs = np.sign((alphas / copies * (V / roots[:, None])).sum(axis=0))
-            self.X_fit_ = Columns(kept) if precomputed else self._gram.subset(X, np.arange(n))
+            self.X_fit_ = X
+            if gram.precomputed:
+                self.X_fit_ = Columns(rows)
+            elif self.copy_X:
+                self.X_fit_ = X.copy()
             self._rotations, self._score_shift = alphas, -(K_means @ alphas)
-            coef = (alphas * signs) @ (fitted / np.sqrt(values)[:, None]) * size
+            coef = (alphas * signs) @ (fitted / np.sqrt(values)[:, None])
             shift = -(K_means @ coef)
             self.dual_coef_ = coef[:, 0] if y.ndim == 1 else coef
+        self._gram = gram
         intercept = target_means + shift
         self.intercept_ = float(intercept[0]) if y.ndim == 1 else intercept
-        left = residual - V @ fitted
+        unexplained = residual - V @ fitted
         self.stationarity_ = float(
-            np.abs(V.T @ left).max(initial=0.0) / (linalg.norm(residual) or 1.0)
+            np.abs(V.T @ unexplained).max(initial=0.0) / (linalg.norm(residual) or 1.0)
         )
         self.n_components_ = k
-        self.explained_variance_ = values * unit / (total_weight - 1)
+        self.explained_variance_ = values / total_weight
         self.explained_variance_ratio_ = values / total if total > 0 else values
         return self
 
@@ -358,9 +382,13 @@ class PrincipalComponentsRegression(
         if self.n_components is None:
             return len(values)
         if isinstance(self.n_components, float) and self.n_components < 1:
-            shares = np.cumsum(values) / total if total > 0 else values
-            return min(len(values), int(np.searchsorted(shares, self.n_components)) + 1)
-        return min(len(values), int(self.n_components))
+            fractions = np.cumsum(values) / total if total > 0 else values
+            return min(len(values), int(np.searchsorted(fractions, self.n_components)) + 1)
+        k = int(self.n_components)
+        if k > len(values):
+            reason = f"the rank {len(values)} of the data"
+            warn_fewer(self, asked=k, found=len(values), reason=reason)
+        return min(len(values), k)
 
     @property
     def _n_features_out(self):
@@ -374,18 +402,64 @@ class PrincipalComponentsRegression(
         return tags
 
 
-def _centred(X, w, roots):
-    """Means, and centred rows over their largest entry, times the roots of the weights."""
-    share = np.full(len(roots), 1 / len(roots)) if w is None else w / w.sum()
+def leave_one_out(V, roots, residual, group):
+    """Squared errors of samples that are left out of the regression on 1, 2, ... components.
+
+    Least squares on orthonormal columns ``V`` leaves ``e_i / (1 - h_i)`` for a sample that was
+    left out, with ``h_i = w_i / W + sum_j V_ij^2`` in the weights of the samples; copies (of the
+    same `group`) are left out together. Components of all samples are used throughout: they do
+    not look at the targets.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n_samples, n_components)
+        Components times the roots of the weights, of unit norm.
+    roots : ndarray of shape (n_samples,)
+        Roots of the weights.
+    residual : ndarray of shape (n_samples, n_targets)
+        Centred targets times the roots.
+    group : ndarray of int of shape (n_samples,)
+        Number of the group of copies.
+
+    Returns
+    -------
+    errors : ndarray of shape (n_components,)
+        Weighted mean over the samples, and over the targets in units of their variance; infinite
+        where a component belongs to one sample alone.
+    """
+    leverage = roots**2 / float(roots @ roots)
+    variance = np.einsum("ij,ij->j", residual, residual)
+    variance[variance == 0] = 1.0
+    errors = np.full(V.shape[1], np.inf)
+    for j in range(V.shape[1]):
+        v = V[:, j]
+        residual = residual - np.outer(v, v @ residual)
+        leverage = leverage + v * v
+        free = 1 - np.bincount(group, leverage)[group]
+        if free.min() > 1e-9:
+            errors[j] = float(np.mean(np.sum((residual / free[:, None]) ** 2, axis=0) / variance))
+    return errors
+
+
+def copies_of(X, Y):
+    """Give all copies of a sample the same number."""
     if sparse.issparse(X):
-        means = np.asarray(share @ X).ravel()
-        scale = float(max(np.abs(X.data).max(initial=0.0), np.abs(means).max(initial=0.0))) or 1.0
-        return means, CentredRows(X, means, np.full(X.shape[1], scale), roots), scale
-    means = X.mean(axis=0) if w is None else share @ X
-    G = X - means
-    scale = float(np.abs(G).max(initial=0.0)) or 1.0
-    G /= scale
-    return means, (G if w is None else roots[:, None] * G), scale
+        X = sparse.csr_array(X)
+        cuts = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        rows = [X.indices[i:j].tobytes() + X.data[i:j].tobytes() for i, j in cuts]
+    else:
+        rows = [row.tobytes() for row in X + 0.0]  # -0 is 0
+    numbers = {}
+    both = zip(rows, (row.tobytes() for row in Y + 0.0), strict=True)
+    return np.array([numbers.setdefault(sample, len(numbers)) for sample in both])
+
+
+def _centred(X, w, roots):
+    """Means, and centred rows times the roots of the weights."""
+    means = np.asarray(X.mean(axis=0)).ravel() if w is None else w @ X / w.sum()
+    if sparse.issparse(X):
+        return means, CentredRows(X, means, np.ones(X.shape[1]), roots)
+    return means, roots[:, None] * (X - means)
 
 
 def _few(G, k):

@@ -1,40 +1,27 @@
 """Candid covariance-free incremental principal component analysis."""
 
-from numbers import Real
-
 import numpy as np
-from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
-    POSITIVE,
-    CallbackSupportMixin,
-    Interval,
-    fit_context,
-)
+from skmoderndata._base import FitProgress, warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
-    PrincipalState,
     RowSource,
-    amnesic_schedule,
-    ccipca_rows,
     eigen_residual,
-    exponent_of,
     orthogonality_error,
     principal_components,
     principal_passes,
     refine_principal,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._solvers.series.online_rules import PrincipalState, principal_rows
+from skmoderndata._validation import check_array
+from skmoderndata.decomposition._online_base import AMNESIC_CONSTRAINTS, OnlineComponents
 
 
-class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class CCIPCA(OnlineComponents):
     r"""Estimate principal components from one row at a time, without a covariance matrix.
 
     Candid covariance-free incremental principal component analysis [1]_ keeps one vector
@@ -55,8 +42,9 @@ class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of components. None takes ``min(n_samples, n_features)`` in `fit` and
-        ``n_features`` in `partial_fit`.
+        Number of components; a warning says if there are more than features, and as many are
+        taken. None takes ``min(n_samples, n_features)`` in `fit` and ``n_features`` in
+        `partial_fit`.
 
     whiten : bool, default=False
         Divide the outputs by their standard deviations.
@@ -212,10 +200,7 @@ class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
         "whiten": ["boolean"],
-        "amnesic": [NON_NEGATIVE],
-        "amnesic_ramp": [tuple],
-        "amnesic_growth": [POSITIVE, None],
-        "eta_min": [Interval(Real, 0, 0.5, closed="both")],
+        **AMNESIC_CONSTRAINTS,
         "shuffle": ["boolean"],
         "refine": ["boolean"],
         "max_iter": [AT_LEAST_ONE],
@@ -272,8 +257,7 @@ class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         k = self._number_of_components(p, default=min(n, p))
         schedule = self._schedule()
         rng = check_random_state(self.random_state)
-        exponent = self._exponent(X, None)
-        source = RowSource(X, scale=2.0**-exponent)
+        source = RowSource(X)
         mean, total = source.moments()
         state = PrincipalState.empty(k, p)
         state.mean[:] = mean
@@ -292,11 +276,11 @@ class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             V, lam = refine_principal(source, mean, state.V)
             state.V[:], state.lam[:] = V, lam
         state.total[:], state.n_seen[:] = total, n
-        self._publish(state, exponent, X.dtype, error)
+        self._publish(state, X.dtype, error)
         self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
-        lam = self._variances
-        residuals = eigen_residual(source, mean, self.components_.astype(np.float64), lam)
-        self.eigen_residuals_ = residuals / lam[0] if lam[0] > 0 else residuals
+        lam = self.explained_variance_
+        V = self.components_.astype(np.float64)
+        self.eigen_residuals_ = eigen_residual(source, mean, V, lam, float(lam[0]))
         if not passes.converged and not passes.stopped:
             warn_not_converged(
                 self,
@@ -331,22 +315,15 @@ class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         k = self._number_of_components(p, default=p if first else len(self.components_))
         schedule = self._schedule()
         if first:
-            state, known = PrincipalState.empty(k, p), None
+            state = PrincipalState.empty(k, p)
         else:
-            state, known = self._state, self._exponent_known
-            if k != len(state.lam):
-                raise ValueError(
-                    f"n_components={k}, but the estimate has {len(state.lam)} components: "
-                    "n_components cannot change between calls of partial_fit. Call fit."
-                )
-        exponent = self._exponent(X, known)
-        state = state.rescaled((known or 0) - exponent)  # a copy
-        source = RowSource(X, scale=2.0**-exponent)
-        rate, work = np.array(schedule, dtype=np.float64), np.empty(p)
-        for block in source.blocks():
-            ccipca_rows(block, source.scale, True, *state, rate, work)
+            self._refuse_other_number(k, len(self._state.lam))
+            state = self._state.copy()
+        work = np.empty(p)
+        for block in RowSource(X).blocks():
+            principal_rows(block, True, state, schedule, work)
         vars(self).pop("eigen_residuals_", None)
-        self._publish(state, exponent, X.dtype, orthogonality_error(state.V))
+        self._publish(state, X.dtype, orthogonality_error(state.V))
         return self
 
     def transform(self, X):
@@ -364,10 +341,7 @@ class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
-        if sparse.issparse(X):
-            Z = X @ self.components_.T - self.mean_ @ self.components_.T
-        else:
-            Z = (X - self.mean_) @ self.components_.T
+        Z = self._coordinates(X)
         if self.whiten:
             Z /= self._scales(Z.dtype)
         return Z.astype(X.dtype, copy=False)
@@ -417,73 +391,30 @@ class CCIPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             Between -1 and 0; 0 if every row is the mean.
         """
         check_is_fitted(self)
-        X = self._check(X, reset=False)
-        exponent = exponent_of(RowSource(X).largest(), self._exponent_known) or 0
-        mean = np.ldexp(self.mean_.astype(np.float64), -exponent)
-        V = self.components_.astype(np.float64)
-        left = total = 0.0
-        for U in RowSource(X, scale=2.0**-exponent).centred(mean):
-            left += float(np.sum((U - (U @ V.T) @ V) ** 2))
-            total += float(np.sum(U**2))
-        return -left / total if total > 0 else 0.0
-
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _check(self, X, *, reset, ensure_min_samples=1):
-        return validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=ensure_min_samples,
-            reset=reset,
-        )
+        return -self._fractions(self._check(X, reset=False))[1]
 
     def _number_of_components(self, n_features, *, default):
-        k = default if self.n_components is None else int(self.n_components)
-        if k > n_features:
-            raise ValueError(
-                f"n_components={k} exceeds n_features={n_features}: lower n_components."
-            )
-        return k
-
-    def _schedule(self):
-        return amnesic_schedule(self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.eta_min)
-
-    def _exponent(self, X, known):
-        exponent = exponent_of(RowSource(X).largest(), known)
-        if exponent is not None and exponent > 505:
-            raise ValueError(
-                "CCIPCA: squares of X exceed the range of float64. Rescale X, for example with "
-                "StandardScaler."
-            )
-        self._exponent_known = exponent
-        return exponent or 0
+        if self.n_components is None:
+            return default
+        reason = f"the number {n_features} of features"
+        return self._at_most(int(self.n_components), n_features, reason)
 
     def _scales(self, dtype):
         """Return standard deviations, 1 where there is none."""
-        scales = np.ldexp(np.sqrt(self._variances), self._exponent_known or 0)
+        scales = np.sqrt(self.explained_variance_)
         return np.where(scales > 0, scales, 1.0).astype(dtype)
 
-    def _publish(self, state, exponent, dtype, error):
+    def _publish(self, state, dtype, error):
         Q, lam = principal_components(state)
         k, p = Q.shape
         n, total = int(state.n_seen[0]), float(state.total[0])
-        self._state, self._variances = state, lam
+        self._state = state
         self.components_ = fix_signs(Q).astype(dtype, copy=False)
-        self.mean_ = np.ldexp(state.mean, exponent).astype(dtype, copy=False)
-        self.explained_variance_ = np.ldexp(lam, 2 * exponent)
+        self.mean_ = state.mean.astype(dtype)
+        self.explained_variance_ = lam
         self.explained_variance_ratio_ = lam / total if total > 0 else np.zeros(k)
-        self.singular_values_ = np.ldexp(np.sqrt(n * lam), exponent)
-        left = max(total - float(lam.sum()), 0.0) / (p - k) if p > k else 0.0
-        self.noise_variance_ = float(np.ldexp(left, 2 * exponent))
+        self.singular_values_ = np.sqrt(n * lam)
+        unexplained = max(total - float(lam.sum()), 0.0)
+        self.noise_variance_ = unexplained / (p - k) if p > k else 0.0
         self.n_components_, self.n_samples_seen_ = k, n
         self.orthogonality_error_ = error

@@ -1,6 +1,5 @@
 """Slow feature analysis in layers of local receptive fields."""
 
-import math
 from collections.abc import Mapping
 from numbers import Integral
 from typing import NamedTuple
@@ -10,9 +9,9 @@ from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import Base, FitProgress, warn_fewer
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -27,6 +26,7 @@ from skmoderndata._solvers.series.slow_features import (
     slow_directions,
 )
 from skmoderndata._validation import validate_data
+from skmoderndata.decomposition._slow_base import check_ids
 
 _CHUNK_BYTES = 2**26  # activities of one chunk of rows
 _MOMENT_BYTES = 2**28  # moments of the nodes that are trained in one pass
@@ -128,10 +128,6 @@ class HierarchicalSlowFeatureAnalysis(
         Mean squared step of each output on the training rows, ascending within a node; with
         weight sharing and several fields in the last layer, the mean over the fields.
 
-    input_scale_ : float
-        Power of two by which the input is multiplied before the first layer, so that its
-        largest training value is near one; `layers_` describes maps of the scaled input.
-
     image_shape_ : tuple of int
         Height, width and channels of the input.
 
@@ -187,7 +183,7 @@ class HierarchicalSlowFeatureAnalysis(
         cite=("wiskott2002slow", "franzius2007slowness", "escalante2013solve"),
         cost="n F D^2 per layer of F fields with D monomials",
         checks=(
-            {},
+            {"n_components": 1},
             {"n_components": 2, "degree": 1, "n_pre": None, "noise_std": 0.01, "random_state": 0},
             {"n_components": 2, "weight_sharing": False, "clip": None, "chunk_size": 7},
         ),
@@ -271,11 +267,10 @@ class HierarchicalSlowFeatureAnalysis(
             The trained network. If a callback asks to stop, the layers trained so far.
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        ids = _check_ids(sequence_ids, len(X), who="fit")
+        ids = _check_steps(sequence_ids, X, who="fit")
         self.image_shape_ = _check_shape(self.image_shape, X.shape[1])
         plans = self._plan_layers()
         rng = check_random_state(self.random_state)
-        self.input_scale_ = _scale(X)
         self.layers_ = ()
         with FitProgress(self, X, y, max_passes=len(plans), task_name="layer") as progress:
             for plan in plans:
@@ -291,6 +286,9 @@ class HierarchicalSlowFeatureAnalysis(
         last = self.layers_[-1]
         repeat = last.n_fields if last.shared else 1
         self.delta_values_ = np.concatenate([node.delta_values for node in last.nodes] * repeat)
+        if not progress.stopped and last.n_out < plans[-1].n_out:
+            reason = f"the rank {last.n_out} of the expanded data of the last layer"
+            warn_fewer(self, asked=plans[-1].n_out, found=last.n_out, reason=reason)
         return self
 
     def _plan_layers(self):
@@ -322,7 +320,7 @@ class HierarchicalSlowFeatureAnalysis(
         n_pre = plan.n_inputs if plan.n_pre is None else min(plan.n_pre, plan.n_inputs)
         n_monomials = PolynomialExpansion(n_pre, plan.degree).n_outputs
         size = max(n_monomials, plan.n_inputs)
-        common = (X, ids, self.input_scale_, self.layers_, plan)
+        common = (X, ids, self.layers_, plan)
         settings = {
             "chunk": self._chunk_rows((*self.layers_, plan), len(X)),
             "noise_std": self.noise_std,
@@ -383,7 +381,7 @@ class HierarchicalSlowFeatureAnalysis(
         sizes = [len(last.nodes[0 if last.shared else f].components) for f in range(last.n_fields)]
         column = np.arange(last.n_out) < np.array(sizes)[:, None]  # constant fields have less
         for rows in gen_batches(len(X), self._chunk_rows(self.layers_, len(X))):
-            H = _forward(X[rows], self.image_shape_, self.input_scale_, self.layers_, self.clip)
+            H = _forward(X[rows], self.image_shape_, self.layers_, self.clip)
             out[rows] = H.reshape(len(H), -1)[:, column.ravel()]
         return out
 
@@ -410,7 +408,7 @@ class HierarchicalSlowFeatureAnalysis(
         """
         check_is_fitted(self)
         X = self._check(X)
-        ids = _check_ids(sequence_ids, len(X), who="score")
+        ids = _check_steps(sequence_ids, X, who="score")
         Y = self._project(X).astype(np.float64, copy=False)
         steps = np.diff(Y, axis=0)
         if ids is not None:
@@ -485,17 +483,13 @@ class SlowLayer(NamedTuple):
         return windows.reshape(len(H), self.n_fields, -1)
 
 
-def _check_ids(sequence_ids, n, *, who):
+def _check_steps(sequence_ids, X, *, who):
     """Ids as an array, or None; some step must lie in one sequence."""
     if sequence_ids is None:
-        if n < 2:
-            raise ValueError(f"{who} needs at least two rows, got n_samples={n}.")
+        if len(X) < 2:
+            raise ValueError(f"{who} needs at least two rows, got n_samples={len(X)}.")
         return None
-    ids = column_or_1d(sequence_ids)
-    if len(ids) != n:
-        raise ValueError(f"sequence_ids needs one entry per row: got {len(ids)} for {n} rows.")
-    if np.any(ids != ids):
-        raise ValueError("sequence_ids contains NaN: give every row the id of its sequence.")
+    ids = check_ids(sequence_ids, X)
     if not np.any(ids[1:] == ids[:-1]):
         raise ValueError(
             f"{who} needs two neighbouring rows with the same entry of sequence_ids; every "
@@ -584,13 +578,7 @@ def _pair(value, name):
     return (int(pair[0]), int(pair[1]))
 
 
-def _scale(X):
-    """Power of two that brings the largest magnitude near one: squares must not overflow."""
-    largest = float(max(abs(X.min()), abs(X.max())))
-    return math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
-
-
-def _train_nodes(X, ids, scale, below, plan, groups, seeds, *, chunk, noise_std, clip, rank_tol):
+def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, rank_tol):
     """Train one node for each group of fields, all in two passes over the rows.
 
     Patches of the F fields of a group are in the order of time, then of fields, so that a lag of
@@ -601,7 +589,7 @@ def _train_nodes(X, ids, scale, below, plan, groups, seeds, *, chunk, noise_std,
     def moments(expansions, prepare):
         found = [SlowMoments(e, lag=len(g)) for e, g in zip(expansions, groups, strict=True)]
         for rows in gen_batches(len(X), chunk):
-            H = _forward(X[rows], shape, scale, below, clip)
+            H = _forward(X[rows], shape, below, clip)
             for k, fields in enumerate(groups):
                 if found[k].expansion.n_inputs == 0:
                     continue  # a field that does not vary
@@ -643,9 +631,9 @@ def _directions(moments, n_components, rank_tol):
     return found.components, found.delta_values
 
 
-def _forward(X, shape, scale, layers, clip):
+def _forward(X, shape, layers, clip):
     """Activities (rows, height, width, channels) above the given layers."""
-    H = (X.astype(np.float64) * scale).reshape(len(X), *shape)
+    H = X.astype(np.float64).reshape(len(X), *shape)
     for layer in layers:
         if layer.shared:
             P = layer.patches(H, layer.fields).reshape(-1, layer.n_inputs)

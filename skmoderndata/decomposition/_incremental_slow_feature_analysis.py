@@ -4,31 +4,18 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
-    POSITIVE,
-    CallbackSupportMixin,
-    Interval,
-    fit_context,
-)
+from skmoderndata._base import FitProgress, warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.online_components import (
-    MinorState,
-    PrincipalState,
     RowSource,
-    StepSchedule,
-    amnesic_schedule,
     clock_of_rate,
     eigen_residual,
-    exponent_of,
     minor_passes,
     orthonormal_rows,
     principal_passes,
@@ -40,15 +27,19 @@ from skmoderndata._solvers.series.online_components import (
     whitened_steps,
     whitener,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._solvers.series.online_rules import MinorState, PrincipalState
+from skmoderndata.decomposition._online_base import (
+    AMNESIC_CONSTRAINTS,
+    RATE_CONSTRAINTS,
+    OnlineComponents,
+)
+from skmoderndata.decomposition._slow_base import check_ids, follows_before
 
 _EXACT_TOL = 1e-10
 _STREAM_TOL = 1e-3
 
 
-class IncrementalSlowFeatureAnalysis(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
-):
+class IncrementalSlowFeatureAnalysis(OnlineComponents):
     r"""Learn slowly varying features from one row at a time, without a covariance matrix.
 
     Estimates the solution of slow feature analysis: outputs
@@ -227,18 +218,15 @@ class IncrementalSlowFeatureAnalysis(
         "n_components": [AT_LEAST_ONE],
         "n_whitened": [AT_LEAST_ONE, None],
         "degree": [Interval(Integral, 1, 3, closed="both")],
-        "learning_rate": [Interval(Real, 0, 1, closed="neither")],
-        "learning_rate_hold": [POSITIVE],
-        "amnesic": [NON_NEGATIVE],
-        "amnesic_ramp": [tuple],
-        "amnesic_growth": [POSITIVE, None],
-        "eta_min": [Interval(Real, 0, 0.5, closed="both")],
+        **RATE_CONSTRAINTS,
+        **AMNESIC_CONSTRAINTS,
         "rank_tol": [Interval(Real, 0, 1, closed="left"), None],
         "refine": ["boolean"],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE, None],
         "random_state": ["random_state"],
     }
+    _sparse = False
     __metadata_request__fit = {"sequence_ids": True}
     __metadata_request__partial_fit = {"sequence_ids": True, "new_sequence": True}
     __metadata_request__score = {"sequence_ids": True}
@@ -298,18 +286,18 @@ class IncrementalSlowFeatureAnalysis(
             Fitted estimator.
         """
         X = self._check(X, reset=True, ensure_min_samples=2)
-        ids = _check_ids(sequence_ids, X)
-        follows = _follows(ids, len(X))
+        ids = check_ids(sequence_ids, X)
+        follows = follows_before(ids, len(X))
         if not follows.any():
             raise ValueError(
                 f"{type(self).__name__} needs a step between two rows of one sequence, but every "
                 f"one of the {len(X)} rows is a sequence of its own. Check sequence_ids."
             )
-        schedule, step = self._schedules()
+        schedule, step = self._schedule(), self._step()
         expansion = PolynomialExpansion(X.shape[1], self.degree)
         k, K = self._sizes(expansion.n_outputs, limit=len(X))
         rng = check_random_state(self.random_state)
-        source, exponent = self._source(X, expansion, None)
+        source = self._source(X, expansion)
         mean, total = source.moments()
         if total == 0:
             raise ValueError(
@@ -331,7 +319,7 @@ class IncrementalSlowFeatureAnalysis(
         principal.total[:], principal.n_seen[:], minor.n_seen[0] = total, n, n_steps
         last = source.last_row()
         self._state = principal, minor, last, None if ids is None else ids[-1]
-        self._publish(B, delta, exponent)
+        self._publish(B, delta)
         self.subspace_change_ = passes[-1].residual
         self.n_iter_ = sum(one.n_iter for one in passes)
         short = [one for one in passes if not one.converged]
@@ -382,33 +370,32 @@ class IncrementalSlowFeatureAnalysis(
         """
         first = "_state" not in vars(self)
         X = self._check(X, reset=first)
-        ids = _check_ids(sequence_ids, X)
-        follows = _follows(ids, len(X))
-        schedule, step = self._schedules()
+        ids = check_ids(sequence_ids, X)
+        follows = follows_before(ids, len(X))
+        schedule, step = self._schedule(), self._step()
         if first:
             expansion = PolynomialExpansion(X.shape[1], self.degree)
             k, K = self._sizes(expansion.n_outputs)
             rng = check_random_state(self.random_state)
             principal = PrincipalState.empty(K, expansion.n_outputs)
             minor = MinorState.start(orthonormal_rows(rng.standard_normal((k, K))))
-            last, known = np.zeros(expansion.n_outputs), None
+            last = np.zeros(expansion.n_outputs)
             self._expansion, self._whitened_tol = expansion, _STREAM_TOL
         else:
             principal, minor, last, last_id = self._state
-            expansion, known = self._expansion, self._exponent
+            principal, minor, last = principal.copy(), minor.copy(), last.copy()
+            expansion = self._expansion
             self._check_unchanged(minor)
             same_kind = (ids is None) == (last_id is None)
             follows[0] = (
                 not new_sequence and same_kind and (ids is None or bool(ids[0] == last_id))
             )
-        source, exponent = self._source(X, expansion, known)
-        shift = (known or 0) - exponent
-        principal, minor, last = principal.rescaled(shift), minor.copy(), np.ldexp(last, shift)
+        source = self._source(X, expansion)
         tol = self._stream_tol()
         slow_update(source, follows, True, last, principal, minor, schedule, step, rank_tol=tol)
         self._state = principal, minor, last, None if ids is None else ids[-1]
         vars(self).pop("eigen_residuals_", None)
-        self._publish(*slow_components(principal, minor, rank_tol=tol), exponent)
+        self._publish(*slow_components(principal, minor, rank_tol=tol))
         return self
 
     def transform(self, X):
@@ -453,7 +440,7 @@ class IncrementalSlowFeatureAnalysis(
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
-        follows = _follows(_check_ids(sequence_ids, X), len(X))
+        follows = follows_before(check_ids(sequence_ids, X), len(X))
         if not follows.any():
             raise ValueError(
                 f"score needs a step between two rows of one sequence; X has {len(X)} row(s) and "
@@ -466,15 +453,6 @@ class IncrementalSlowFeatureAnalysis(
         steps = (np.diff(Y, axis=0)[follows[1:]] ** 2).mean(axis=0)
         slowness = np.divide(steps, power, out=np.zeros_like(power), where=power > 0)
         return -float(slowness.mean())
-
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     # ---- the two ways to fit -------------------------------------------------------------
 
@@ -514,12 +492,11 @@ class IncrementalSlowFeatureAnalysis(
             progress=None if whitening.stopped else progress,
         )
         W, delta = refine_minor(steps, zero, minor.W)
-        gamma = max(float(minor.gamma[0]), np.finfo(np.float64).tiny)
         B = np.zeros((k, p))
         B[: len(W)] = W @ rows
         self.whitening_change_ = whitening.residual
         residuals = np.zeros(k)
-        residuals[: len(W)] = eigen_residual(steps, zero, W, delta) / gamma
+        residuals[: len(W)] = eigen_residual(steps, zero, W, delta, float(minor.gamma[0]))
         self.eigen_residuals_ = residuals
         # state from which partial_fit goes on: all K directions, all k features
         state = MinorState.start(np.zeros((k, K)))
@@ -552,40 +529,25 @@ class IncrementalSlowFeatureAnalysis(
 
     # ---- input and output ----------------------------------------------------------------
 
-    def _check(self, X, *, reset, ensure_min_samples=1):
-        return validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=ensure_min_samples,
-            reset=reset,
-        )
-
     def _sizes(self, n_expanded, limit=None):
         """Check and return n_components and the number of whitened directions."""
         K = n_expanded if limit is None else min(n_expanded, limit)
         if self.n_whitened is not None:
             K = int(self.n_whitened)
-        k = int(self.n_components)
-        for name, value in (("n_whitened", K), ("n_components", k)):
-            if value > n_expanded:
-                raise ValueError(
-                    f"{name}={value} exceeds n_features={n_expanded}, the number of features "
-                    f"after the expansion to degree={self.degree}: lower {name}."
-                )
-        if k > K:
+        if n_expanded < K:
             raise ValueError(
-                f"n_components={k} exceeds the {K} whitened directions: lower n_components, or "
-                "raise n_whitened or the number of rows."
+                f"n_whitened={K} exceeds n_features={n_expanded}, the number of features after "
+                f"the expansion to degree={self.degree}: lower n_whitened."
             )
-        return k, K
+        reason = f"the number {K} of whitened directions"
+        return self._at_most(int(self.n_components), K, reason), K
 
     def _check_unchanged(self, minor):
         k, K = minor.W.shape
         wrong = [
             f"{name}={value} (was {before})"
             for name, value, before in (
-                ("n_components", self.n_components, k),
+                ("n_components", min(self.n_components, K), k),
                 ("n_whitened", K if self.n_whitened is None else self.n_whitened, K),
                 ("degree", self.degree, self._expansion.degree),
             )
@@ -596,34 +558,22 @@ class IncrementalSlowFeatureAnalysis(
                 f"{', '.join(wrong)} cannot change between calls of partial_fit. Call fit."
             )
 
-    def _schedules(self):
-        schedule = amnesic_schedule(
-            self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.eta_min
-        )
-        step = StepSchedule(self.learning_rate, float(self.learning_rate_hold), self.eta_min)
-        return schedule, step
-
     def _stream_tol(self):
         return self._whitened_tol if self.rank_tol is None else float(self.rank_tol)
 
-    def _source(self, X, expansion, known):
-        """Return the expanded rows and the power of two that scales them."""
-        source = RowSource(
+    def _source(self, X, expansion):
+        """Return the expanded rows."""
+        if not expansion.in_range(X):
+            raise ValueError(
+                f"{type(self).__name__}: squares of the monomials of degree={self.degree} leave "
+                "the range of float64. Rescale X, for example with StandardScaler."
+            )
+        self._expansion = expansion
+        return RowSource(
             X,
             expand=lambda block: expansion(block.astype(np.float64, copy=False)),
             n_columns=expansion.n_outputs,
         )
-        with np.errstate(over="ignore", invalid="ignore"):
-            largest = source.largest()
-        exponent = exponent_of(largest, known) if np.isfinite(largest) else None
-        if not np.isfinite(largest) or (exponent or 0) > 505:
-            raise ValueError(
-                f"{type(self).__name__}: squares of the monomials of degree={self.degree} exceed "
-                "the range of float64. Rescale X, for example with StandardScaler."
-            )
-        self._expansion, self._exponent = expansion, exponent
-        source.scale = 2.0 ** -(exponent or 0)
-        return source, exponent or 0
 
     def _project(self, X):
         source = RowSource(
@@ -635,30 +585,11 @@ class IncrementalSlowFeatureAnalysis(
             Y = [(block - self.mean_) @ self.components_.T for block in source.blocks()]
         return np.concatenate(Y).astype(X.dtype, copy=False)
 
-    def _publish(self, B, delta, exponent):
+    def _publish(self, B, delta):
         principal, minor = self._state[:2]
-        self.components_ = fix_signs(np.ldexp(B, -exponent))
-        self.mean_ = np.ldexp(principal.mean, exponent)
+        self.components_ = fix_signs(B)
+        self.mean_ = principal.mean.copy()
         self.delta_values_ = delta
-        self.whitening_variance_ = np.ldexp(np.sort(principal.lam)[::-1], 2 * exponent)
+        self.whitening_variance_ = np.sort(principal.lam)[::-1]
         self.n_samples_seen_ = int(principal.n_seen[0])
         self.n_steps_ = int(minor.n_seen[0])
-
-
-def _check_ids(sequence_ids, X):
-    if sequence_ids is None:
-        return None
-    ids = column_or_1d(sequence_ids)
-    check_consistent_length(X, ids)
-    if (ids != ids).any():
-        raise ValueError("sequence_ids contains NaN: give every row an id.")
-    return ids
-
-
-def _follows(ids, n):
-    """Tell which rows follow the row before them; the first one does not."""
-    follows = np.ones(n, dtype=bool)
-    follows[0] = False
-    if ids is not None:
-        follows[1:] = ids[1:] == ids[:-1]
-    return follows

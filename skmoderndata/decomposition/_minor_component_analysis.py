@@ -1,44 +1,31 @@
 """Online minor component analysis."""
 
-from numbers import Real
-
 import numpy as np
-from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
-    POSITIVE,
-    CallbackSupportMixin,
-    Interval,
-    fit_context,
-)
+from skmoderndata._base import FitProgress, warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
-    MinorState,
     RowSource,
-    StepSchedule,
-    amnesic_schedule,
     clock_of_rate,
     eigen_residual,
-    exponent_of,
     minor_components,
     minor_passes,
-    minor_rows,
     orthonormal_rows,
     refine_minor,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._solvers.series.online_rules import MinorState, PrincipalState, minor_rows
+from skmoderndata.decomposition._online_base import (
+    AMNESIC_CONSTRAINTS,
+    RATE_CONSTRAINTS,
+    OnlineComponents,
+)
 
 
-class MinorComponentAnalysis(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
-):
+class MinorComponentAnalysis(OnlineComponents):
     r"""Estimate the directions of smallest variance from one row at a time.
 
     Successively minimises :math:`w_j^\top C w_j` over orthonormal :math:`w_1, \dots, w_k` with
@@ -58,7 +45,8 @@ class MinorComponentAnalysis(
     Parameters
     ----------
     n_components : int, default=1
-        Number of components.
+        Number of components; a warning says if there are more than features, and as many are
+        taken.
 
     learning_rate : float, default=0.08
         Rate :math:`\eta` of the first rows of a stream, below 1.
@@ -152,7 +140,7 @@ class MinorComponentAnalysis(
     nothing. A small `subspace_change_` says that the estimate rests, not that it is right: look
     at `eigen_residuals_`.
 
-    In [1]_ the deflation removes the share :math:`\eta` of :math:`w_i^\top w_j` with each row.
+    In [1]_ the deflation removes the fraction :math:`\eta` of :math:`w_i^\top w_j` with each row.
     While :math:`\gamma` is underestimated that is not enough, and two components can become and
     stay the same; the full product is removed here, which has the same limit.
 
@@ -202,12 +190,8 @@ class MinorComponentAnalysis(
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
-        "learning_rate": [Interval(Real, 0, 1, closed="neither")],
-        "learning_rate_hold": [POSITIVE],
-        "amnesic": [NON_NEGATIVE],
-        "amnesic_ramp": [tuple],
-        "amnesic_growth": [POSITIVE, None],
-        "eta_min": [Interval(Real, 0, 0.5, closed="both")],
+        **RATE_CONSTRAINTS,
+        **AMNESIC_CONSTRAINTS,
         "shuffle": ["boolean"],
         "refine": ["boolean"],
         "max_iter": [AT_LEAST_ONE],
@@ -263,11 +247,10 @@ class MinorComponentAnalysis(
         """
         X = self._check(X, reset=True, ensure_min_samples=2)
         n, p = X.shape
-        schedule, step = self._schedules()
+        schedule, step = self._schedule(), self._step()
         rng = check_random_state(self.random_state)
         state = self._start(p, rng)
-        exponent = self._exponent(X, None)
-        source = RowSource(X, scale=2.0**-exponent)
+        source = RowSource(X)
         mean = source.moments()[0]
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             passes, rate = minor_passes(
@@ -285,12 +268,10 @@ class MinorComponentAnalysis(
             state.W[:], state.eigenvalues[:] = refine_minor(source, mean, state.W)
         # partial_fit goes on with rows of weight 1 / n, at the learning rate reached here
         state.n_seen[:] = n, clock_of_rate(step, rate)
-        self._publish(mean, state, exponent, X.dtype)
+        self._publish(PrincipalState.empty(0, p)._replace(mean=mean), state, X.dtype)
         self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
-        lam = np.sort(state.eigenvalues)
-        residuals = eigen_residual(source, mean, self.components_.astype(np.float64), lam)
-        gamma = float(state.gamma[0])
-        self.eigen_residuals_ = residuals / gamma if gamma > 0 else residuals
+        W, lam = self.components_.astype(np.float64), np.sort(state.eigenvalues)
+        self.eigen_residuals_ = eigen_residual(source, mean, W, lam, float(state.gamma[0]))
         if not passes.converged and not passes.stopped:
             warn_not_converged(
                 self,
@@ -323,27 +304,20 @@ class MinorComponentAnalysis(
         first = "_state" not in vars(self)
         X = self._check(X, reset=first)
         p = X.shape[1]
-        schedule, step = self._schedules()
+        schedule, step = self._schedule(), self._step()
         if first:
             state = self._start(p, check_random_state(self.random_state))
-            mean, known = np.zeros(p), None
+            moving = PrincipalState.empty(0, p)
         else:
-            mean, state, known = *self._state, self._exponent_known
-            if self.n_components != len(state.W):
-                raise ValueError(
-                    f"n_components={self.n_components}, but the estimate has {len(state.W)} "
-                    "components: n_components cannot change between calls of partial_fit. "
-                    "Call fit."
-                )
-        exponent = self._exponent(X, known)
-        shift = (known or 0) - exponent
-        state, mean = state.rescaled(shift), np.ldexp(mean, shift)  # copies
-        rate, steps = np.array(schedule, dtype=np.float64), np.array(step, dtype=np.float64)
-        source, u, work = RowSource(X, scale=2.0**-exponent), np.empty(p), np.empty(p)
-        for block in source.blocks():
-            minor_rows(block, source.scale, True, mean, *state, rate, steps, u, work)
+            moving, state = (part.copy() for part in self._state)
+            self._refuse_other_number(self._number_of_components(p), len(state.W))
+        # rows count on from those of fit, which count once
+        moving.n_seen[:] = state.n_seen[0]
+        work = np.empty((2, p))
+        for block in RowSource(X).blocks():
+            minor_rows(block, True, moving, state, schedule, step, work)
         vars(self).pop("eigen_residuals_", None)
-        self._publish(mean, state, exponent, X.dtype)
+        self._publish(moving, state, X.dtype)
         return self
 
     def transform(self, X):
@@ -362,14 +336,10 @@ class MinorComponentAnalysis(
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
-        if sparse.issparse(X):
-            Z = X @ self.components_.T - self.mean_ @ self.components_.T
-        else:
-            Z = (X - self.mean_) @ self.components_.T
-        return Z.astype(X.dtype, copy=False)
+        return self._coordinates(X).astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the share of the variance of X in the minor subspace.
+        """Minus the fraction of the variance of X in the minor subspace.
 
         ``-|transform(X)|^2 / |X - mean_|^2``: 0 if the rows keep to the hyperplanes. It falls
         with `n_components`; to choose that number look at `eigenvalues_`.
@@ -388,67 +358,20 @@ class MinorComponentAnalysis(
             Between -1 and 0; 0 if every row is the mean.
         """
         check_is_fitted(self)
-        X = self._check(X, reset=False)
-        exponent = exponent_of(RowSource(X).largest(), self._exponent_known) or 0
-        mean = np.ldexp(self.mean_.astype(np.float64), -exponent)
-        W = self.components_.astype(np.float64)
-        inside = total = 0.0
-        for U in RowSource(X, scale=2.0**-exponent).centred(mean):
-            inside += float(np.sum((U @ W.T) ** 2))
-            total += float(np.sum(U**2))
-        return -inside / total if total > 0 else 0.0
+        return -self._fractions(self._check(X, reset=False))[0]
 
-    @property
-    def _n_features_out(self):
-        return len(self.components_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _check(self, X, *, reset, ensure_min_samples=1):
-        return validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=ensure_min_samples,
-            reset=reset,
-        )
+    def _number_of_components(self, n_features):
+        reason = f"the number {n_features} of features"
+        return self._at_most(int(self.n_components), n_features, reason)
 
     def _start(self, n_features, rng):
-        if self.n_components > n_features:
-            raise ValueError(
-                f"n_components={self.n_components} exceeds n_features={n_features}: lower "
-                "n_components."
-            )
-        W = rng.standard_normal((self.n_components, n_features))
+        W = rng.standard_normal((self._number_of_components(n_features), n_features))
         return MinorState.start(orthonormal_rows(W))
 
-    def _schedules(self):
-        schedule = amnesic_schedule(
-            self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.eta_min
-        )
-        step = StepSchedule(self.learning_rate, float(self.learning_rate_hold), self.eta_min)
-        return schedule, step
-
-    def _exponent(self, X, known):
-        exponent = exponent_of(RowSource(X).largest(), known)
-        if exponent is not None and exponent > 505:
-            raise ValueError(
-                "MinorComponentAnalysis: squares of X exceed the range of float64. Rescale X, for "
-                "example with StandardScaler."
-            )
-        self._exponent_known = exponent
-        return exponent or 0
-
-    def _publish(self, mean, state, exponent, dtype):
+    def _publish(self, moving, state, dtype):
         W, lam = minor_components(state)
-        self._state = mean, state
+        self._state = moving, state
         self.components_ = fix_signs(W).astype(dtype, copy=False)
-        self.eigenvalues_ = np.ldexp(lam, 2 * exponent)
-        self.gamma_ = float(np.ldexp(state.gamma[0], 2 * exponent))
-        self.mean_ = np.ldexp(mean, exponent).astype(dtype, copy=False)
+        self.eigenvalues_, self.gamma_ = lam, float(state.gamma[0])
+        self.mean_ = moving.mean.astype(dtype)
         self.n_samples_seen_ = int(state.n_seen[0])

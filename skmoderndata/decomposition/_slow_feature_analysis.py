@@ -1,16 +1,14 @@
 """Slow feature analysis."""
 
-import warnings
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, optimize, sparse
+from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import Base, FitProgress, warn_fewer
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     POSITIVE,
@@ -22,7 +20,12 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata._solvers.series.expansion import PolynomialExpansion
+from skmoderndata._solvers.series.expansion import (
+    CallableExpansion,
+    LinearOutputs,
+    PolynomialExpansion,
+)
+from skmoderndata._solvers.series.quadratic_form import QuadraticForm
 from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     default_chunk_rows,
@@ -30,6 +33,7 @@ from skmoderndata._solvers.series.slow_features import (
     slow_directions,
 )
 from skmoderndata._validation import validate_data
+from skmoderndata.decomposition._slow_base import check_rows
 
 
 class SlowFeatureAnalysis(
@@ -300,7 +304,7 @@ class SlowFeatureAnalysis(
         """
         X = self._check(X, reset=True, ensure_min_samples=2)
         self._forget()
-        rows = self._check_rows(X, sequence_ids, sample_mask, times)
+        rows = check_rows(X, sequence_ids, sample_mask, times)
         self._start(X, rows.valid)
         n_chunks = -(-len(X) // self._chunk_rows())
         with FitProgress(self, X, y, max_passes=n_chunks, task_name="chunk") as progress:
@@ -363,8 +367,13 @@ class SlowFeatureAnalysis(
         """
         first = "_moments" not in vars(self)
         X = self._check(X, reset=first)
-        rows = self._check_rows(
-            X, sequence_ids, sample_mask, times, bool(new_sequence), vars(self).get("_moments")
+        rows = check_rows(
+            X,
+            sequence_ids,
+            sample_mask,
+            times,
+            new_sequence=bool(new_sequence),
+            after=vars(self).get("_moments"),
         )
         if first:
             self._start(X, rows.valid)
@@ -416,7 +425,7 @@ class SlowFeatureAnalysis(
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
-        rows = self._check_rows(X, sequence_ids)
+        rows = check_rows(X, sequence_ids)
         Y = self._project(X).astype(np.float64, copy=False)
         runs = np.zeros(len(X), dtype=np.int64)
         if rows.ids is not None:
@@ -514,41 +523,6 @@ class SlowFeatureAnalysis(
             reset=reset,
         )
 
-    def _check_rows(
-        self, X, sequence_ids=None, sample_mask=None, times=None, new_sequence=False, after=None
-    ):
-        """Check what belongs to the rows; `after` holds the moments that they continue."""
-        valid = ~np.isnan(X).any(axis=1)
-        if sequence_ids is not None:
-            sequence_ids = column_or_1d(sequence_ids)
-            check_consistent_length(X, sequence_ids)
-            if (sequence_ids != sequence_ids).any():
-                raise ValueError("sequence_ids contains NaN: give every row an id.")
-        if sample_mask is not None:
-            sample_mask = column_or_1d(sample_mask)
-            check_consistent_length(X, sample_mask)
-            if sample_mask.dtype != bool:
-                raise ValueError(
-                    f"sample_mask must be Boolean, got an array of {sample_mask.dtype}."
-                )
-            valid &= sample_mask
-        if times is not None:
-            times = column_or_1d(times).astype(np.float64)
-            check_consistent_length(X, times)
-            previous = np.concatenate([[-np.inf], times[:-1]])
-            if sequence_ids is not None:
-                previous[1:][sequence_ids[1:] != sequence_ids[:-1]] = -np.inf
-            if after is not None and not new_sequence and after.continues(sequence_ids):
-                previous[0] = -np.inf if after.last_time is None else after.last_time
-            if not (np.isfinite(times) & (times > previous)).all():
-                raise ValueError(
-                    "times must be finite and increase from row to row within a sequence: sort "
-                    "the rows of each sequence, and give its rows one id in sequence_ids."
-                )
-        if after is not None and (times is None) != (after.last_time is None):
-            raise ValueError("times must be given in every call of partial_fit, or in none.")
-        return _RowFacts(sequence_ids, valid, times, new_sequence)
-
     def _input_names(self):
         names = vars(self).get("feature_names_in_")
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
@@ -571,21 +545,21 @@ class SlowFeatureAnalysis(
                 f"{type(self).__name__} found no usable row: every row contains NaN or is masked."
             )
         n_inputs = X.shape[1]
-        self.input_mean_ = self.input_components_ = self._exponents = None
+        self.input_mean_ = self.input_components_ = None
         if self.pre_pca is not None:
             self.input_mean_, self.input_components_ = self._whiten_input(X, valid)
             n_inputs = len(self.input_components_)
         if self.expansion is None:
             self.expansion_ = None
             self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
-            if self.pre_pca is None:
-                self._exponents = _extreme_exponents(X[valid], self.degree)
+            if self.pre_pca is None and not self._expansion.in_range(X[valid]):
+                raise ValueError(_RANGE.format(type(self).__name__))
         else:
             sample = self._prepare(X[valid])
             self.expansion_ = self.expansion
             if hasattr(self.expansion, "transform"):
                 self.expansion_ = clone(self.expansion).fit(sample)
-            self._expansion = _UserExpansion(self.expansion_, sample[:1], self.include_bias)
+            self._expansion = CallableExpansion(self.expansion_, sample[:1], self.include_bias)
         self._moments = SlowMoments(self._expansion, self.lag)
         self._input_eps = 0.0
 
@@ -618,8 +592,6 @@ class SlowFeatureAnalysis(
         """From rows of X to arguments of the expansion."""
         if self.input_components_ is not None:
             return (X - self.input_mean_) @ self.input_components_.T
-        if self._exponents is not None:
-            return np.ldexp(X.astype(np.float64, copy=False), -self._exponents)
         return X
 
     def _accumulate(self, moments, X, rows, progress=None):
@@ -638,10 +610,7 @@ class SlowFeatureAnalysis(
         with np.errstate(over="ignore", invalid="ignore"):
             self._accumulate(moments, X, rows, progress)
         if not moments.is_finite():
-            raise ValueError(
-                f"{type(self).__name__}: squares of the expanded features exceed the range of "
-                "float64. Rescale X, for example with StandardScaler."
-            )
+            raise ValueError(_RANGE.format(type(self).__name__))
         self._moments = moments
         self._input_eps = max(self._input_eps, float(np.finfo(X.dtype).eps))
         self.n_samples_seen_ = moments.n_samples
@@ -681,22 +650,16 @@ class SlowFeatureAnalysis(
         if found.rank == 0:
             raise ValueError(_CONSTANT.format(who, " expanded"))
         if self.n_components is not None and self.n_components > found.rank:
-            warnings.warn(
-                f"n_components={self.n_components} exceeds the rank {found.rank} of the expanded "
-                f"data: {who} returns {found.rank} components.",
-                stacklevel=2,
-            )
+            reason = f"the rank {found.rank} of the expanded data"
+            warn_fewer(self, asked=self.n_components, found=found.rank, reason=reason)
         mean, components, delta = moments.mean, found.components, found.delta_values
         rounding = np.finfo(np.float64).eps * found.amplification
         if X is not None and rounding > 1e-9 * min(0.1, delta[0]):
-            outputs = _Outputs(self._expansion, mean, components)
+            outputs = LinearOutputs(self._expansion, mean, components)
             measured = SlowMoments(outputs, self.lag)
             self._accumulate(measured, X, rows)
             rotation, delta = polish_directions(measured.covariance(), measured.step_moment())
             components = fix_signs(rotation @ components)
-        if self._exponents is not None:
-            shift = self._expansion.powers() @ self._exponents
-            mean, components = np.ldexp(mean, shift), fix_signs(np.ldexp(components, -shift))
         period = moments.n_samples / (moments.n_sequences * self.lag)
         if moments.last_time is not None:
             period = moments.step_weight / (moments.n_sequences * self.lag)
@@ -708,16 +671,13 @@ class SlowFeatureAnalysis(
 
     def _project(self, X):
         components, mean = self.components_, self.mean_
-        if self._exponents is not None:
-            shift = self._expansion.powers() @ self._exponents
-            components, mean = np.ldexp(components, shift), np.ldexp(mean, -shift)
         out = np.full((len(X), len(components)), np.nan, dtype=X.dtype)
         usable = ~np.isnan(X).any(axis=1)
         index = slice(None) if usable.all() else np.flatnonzero(usable)
         rows = X[index]
         result = out if len(rows) == len(X) else np.empty((len(rows), out.shape[1]), out.dtype)
         chunk = min(self._chunk_rows(), max(len(rows), 1))
-        outputs = _Outputs(self._expansion, mean, components)
+        outputs = LinearOutputs(self._expansion, mean, components)
         for start in range(0, len(rows), chunk):
             part = slice(start, start + chunk)
             Z = np.asarray(self._prepare(rows[part]), dtype=np.float64)
@@ -727,149 +687,8 @@ class SlowFeatureAnalysis(
         return out
 
 
-class QuadraticForm(NamedTuple):
-    """The function ``x H x / 2 + f x + c`` of a row x."""
-
-    H: np.ndarray
-    f: np.ndarray
-    c: float
-
-    def __call__(self, X):
-        """Evaluate the function for each row of X."""
-        return np.einsum("ti,ti->t", X @ self.H, X) / 2 + X @ self.f + self.c
-
-    def extrema_on_sphere(self, radius):
-        """Find the rows of a given length with the largest and the smallest value.
-
-        With a radius typical of the data these are the optimal stimuli of Berkes and Wiskott
-        (see :class:`SlowFeatureAnalysis`): what the component responds to, and what silences it.
-
-        Parameters
-        ----------
-        radius : float
-            Length of the rows.
-
-        Returns
-        -------
-        largest, smallest : ndarray of shape (n_features,)
-            Global extrema.
-        """
-        return (
-            _largest_on_sphere(self.H, self.f, radius),
-            _largest_on_sphere(-self.H, -self.f, radius),
-        )
-
-
-def _largest_on_sphere(H, f, radius):
-    """Maximise ``x H x / 2 + f x`` subject to ``|x| = radius``.
-
-    The maximum has the form ``x = (mu - H)^-1 f`` with mu at or above the largest eigenvalue of
-    H; its length falls with mu, which leaves one equation in one unknown.
-    """
-    values, V = linalg.eigh(H)
-    g = V.T @ f
-    gap = values[-1] - values  # 0 for the leading eigenvector
-    top = gap <= 1e-12 * max(np.abs(values).max(), 1e-300)
-    lead = np.linalg.norm(g[top])
-    if lead <= 1e-12 * np.linalg.norm(g) or lead == 0:
-        x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
-        rest = radius**2 - x @ x
-        if rest >= 0:  # mu is the eigenvalue itself; its eigenvector fills the length
-            x[-1] = np.sqrt(rest)
-            return V @ x
-        g = np.where(top, 0.0, g)
-    upper = np.linalg.norm(g) / radius  # mu above the largest eigenvalue: here |x| <= radius
-    lower = lead / radius * (1 - 1e-12) if lead > 0 else upper * 1e-14
-    above = optimize.brentq(
-        lambda mu: 1 / np.linalg.norm(g / (mu + gap)) - 1 / radius, lower, upper * (1 + 1e-12)
-    )
-    x = g / (above + gap)
-    return V @ (x * (radius / np.linalg.norm(x)))
-
-
+_RANGE = (
+    "{}: squares of the expanded features leave the range of float64. Rescale X, for example with "
+    "StandardScaler."
+)
 _CONSTANT = "{}: every{} feature is constant, so no output has unit variance. Check X."
-
-
-class _RowFacts(NamedTuple):
-    """What is known of the rows besides their values."""
-
-    ids: np.ndarray | None
-    valid: np.ndarray
-    times: np.ndarray | None
-    new_sequence: bool
-
-
-class _Outputs:
-    """The outputs as an expansion, so that their own moments can be measured."""
-
-    def __init__(self, expansion, mean, components):
-        self.expansion, self.mean, self.components = expansion, mean, components
-        self.n_inputs, self.n_outputs = expansion.n_inputs, len(components)
-
-    def into(self, columns, out):
-        out[...] = self(columns)
-
-    def __call__(self, columns):
-        expanded = np.empty((len(self.mean), columns.shape[1]))
-        self.expansion.into(columns, expanded)
-        expanded -= self.mean[:, None]
-        return self.components @ expanded
-
-
-class _UserExpansion:
-    """Any transformer or function of rows, in the form in which the moments call it."""
-
-    def __init__(self, expansion, sample, include_bias):
-        self.expansion, self.bias = expansion, int(include_bias)
-        self.n_inputs = sample.shape[1]
-        self.n_outputs = self._expand(sample).shape[1] + self.bias
-
-    def into(self, columns, out):
-        expanded = self._expand(np.ascontiguousarray(columns.T))
-        if expanded.shape[1] + self.bias != self.n_outputs:
-            raise ValueError(
-                f"expansion returned {expanded.shape[1]} columns after {self.n_outputs} before."
-            )
-        out[: self.bias] = 1
-        out[self.bias :] = expanded.T
-
-    def names(self, input_names):
-        if hasattr(self.expansion, "get_feature_names_out"):
-            names = list(self.expansion.get_feature_names_out(input_names))
-        else:
-            names = [f"expansion{i}" for i in range(self.n_outputs - self.bias)]
-        return ["1"] * self.bias + names
-
-    def _expand(self, rows):
-        if hasattr(self.expansion, "transform"):
-            expanded = self.expansion.transform(rows)
-        else:
-            expanded = self.expansion(rows)
-        if sparse.issparse(expanded):
-            expanded = expanded.toarray()
-        expanded = np.asarray(expanded, dtype=np.float64)
-        if expanded.ndim != 2 or len(expanded) != len(rows):
-            raise ValueError(
-                f"expansion must map {len(rows)} rows to an array of as many rows, but returned "
-                f"shape {expanded.shape}."
-            )
-        if not np.isfinite(expanded).all():
-            raise ValueError("expansion returned NaN or infinity for finite rows.")
-        return expanded
-
-
-def _extreme_exponents(X, degree):
-    """Powers of two that bring columns of extreme size near 1; None if there is no need.
-
-    Scaling by powers of two is exact, so the result does not depend on the choice.
-    """
-    exponents = np.frexp(np.abs(X).max(axis=0))[1]
-    exponents = np.where(np.abs(exponents) * degree > 200, exponents, 0)
-    if not exponents.any():
-        return None
-    if (np.abs(exponents) * degree > 1000).any():
-        raise ValueError(
-            f"X, of size up to {np.abs(X).max():.3g}, leaves the range of float64 in monomials of "
-            f"degree={degree}. Rescale X, for example with StandardScaler."
-        )
-    return exponents

@@ -392,7 +392,6 @@ def _standardize(X):
     low = np.min(X, axis=0, initial=np.inf, where=finite)
     high = np.max(X, axis=0, initial=-np.inf, where=finite)
     X = X[:, low < high].astype(np.float64)
-    X /= np.nanmax(np.abs(X), axis=0, initial=0.0)  # squares must neither under- nor overflow
     X -= np.nanmean(X, axis=0) if X.size else 0.0
     X /= np.nanmax(np.abs(X), axis=0, initial=0.0)
     return X
@@ -403,14 +402,14 @@ def _autocorrelation(X, start, max_lag):
     X = _standardize(X)
     n, p = X.shape
     first = np.flatnonzero(start == np.arange(n))
-    length = np.diff(np.append(first, n))
-    size = 1 << np.ceil(np.log2(length)).astype(int)  # sequences of similar length go together
+    sizes = np.diff(np.append(first, n))
+    widths = 1 << np.ceil(np.log2(sizes)).astype(int)  # similar sequences go together
     total, count = np.zeros((max_lag + 1, p)), np.zeros((max_lag + 1, p))
     has_nan = bool(np.isnan(X).any())
-    for width in np.unique(size):
-        here = size == width
+    for width in np.unique(widths):
+        here = widths == width
         offset = np.arange(width)
-        inside = offset < length[here, None]
+        inside = offset < sizes[here, None]
         row = np.where(inside, first[here, None] + offset, 0)
         lags = min(int(width), max_lag + 1)
         n_fft = fft.next_fast_len(int(width) + lags, real=True)
@@ -425,7 +424,7 @@ def _autocorrelation(X, start, max_lag):
     if has_nan:
         count = np.round(count)
     else:
-        count += np.maximum(length - np.arange(max_lag + 1)[:, None], 0).sum(axis=1)[:, None]
+        count += np.maximum(sizes - np.arange(max_lag + 1)[:, None], 0).sum(axis=1)[:, None]
     r = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     r /= r[0]
     defined = ~np.isnan(r)

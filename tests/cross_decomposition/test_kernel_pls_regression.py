@@ -71,6 +71,8 @@ def test_scores_are_orthogonal_and_reproduced(seed):
     assert np.abs(T.T @ residual).max() < 1e-6
 
 
+# the last components find nothing but rounding, which is said
+@pytest.mark.filterwarnings("ignore:n_components=")
 @pytest.mark.certificate
 def test_more_components_fit_better_until_all_is_interpolated(seed):
     X, Y = data(seed)
@@ -82,6 +84,7 @@ def test_more_components_fit_better_until_all_is_interpolated(seed):
     assert max(errors[-2:]) < 1e-8 * errors[0]  # the last components may find nothing but rounding
 
 
+@pytest.mark.filterwarnings("ignore:n_components=60")
 @pytest.mark.recovery
 def test_search_finds_a_good_number_of_components(seed):
     rng = np.random.default_rng(seed)
@@ -113,10 +116,12 @@ def test_kernels_and_low_rank_agree(seed):
 @pytest.mark.edge
 def test_constant_target_and_constant_columns():
     X, Y = data(0)
-    model = KernelPLSRegression(3).fit(X, np.full(60, 4.0))
+    with pytest.warns(UserWarning, match="returns 0"):
+        model = KernelPLSRegression(3).fit(X, np.full(60, 4.0))
     assert model.n_components_ == 0
     assert_allclose(model.predict(X), 4.0)
-    flat = KernelPLSRegression(3).fit(np.ones((60, 2)), Y)
+    with pytest.warns(UserWarning, match="n_components=3"):
+        flat = KernelPLSRegression(3).fit(np.ones((60, 2)), Y)
     assert_allclose(flat.predict(np.ones((2, 2))), np.tile(Y.mean(axis=0), (2, 1)), atol=1e-8)
 
 
@@ -179,3 +184,16 @@ def test_components_are_reported_and_can_be_stopped(seed):
     assert seen == ["component", "component", "fit"]
     with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
         model.fit(X, X[:, 0], sample_weight=np.eye(40)[3])
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", ["exact", "cholesky"])
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 0.3, 1e300])
+def test_a_common_factor_of_the_weights_changes_nothing(seed, method, factor):
+    X, Y = data(seed)
+    w = np.random.default_rng(seed).uniform(0.5, 2, size=60)
+    model = KernelPLSRegression(3, method=method)
+    once = model.fit(X, Y, sample_weight=w).predict(X)
+    scores = model.x_scores_
+    assert_allclose(model.fit(X, Y, sample_weight=factor * w).predict(X), once, rtol=1e-8)
+    assert_allclose(model.x_scores_, scores, atol=1e-8 * np.abs(scores).max())

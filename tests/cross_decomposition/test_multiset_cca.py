@@ -27,20 +27,22 @@ def views_of(seed, n=90, sizes=(3, 4, 5), noise=1.0):
 @pytest.mark.parametrize("alpha", [0.0, 0.2, 1.0])
 def test_maximum_variance_is_the_stacked_eigenproblem(seed, alpha):
     views = views_of(seed)
-    model = MultisetCCA(3, alpha=alpha).fit(views)
-    assert_allclose(model.correlations_, linear_correlations(views, [alpha] * 3)[:3], rtol=1e-8)
+    model = MultisetCCA(3, alpha=alpha, scale=False).fit(views)
+    assert_allclose(
+        model.regularized_correlations_, linear_correlations(views, [alpha] * 3)[:3], rtol=1e-8
+    )
     kernel = KernelCCA(3, kernel="linear", alpha=alpha).fit(views)
-    assert_allclose(model.correlations_, kernel.correlations_, rtol=1e-8)
+    assert_allclose(model.regularized_correlations_, kernel.regularized_correlations_, rtol=1e-8)
 
 
 @pytest.mark.oracle
 def test_sum_of_correlations_is_what_a_general_optimiser_finds(seed):
     views = views_of(seed, n=40, sizes=(2, 3, 2))
-    model = MultisetCCA(1, criterion="sumcor", alpha=0.2).fit(views)
+    model = MultisetCCA(1, criterion="sumcor", alpha=0.2, scale=False).fit(views)
     best = best_sum_of_correlations(views, 0.2, seed)
     # the optimiser stops at a gradient of 1e-5
-    assert_allclose(3 * model.correlations_[0], best, rtol=1e-6)
-    assert best <= 3 * model.correlations_[0] * (1 + model.dual_gap_) * (1 + 1e-8)
+    assert_allclose(3 * model.regularized_correlations_[0], best, rtol=1e-6)
+    assert best <= 3 * model.regularized_correlations_[0] * (1 + model.dual_gap_) * (1 + 1e-8)
 
 
 @pytest.mark.oracle
@@ -52,22 +54,21 @@ def test_consensus_is_the_eigenproblem_of_projections(seed, missing):
     factors = [X[i] - X[i].mean(axis=0) for X, i in zip(views, rows, strict=True)]
     for X, index in zip(views, rows, strict=True):
         X[np.setdiff1d(np.arange(90), index)] = np.nan
-    model = MultisetCCA(3, criterion="gcca", alpha=0.1).fit(views)
+    model = MultisetCCA(3, criterion="gcca", alpha=0.1, scale=False).fit(views)
     values = consensus_values(factors, rows, [0.1] * 3, 90)[:3]
-    assert_allclose(model.correlations_, (3 * values - 1) / 2, rtol=1e-8)
+    assert_allclose(model.regularized_correlations_, (3 * values - 1) / 2, rtol=1e-8)
 
 
 @pytest.mark.certificate
 def test_gap_bounds_and_constraints_hold(seed):
     views = views_of(seed)
-    model = MultisetCCA(2, criterion="sumcor").fit(views)
-    relaxed = MultisetCCA(2).fit(views)
+    model = MultisetCCA(2, criterion="sumcor", scale=False).fit(views)
+    relaxed = MultisetCCA(2, scale=False).fit(views)
     assert model.residual_ <= 1e-9
-    assert model.correlations_[0] <= relaxed.correlations_[0] * (1 + 1e-12)
+    assert model.regularized_correlations_[0] <= relaxed.regularized_correlations_[0] * (1 + 1e-12)
     assert 0 <= model.dual_gap_ < 0.5
-    for X, W, scale in zip(views, model.weights_, model.scales_, strict=True):
-        w = W / scale[:, None]
-        S = 0.9 * np.cov(X.T) + 0.1 * np.eye(X.shape[1])
+    for X, w in zip(views, model.weights_, strict=True):
+        S = 0.9 * np.cov(X.T, bias=True) + 0.1 * np.eye(X.shape[1])
         assert_allclose(w.T @ S @ w, np.eye(2), atol=1e-8)
 
 
@@ -78,7 +79,7 @@ def test_passes_never_lower_the_sum(seed):
     for passes in (1, 2, 4, 8, 200):
         model = MultisetCCA(1, criterion="sumcor", max_iter=passes, tol=0.1 if passes < 9 else 0)
         with warnings.catch_warnings(action="ignore"):
-            values.append(model.fit(views).correlations_[0])
+            values.append(model.fit(views).regularized_correlations_[0])
     assert (np.diff(values) >= -1e-12).all()
 
 
@@ -103,7 +104,7 @@ def test_order_of_views_and_columns_of_one_array(seed, criterion):
     views = views_of(seed)
     model = MultisetCCA(2, criterion=criterion).fit(views)
     turned = MultisetCCA(2, criterion=criterion).fit(views[::-1])
-    assert_allclose(model.correlations_, turned.correlations_, rtol=1e-6)
+    assert_allclose(model.regularized_correlations_, turned.regularized_correlations_, rtol=1e-6)
     slices = [(0, 3), (3, 7), (7, 12)]
     stacked = MultisetCCA(2, criterion=criterion, view_slices=slices).fit(np.hstack(views))
     assert_allclose(stacked.transform(np.hstack(views)), np.hstack(model.transform(views)))
@@ -116,8 +117,8 @@ def test_order_of_views_and_columns_of_one_array(seed, criterion):
 @pytest.mark.invariance
 def test_criteria_agree_without_regularisation(seed):
     views = views_of(seed)
-    one = MultisetCCA(3, alpha=0).fit(views).correlations_
-    two = MultisetCCA(3, alpha=0, criterion="gcca").fit(views).correlations_
+    one = MultisetCCA(3, alpha=0).fit(views).regularized_correlations_
+    two = MultisetCCA(3, alpha=0, criterion="gcca").fit(views).regularized_correlations_
     assert_allclose(one, two, rtol=1e-8)
 
 
@@ -151,8 +152,8 @@ def test_weights_count_copies(criterion, scale, seed):
     copies = [np.repeat(X, times, axis=0) for X in views]
     model = MultisetCCA(2, criterion=criterion, scale=scale).fit(views, sample_weight=times)
     twin = MultisetCCA(2, criterion=criterion, scale=scale).fit(copies)
-    assert_allclose(model.correlations_, twin.correlations_, rtol=1e-10)
-    assert_allclose(model.empirical_correlations_, twin.empirical_correlations_, rtol=1e-9)
+    assert_allclose(model.regularized_correlations_, twin.regularized_correlations_, rtol=1e-10)
+    assert_allclose(model.correlations_, twin.correlations_, rtol=1e-9)
     for W, V in zip(model.weights_, twin.weights_, strict=True):
         assert_allclose(W, V, atol=1e-7 * np.abs(V).max())
     weighted = model.score(views, sample_weight=times)
@@ -178,12 +179,12 @@ def test_sparse_views_are_not_filled(criterion, weighted, seed):
         # components of nearly equal values are found up to a rotation
         full = MultisetCCA(1, **settings).fit(dense, sample_weight=w)
         model = MultisetCCA(1, **settings).fit(thin, sample_weight=w)
-        assert_allclose(model.correlations_, full.correlations_, rtol=1e-9)
-        assert_allclose(model.empirical_correlations_, full.empirical_correlations_, rtol=1e-6)
+        assert_allclose(model.regularized_correlations_, full.regularized_correlations_, rtol=1e-9)
+        assert_allclose(model.correlations_, full.correlations_, rtol=1e-6)
         for A, B in zip(model.transform(thin), full.transform(dense), strict=True):
             assert_allclose(A, B, atol=1e-5 * np.abs(B).max())  # rotation by rounding over gap
         mixed = MultisetCCA(1, **settings).fit([dense[0], *thin[1:]], sample_weight=w)
-        assert_allclose(mixed.correlations_, full.correlations_, rtol=1e-9)
+        assert_allclose(mixed.regularized_correlations_, full.regularized_correlations_, rtol=1e-9)
 
 
 @pytest.mark.edge

@@ -31,7 +31,8 @@ def test_matches_a_pipeline_of_pca(seed, solver, shape, k):
     pipe = make_pipeline(PCA(k, svd_solver="full"), LinearRegression()).fit(X, Y)
     new = data(seed + 1, *shape)[0]
     assert_allclose(model.predict(new), pipe.predict(new), rtol=1e-8, atol=1e-8)
-    assert_allclose(model.explained_variance_, pipe[0].explained_variance_, rtol=1e-8)
+    biased = pipe[0].explained_variance_ * (len(X) - 1) / len(X)
+    assert_allclose(model.explained_variance_, biased, rtol=1e-8)
     ratio = pipe[0].explained_variance_ratio_
     assert_allclose(model.explained_variance_ratio_, ratio, rtol=1e-8)
     assert_allclose(np.abs(model.transform(new)), np.abs(pipe[0].transform(new)), atol=1e-7)
@@ -49,6 +50,73 @@ def test_matches_a_pipeline_of_kernel_pca(seed):
     assert_allclose(np.abs(model.transform(new)), np.abs(pipe[0].transform(new)), atol=1e-8)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("shape", [(40, 6), (15, 30)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_number_of_components_is_that_of_brute_force_leave_one_out(seed, kernel, shape, weighted):
+    """Least squares on the components, with each sample and its copies left out in turn."""
+    X, Y = data(seed, *shape)
+    X[3], Y[3] = X[7], Y[7]  # a copy
+    n = len(X)
+    w = np.random.default_rng(seed).integers(1, 4, size=n) if weighted else np.ones(n)
+    model = PrincipalComponentsRegression(kernel=kernel).fit(X, Y, sample_weight=w)
+    every = PrincipalComponentsRegression(None, kernel=kernel).fit(X, Y, sample_weight=w)
+    Z = every.transform(X)
+    variance = np.average((Y - np.average(Y, axis=0, weights=w)) ** 2, axis=0, weights=w)
+    errors = []
+    for k in range(1, Z.shape[1] + 1):
+        squares = np.zeros_like(Y)
+        for i in range(n):
+            others = np.setdiff1d(np.arange(n), [3, 7] if i in (3, 7) else [i])
+            if k >= len(others):
+                squares[i] = np.inf
+                continue
+            fit = LinearRegression().fit(Z[others, :k], Y[others], sample_weight=w[others])
+            squares[i] = (Y[i] - fit.predict(Z[i : i + 1, :k])[0]) ** 2
+        errors.append((np.average(squares, axis=0, weights=w) / variance).mean())
+    assert model.n_components_ == np.argmin(errors) + 1
+    best = model.n_components_
+    assert_allclose(model.loo_errors_[: best + 1], errors[: best + 1], rtol=1e-6)
+
+
+@pytest.mark.recovery
+def test_default_finds_few_factors_behind_many_columns(seed):
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(200, 3))
+    X = factors @ rng.normal(size=(3, 80)) + 0.5 * rng.normal(size=(200, 80))
+    y = factors.sum(axis=1) + rng.normal(size=200)
+    default, full = PrincipalComponentsRegression(), PrincipalComponentsRegression(None)
+    default.fit(X[:100], y[:100])
+    assert 3 <= default.n_components_ < 15
+    full.fit(X[:100], y[:100])
+    assert default.score(X[100:], y[100:]) > full.score(X[100:], y[100:]) + 0.2
+
+
+@pytest.mark.edge
+def test_a_component_of_one_sample_is_not_chosen():
+    X = np.zeros((30, 3))
+    X[:, 0] = np.random.default_rng(0).normal(size=30)
+    X[4, 1] = 0.5  # the only sample with this feature
+    y = X[:, 0] + 5 * X[:, 1]
+    model = PrincipalComponentsRegression().fit(X, y)
+    assert model.n_components_ == 1
+    assert np.isinf(model.loo_errors_[1])
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 0.3, 1e300])
+def test_a_common_factor_of_the_weights_changes_nothing(seed, kernel, factor):
+    X, Y = data(seed)
+    w = np.random.default_rng(seed).uniform(0.5, 2, size=50)
+    model = PrincipalComponentsRegression(kernel=kernel)
+    once = model.fit(X, Y, sample_weight=w).predict(X)
+    variances = model.explained_variance_
+    assert_allclose(model.fit(X, Y, sample_weight=factor * w).predict(X), once, rtol=1e-8)
+    assert_allclose(model.explained_variance_, variances, rtol=1e-10)
+
+
 @pytest.mark.certificate
 def test_residuals_are_uncorrelated_with_the_components(seed):
     X, Y = data(seed)
@@ -58,7 +126,7 @@ def test_residuals_are_uncorrelated_with_the_components(seed):
         Z = model.transform(X)
         residual = Y - model.predict(X)
         assert_allclose(Z.T @ residual, 0, atol=1e-8 * np.abs(Z).max() * np.abs(Y).max())
-        assert_allclose(Z.T @ Z / (len(X) - 1), np.diag(model.explained_variance_), atol=1e-8)
+        assert_allclose(Z.T @ Z / len(X), np.diag(model.explained_variance_), atol=1e-8)
 
 
 @pytest.mark.recovery
@@ -94,9 +162,16 @@ def test_share_of_variance_and_rank(seed):
     ratio = PCA().fit(X).explained_variance_ratio_.cumsum()
     model = PrincipalComponentsRegression(0.9).fit(X, Y)
     assert model.n_components_ == np.searchsorted(ratio, 0.9) + 1
-    double = PrincipalComponentsRegression().fit(np.c_[X, X], Y)
+    double = PrincipalComponentsRegression(None).fit(np.c_[X, X], Y)
     assert double.n_components_ == 6
     assert_allclose(double.predict(np.c_[X, X]), LinearRegression().fit(X, Y).predict(X))
+
+
+@pytest.mark.edge
+def test_more_components_than_the_rank_warn(seed):
+    X, Y = data(seed)
+    with pytest.warns(UserWarning, match="n_components=7 exceeds the rank 6 .* returns 6"):
+        assert PrincipalComponentsRegression(7).fit(X, Y).n_components_ == 6
 
 
 @pytest.mark.edge

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.cross_decomposition import CCA, PLSSVD
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from skmoderndata.cross_decomposition import KernelCCA, MultisetCCA, RegularizedCCA
-from tests.oracles.regularized_cca import bordered
+from tests.oracles.regularized_cca import bordered, linear_pencil
 
 
 def two_views(seed, n=80, p=5, q=4, noise=1.0):
@@ -21,9 +23,9 @@ def two_views(seed, n=80, p=5, q=4, noise=1.0):
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.7, 1.0])
 def test_matches_the_generalised_eigenproblem(seed, alpha):
     X, Y = two_views(seed)
-    model = RegularizedCCA(3, alpha=alpha).fit(X, Y)
+    model = RegularizedCCA(3, alpha=alpha, scale=False).fit(X, Y)
     values, A, B = bordered(X, Y, alpha)
-    assert_allclose(model.correlations_, values[:3], rtol=1e-8)
+    assert_allclose(model.regularized_correlations_, values[:3], rtol=1e-8)
     for scores, centred, W in zip(
         model.transform(X, Y), (X - X.mean(0), Y - Y.mean(0)), (A, B), strict=True
     ):
@@ -35,9 +37,9 @@ def test_matches_the_generalised_eigenproblem(seed, alpha):
 @pytest.mark.parametrize("p", [5, 120])
 def test_equals_kernel_cca_with_the_linear_kernel(seed, alpha, p):
     X, Y = two_views(seed, p=p)
-    one = RegularizedCCA(3, alpha=alpha).fit(X, Y)
+    one = RegularizedCCA(3, alpha=alpha, scale=False).fit(X, Y)
     two = KernelCCA(3, kernel="linear", alpha=alpha).fit(X, Y)
-    assert_allclose(one.correlations_, two.correlations_, rtol=1e-8)
+    assert_allclose(one.regularized_correlations_, two.regularized_correlations_, rtol=1e-8)
     assert_allclose(np.abs(one.transform(X)), np.abs(two.transform(X)), atol=1e-6)
 
 
@@ -46,31 +48,33 @@ def test_limits_are_those_of_scikit_learn(seed):
     X, Y = two_views(seed)
     A, B = CCA(3, tol=1e-12, max_iter=10_000).fit(X, Y).transform(X, Y)
     expected = [np.corrcoef(a, b)[0, 1] for a, b in zip(A.T, B.T, strict=True)]
-    assert_allclose(RegularizedCCA(3, alpha=0).fit(X, Y).correlations_, expected, atol=1e-6)
+    assert_allclose(
+        RegularizedCCA(3, alpha=0).fit(X, Y).regularized_correlations_, expected, atol=1e-6
+    )
     U, _ = PLSSVD(2, scale=False).fit(X, Y).transform(X, Y)
-    Z = RegularizedCCA(2, alpha=1).fit(X, Y).transform(X)
+    Z = RegularizedCCA(2, alpha=1, scale=False).fit(X, Y).transform(X)
     assert_allclose(np.abs(Z), np.abs(U), atol=1e-7)
 
 
 @pytest.mark.certificate
 def test_no_other_directions_are_better(seed):
     X, Y = two_views(seed)
-    model = RegularizedCCA(1, alpha=0.3).fit(X, Y)
+    model = RegularizedCCA(1, alpha=0.3, scale=False).fit(X, Y)
     assert model.residual_ < 1e-12
-    C, p = np.cov(X.T, Y.T), X.shape[1]
+    C, p = np.cov(X.T, Y.T, bias=True), X.shape[1]
     S = 0.7 * C + 0.3 * np.eye(len(C))
 
     def objective(a, b):
         size = (a @ S[:p, :p] @ a) * (b @ S[p:, p:] @ b)
         return a @ C[:p, p:] @ b / np.sqrt(size)
 
-    a, b = (w[:, 0] / s for w, s in zip(model.weights_, model.scales_, strict=True))
-    assert_allclose(objective(a, b), model.correlations_[0], rtol=1e-10)
+    a, b = (w[:, 0] for w in model.weights_)
+    assert_allclose(objective(a, b), model.regularized_correlations_[0], rtol=1e-10)
     rng = np.random.default_rng(seed)
     for step in (1e-3, 0.1, 1.0):
         for _ in range(20):
             other = objective(a + step * rng.normal(size=p), b + step * rng.normal(size=len(b)))
-            assert other < model.correlations_[0]
+            assert other < model.regularized_correlations_[0]
 
 
 @pytest.mark.recovery
@@ -87,13 +91,15 @@ def test_shrinkage_generalises_where_plain_cca_does_not(seed):
 def test_scale_rows_and_views(seed):
     X, Y = two_views(seed)
     order = np.random.default_rng(seed).permutation(len(X))
-    plain = RegularizedCCA(2, alpha=0).fit(X, Y).correlations_
+    plain = RegularizedCCA(2, alpha=0).fit(X, Y).regularized_correlations_
     mixed = X @ np.random.default_rng(seed).normal(size=(5, 5)) + 100
-    assert_allclose(RegularizedCCA(2, alpha=0).fit(mixed, Y).correlations_, plain, rtol=1e-7)
+    assert_allclose(
+        RegularizedCCA(2, alpha=0).fit(mixed, Y).regularized_correlations_, plain, rtol=1e-7
+    )
     scaled = RegularizedCCA(2, alpha=0.3, scale=True)
-    expected = scaled.fit(X, Y).correlations_
-    assert_allclose(scaled.fit(1e5 * X, 1e-5 * Y).correlations_, expected, rtol=1e-9)
-    assert_allclose(scaled.fit(Y[order], X[order]).correlations_, expected, rtol=1e-9)
+    expected = scaled.fit(X, Y).regularized_correlations_
+    assert_allclose(scaled.fit(1e5 * X, 1e-5 * Y).regularized_correlations_, expected, rtol=1e-9)
+    assert_allclose(scaled.fit(Y[order], X[order]).regularized_correlations_, expected, rtol=1e-9)
 
 
 @pytest.mark.edge
@@ -102,7 +108,9 @@ def test_rank_deficient_views_without_regularisation(seed):
     model = RegularizedCCA(4, alpha=0).fit(np.c_[X, X[:, :2] + X[:, 1:3]], Y)
     assert model.ranks_.tolist() == [5, 4]
     assert_allclose(
-        model.correlations_, RegularizedCCA(4, alpha=0).fit(X, Y).correlations_, rtol=1e-8
+        model.regularized_correlations_,
+        RegularizedCCA(4, alpha=0).fit(X, Y).regularized_correlations_,
+        rtol=1e-8,
     )
 
 
@@ -127,7 +135,95 @@ def test_bad_input_is_named(views, setting, message):
 @pytest.mark.edge
 def test_two_views_of_the_multiset_method_agree(seed):
     X, Y = two_views(seed)
-    expected = RegularizedCCA(2).fit(X, Y).correlations_
+    expected = RegularizedCCA(2).fit(X, Y).regularized_correlations_
     for criterion in ("maxvar", "sumcor"):
         found = MultisetCCA(2, criterion=criterion).fit(X, Y)
-        assert_allclose(found.correlations_, expected, rtol=1e-10)
+        assert_allclose(found.regularized_correlations_, expected, rtol=1e-10)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 1.0])
+def test_correlations_and_weights_are_what_their_names_say(seed, alpha, scale, weighted):
+    """Correlations of `transform`; weights in the units of X that solve the stated problem."""
+    X, Y = two_views(seed)
+    X, Y = X * [1e-5, 1, 40, 3, 1e4], Y * [1e3, 1, 1e-2, 7]
+    w = np.random.default_rng(seed).uniform(0.1, 3, size=80) if weighted else None
+    model = RegularizedCCA(3, alpha=alpha, scale=scale).fit(X, Y, sample_weight=w)
+    scores = model.transform(X, Y)
+    expected = [
+        np.cov(a, b, aweights=w, ddof=0) for a, b in zip(*(Z.T for Z in scores), strict=True)
+    ]
+    expected = [C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]) for C in expected]
+    assert_allclose(model.correlations_, expected, rtol=1e-9)
+    if w is None:
+        plain = [np.corrcoef(a, b)[0, 1] for a, b in zip(*(Z.T for Z in scores), strict=True)]
+        assert_allclose(model.correlations_, plain, rtol=1e-9)
+    C = np.cov(X.T, Y.T, aweights=w, ddof=0)
+    units = np.sqrt(np.diag(C)) if scale else np.ones(9)
+    for view, W, columns, mean in zip(
+        (X, Y),
+        (model.x_weights_, model.y_weights_),
+        (slice(5), slice(5, 9)),
+        model.means_,
+        strict=True,
+    ):
+        assert_allclose((view - mean) @ W, model.transform(X, Y)[view is Y], rtol=1e-9)
+        S = (1 - alpha) * C[columns, columns] + alpha * np.diag(units[columns] ** 2)
+        assert_allclose(W.T @ S @ W, np.eye(3), atol=1e-7)
+    values, _, _ = linear_pencil(C / np.outer(units, units), 5, alpha)
+    assert_allclose(model.regularized_correlations_, values[:3], rtol=1e-7)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 0.3, 7.0, 1e300])
+def test_a_common_factor_of_the_weights_changes_nothing(seed, factor):
+    X, Y = two_views(seed)
+    w = np.random.default_rng(seed).uniform(0.5, 2, size=80)
+    once, again = (RegularizedCCA().fit(X, Y, sample_weight=v) for v in (w, factor * w))
+    assert_allclose(again.x_weights_, once.x_weights_, rtol=1e-8)
+    assert_allclose(again.correlations_, once.correlations_, rtol=1e-10)
+    equal = RegularizedCCA().fit(X, Y, sample_weight=np.full(80, factor))
+    assert_allclose(equal.x_weights_, RegularizedCCA().fit(X, Y).x_weights_, rtol=1e-10)
+
+
+@pytest.mark.invariance
+def test_pairs_and_lists_agree(seed):
+    X, Y = two_views(seed)
+    model = RegularizedCCA(2)
+    for A, B in zip(model.fit_transform(X, Y), model.fit_transform([X, Y]), strict=True):
+        assert_allclose(A, B)
+    for A, B in zip(model.fit_transform(X, Y), model.transform(X, Y), strict=True):
+        assert_allclose(A, B)
+    assert model.weights_[0] is model.x_weights_
+    assert model.weights_[1] is model.y_weights_
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.arange(80) % 3,
+        np.arange(80) % 2 == 0,
+        np.array(["a", "b"] * 40),
+        ["yes", "no"] * 40,
+        np.array(["a", "b"] * 40, dtype=object),
+    ],
+)
+@pytest.mark.parametrize("model", [RegularizedCCA(1), MultisetCCA(1), KernelCCA(1)], ids=repr)
+def test_labels_of_classes_are_no_second_view(model, labels):
+    X, _ = two_views(0)
+    with pytest.raises(ValueError, match="look like labels of classes"):
+        model.fit(X, labels)
+    with pytest.raises(ValueError, match="view_slices"):
+        make_pipeline(model, LogisticRegression()).fit(X, labels)
+
+
+@pytest.mark.edge
+def test_numbers_in_a_table_are_a_second_view():
+    X, _ = two_views(0)
+    classes = np.arange(80) % 3
+    assert RegularizedCCA(1).fit(X, classes.reshape(-1, 1)).n_components_ == 1
+    assert RegularizedCCA(1).fit(X, np.arange(80)).n_components_ == 1  # numbers do not repeat
+    assert RegularizedCCA(1).fit(X, X[:, 0]).n_components_ == 1

@@ -121,7 +121,7 @@ def test_nodes_solve_their_eigenproblems(seed):
     X, ids = images(seed)
     est = HierarchicalSlowFeatureAnalysis(image_shape=(4, 5, 2), layers=TWO_LAYERS)
     node = est.fit(X, sequence_ids=ids).layers_[0].nodes[0]
-    cut = oracle.patches(est.input_scale_ * X.reshape(-1, 4, 5, 2), (2, 3), (2, 1))
+    cut = oracle.patches(X.reshape(-1, 4, 5, 2), (2, 3), (2, 1))
     apart = [patch[ids == i] for patch in cut for i in np.unique(ids)]
     expanded = [oracle.expand(np.clip((s - node.mean) @ node.pre.T, -4, 4), 2) for s in apart]
     for sequences, W in [(apart, node.pre), (expanded, node.components)]:
@@ -241,7 +241,7 @@ def test_order_and_names_of_sequences_do_not_matter(seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("scale", [1e-300, 1e-150, -3.0, 1e150, 1e300])
+@pytest.mark.parametrize("scale", [1e-90, -3.0, 1e90])
 def test_scale_and_offset_of_the_input_do_not_matter(seed, scale):
     X, ids = images(seed)
     make = HierarchicalSlowFeatureAnalysis(image_shape=(4, 5, 2), layers=TWO_LAYERS)
@@ -356,9 +356,11 @@ def test_constant_fields_have_no_features(seed, sharing):
 def test_fewer_directions_than_asked_for():
     """Rank one input: one linear output, two monomials."""
     X = np.outer(np.sin(np.arange(50) / 3), np.arange(1.0, 5))
-    est = HierarchicalSlowFeatureAnalysis(5).fit(X)
+    with pytest.warns(UserWarning, match="n_components=5 exceeds the rank 2 .* returns 2"):
+        est = HierarchicalSlowFeatureAnalysis(5).fit(X)
     assert est.transform(X).shape == (50, 2)
-    with_copy = HierarchicalSlowFeatureAnalysis(5).fit(np.c_[X, X, np.ones(50)])
+    with pytest.warns(UserWarning, match="returns 2"):
+        with_copy = HierarchicalSlowFeatureAnalysis(5).fit(np.c_[X, X, np.ones(50)])
     Y = est.transform(X)
     Y_copy = with_copy.transform(np.c_[X, X, np.ones(50)])
     assert_allclose(up_to_sign(Y_copy, Y), Y, rtol=1e-6, atol=1e-6)
@@ -444,7 +446,7 @@ def test_refused_input(X, error, match):
 def test_refused_sequence_ids(seed):
     X = np.random.default_rng(seed).normal(size=(6, 3))
     est = HierarchicalSlowFeatureAnalysis(2)
-    with pytest.raises(ValueError, match="got 2 for 6 rows"):
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[6, 2\]"):
         est.fit(X, sequence_ids=[0, 0])
     with pytest.raises(ValueError, match="sequence_ids contains NaN"):
         est.fit(X, sequence_ids=[0, 0, 0, np.nan, 1, 1])

@@ -608,7 +608,7 @@ def test_fewer_rows_than_features():
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
+@pytest.mark.parametrize("scale", [1e-90, 1e-30, 1e30, 1e90])
 def test_extreme_scales(scale):
     X = series(0, p=3)
     expected = SlowFeatureAnalysis().fit(X)
@@ -616,10 +616,10 @@ def test_extreme_scales(scale):
     assert_allclose(model.delta_values_, expected.delta_values_, rtol=1e-8)
     assert_allclose(model.transform(X * scale), expected.transform(X), atol=1e-8)
     assert_allclose(model.components_, expected.components_ / scale, rtol=1e-6)
-    if abs(np.log10(scale)) > 100:
+    if abs(np.log10(scale)) > 80:
         with pytest.raises(ValueError, match="range of float64"):
             SlowFeatureAnalysis(degree=3).fit(X * scale)
-    scale = scale**0.9  # squares stay in the range of float64
+    scale = scale**0.7  # squares stay in the range of float64
     model = SlowFeatureAnalysis(degree=2, n_components=2).fit(X * scale)
     expected = SlowFeatureAnalysis(degree=2, n_components=2).fit(X)
     assert_allclose(model.delta_values_, expected.delta_values_, rtol=1e-8)
@@ -631,8 +631,8 @@ def test_overflow_in_a_later_batch_is_reported():
     X = series(0, p=3)
     model = SlowFeatureAnalysis(degree=2).fit(X)
     before = model.delta_values_
-    with pytest.raises(ValueError, match="exceed the range of float64"):
-        model.partial_fit(X * 1e160)
+    with pytest.raises(ValueError, match="leave the range of float64"):
+        model.partial_fit(X * 1e90)
     assert_array_equal(model.delta_values_, before)
     assert model.n_samples_seen_ == 400
 

@@ -13,9 +13,9 @@ def constraint(K, alpha, rule):
     """Matrix S of ``a' S a = 1`` for a centred kernel."""
     n = len(K)
     if rule == "shrinkage":
-        return (1 - alpha) * K @ K / (n - 1) + alpha * K
+        return (1 - alpha) * K @ K / n + alpha * K
     if rule == "ridge":
-        return K @ K / (n - 1) + alpha * K
+        return K @ K / n + alpha * K
     N = K + n * alpha / 2 * np.eye(n)
     return N @ N / n
 
@@ -23,12 +23,11 @@ def constraint(K, alpha, rule):
 def pencil(Ks, alphas, rule="shrinkage"):
     """Matrices A, B of ``A a = rho B a`` for the stacked dual coefficients, centred kernels."""
     n, n_views = len(Ks[0]), len(Ks)
-    scale = n if rule == "bach-jordan" else n - 1
     A = np.zeros((n * n_views, n * n_views))
     for u in range(n_views):
         for v in range(n_views):
             if u != v:
-                A[u * n : (u + 1) * n, v * n : (v + 1) * n] = Ks[u] @ Ks[v] / scale
+                A[u * n : (u + 1) * n, v * n : (v + 1) * n] = Ks[u] @ Ks[v] / n
     parts = [constraint(K, alpha, rule) for K, alpha in zip(Ks, alphas, strict=True)]
     return A, linalg.block_diag(*parts)
 
@@ -45,7 +44,7 @@ def correlations(Ks, alphas, rule="shrinkage"):
 def linear_correlations(views, alphas):
     """Regularised correlations of linear functions, from covariances."""
     cuts = np.cumsum([X.shape[1] for X in views])[:-1]
-    C = np.cov(np.hstack(views).T)
+    C = np.cov(np.hstack(views).T, bias=True)
     A, B = C.copy(), np.zeros_like(C)
     rows = np.split(np.arange(len(C)), cuts)
     for index, alpha in zip(rows, alphas, strict=True):
@@ -64,7 +63,7 @@ def consensus_values(factors, rows, alphas, n):
     total, counts = np.zeros((n, n)), np.zeros(n)
     for G, index, alpha in zip(factors, rows, alphas, strict=True):
         m = len(index)
-        inner = (1 - alpha) * G.T @ G / (m - 1) + alpha * np.eye(G.shape[1])
-        total[np.ix_(index, index)] += G @ linalg.solve(inner, G.T) / (m - 1)
+        inner = (1 - alpha) * G.T @ G / m + alpha * np.eye(G.shape[1])
+        total[np.ix_(index, index)] += G @ linalg.solve(inner, G.T) / m
         counts[index] += 1
     return linalg.eigh(total, np.diag(counts), eigvals_only=True)[::-1]

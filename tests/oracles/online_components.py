@@ -83,7 +83,7 @@ class Minor:
             length = np.sqrt(w @ w)
             for w_i in self.W[:j]:
                 w = w - (w_i @ w) * w_i
-            self.W[j] = unit(w) if w @ w > 1e-16 * length**2 else u
+            self.W[j] = unit(w) if w @ w > 1e-16 * length**2 else unit(u)
 
 
 def minor_components(X, W, n_passes=1, fixed_mean=False, hold=1000, learning_rate=0.08):

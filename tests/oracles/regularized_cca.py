@@ -6,8 +6,11 @@ from scipy import linalg, optimize
 
 def bordered(X, Y, alpha):
     """Directions by the eigenproblem of both views side by side."""
-    p = X.shape[1]
-    C = np.cov(X.T, Y.T)
+    return linear_pencil(np.cov(X.T, Y.T, bias=True), X.shape[1], alpha)
+
+
+def linear_pencil(C, p, alpha):
+    """Values and directions from the covariances, of which the first view has p columns."""
     A = C.copy()
     A[:p, :p] = A[p:, p:] = 0
     B = alpha * np.eye(len(C))
@@ -26,10 +29,10 @@ def best_sum_of_correlations(views, alpha, seed, tries=20):
     def loss(stacked):
         scores = []
         for X, w in zip(views, np.split(stacked, cuts), strict=True):
-            size = (1 - alpha) * (X @ w) @ (X @ w) / (n - 1) + alpha * w @ w
+            size = (1 - alpha) * (X @ w) @ (X @ w) / n + alpha * w @ w
             scores.append(X @ w / np.sqrt(size))
         S = np.array(scores)
-        G = S @ S.T / (n - 1)
+        G = S @ S.T / n
         return -(G.sum() - np.trace(G)) / 2
 
     rng = np.random.default_rng(seed)

@@ -195,7 +195,7 @@ def test_sequences_stay_apart(seed):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("rule", ["1/e", "zero", "mutual_information"])
-@pytest.mark.parametrize("scale", [1e-150, 1e150, -3.0])
+@pytest.mark.parametrize("scale", [1e-90, 1e90, -3.0])
 def test_lag_ignores_scale_shift_constants_and_order(seed, rule, scale):
     rng = np.random.default_rng(seed)
     x = np.sin(np.arange(600) / 6)[:, None] + 0.2 * rng.normal(size=(600, 2))

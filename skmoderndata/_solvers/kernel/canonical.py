@@ -2,23 +2,24 @@
 
 All problems are stated in one way. A view has a centred matrix of scores ``K`` (a kernel) or ``G``
 (features), with eigenvalues ``omega`` of ``K`` or ``G G'`` and eigenvectors ``U``. Regularisation
-is diagonal there: the *whitened* view is ``B = U diag(b)``, and ``c`` of unit length stands for
-scores ``scale * B c`` whose regularised variance is one:
+is diagonal there: the *whitened* view is ``B = U diag(b)``, and ``c`` of unit norm stands for
+scores ``sqrt(n) B c`` whose regularised variance is one:
 
-==============  ==========================================  ===================  ===========
-rule            regularised variance of the scores          b                    scale
-==============  ==========================================  ===================  ===========
-``shrinkage``   (1 - t) variance + t |w|^2                  below                sqrt(n - 1)
-``ridge``       variance + t |w|^2                          below                sqrt(n - 1)
-``bach-jordan`` |(K + n t / 2) alpha|^2 / n                 w / (w + n t / 2)    sqrt(n)
-==============  ==========================================  ===================  ===========
+==============  ==================================  ==================================
+rule            regularised variance of the scores  b
+==============  ==================================  ==================================
+``shrinkage``   (1 - t) variance + t |w|^2          sqrt(omega / ((1 - t) omega + n t))
+``ridge``       variance + t |w|^2                  sqrt(omega / (omega + n t))
+``bach-jordan`` |(K + n t / 2) alpha|^2 / n         omega / (omega + n t / 2)
+==============  ==================================  ==================================
 
-``b = sqrt(w / ((n - 1) d))`` with ``d = (1 - t) w / (n - 1) + t`` or ``w / (n - 1) + t``.
-Regularised correlations of two views are the singular values of ``B_a' B_b``.
+Variances have the divisor n. Regularised correlations of two views are the singular values of
+``B_a' B_b``.
 
 With weights of the samples, means are weighted, the rows of ``G`` (and rows and columns of ``K``)
-are multiplied by the roots of the weights, and n above is their sum, `total`. Rows of scores come
-multiplied by the roots as well.
+are multiplied by the roots of the weights, and n above is their sum, `total`: a common factor of
+the weights cancels, and a weight of 2 counts as two copies. Rows of scores come multiplied by the
+roots as well.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,6 +37,26 @@ SMALL = 400  # decompositions up to this size are computed in full
 EXTRA = 4  # columns of a block beyond the number of pairs wanted
 RULES = ("shrinkage", "ridge", "bach-jordan")
 INDEFINITE = 1e-8  # eigenvalues below minus this share of the largest are not rounding errors
+
+
+class Samples(NamedTuple):
+    """Rows of the views: which are there, and what they weigh."""
+
+    n: int
+    rows: list[Array]  # for each view the numbers of the rows that are not missing
+    weights: Array | None  # (n,), None where all weigh 1
+
+    def weights_of(self, v: int) -> Array | None:
+        """Weights of the rows of one view."""
+        return None if self.weights is None else self.weights[self.rows[v]]
+
+    def spread(self, values: Array, v: int) -> Array:
+        """Scores of all samples from those of one view, NaN where the view is missing."""
+        if self.rows[v].size == self.n:
+            return values
+        full = np.full((self.n, values.shape[1]), np.nan)
+        full[self.rows[v]] = values
+        return full
 
 
 class Whitened(NamedTuple):
@@ -76,12 +97,7 @@ def gain(omega: Array, n: float, pen: Penalty) -> Array:
     """Diagonal ``b`` of a whitened view, for positive eigenvalues."""
     if pen.square:
         return np.asarray(omega / (omega + n * pen.t / 2))
-    return np.sqrt(omega / (pen.keep * omega + (n - 1) * pen.t))
-
-
-def score_scale(n: float, pen: Penalty) -> float:
-    """Factor from ``B c`` to scores of regularised variance one."""
-    return float(np.sqrt(n if pen.square else n - 1))
+    return np.sqrt(omega / (pen.keep * omega + n * pen.t))
 
 
 class CentredRows:
@@ -140,7 +156,7 @@ def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
     keep = omega > max(n, p) * np.finfo(np.float64).eps * max(float(omega[0]), 0.0)
     omega, V = omega[keep], V[:, keep]
     W = V * (gain(omega, G.total, pen) / np.sqrt(omega))
-    return Whitened(G, W, score_scale(G.total, pen) * W, omega.size)
+    return Whitened(G, W, np.sqrt(G.total) * W, omega.size)
 
 
 def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitened:
@@ -157,7 +173,7 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
     omega, U = omega[keep][::-1], np.ascontiguousarray(U[:, keep][:, ::-1])
     total = float(n) if total is None else total
     b = gain(omega, total, pen)
-    return Whitened(U, b, score_scale(total, pen) * b / omega, omega.size)
+    return Whitened(U, b, np.sqrt(total) * b / omega, omega.size)
 
 
 def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> Whitened:
@@ -180,7 +196,7 @@ def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> White
         keep = s > max(n, m) * eps * (s[0] if s.size else 0.0)
     omega, V = omega[keep], V[:, keep]
     W = V * (gain(omega, total, pen) / np.sqrt(omega))
-    return Whitened(G, W, score_scale(total, pen) * W, omega.size)
+    return Whitened(G, W, np.sqrt(total) * W, omega.size)
 
 
 def coefficients(view: Whitened, c: Array) -> Array:
@@ -190,9 +206,14 @@ def coefficients(view: Whitened, c: Array) -> Array:
     return np.asarray(view.coef @ c)
 
 
-def training_scores(view: Whitened, c: Array, n: float, pen: Penalty) -> Array:
-    """Centred scores of the training samples."""
-    scaled = score_scale(n, pen) * c
+def training_scores(view: Whitened, c: Array, weights: Array | None) -> Array:
+    """Centred scores of the training samples, without the roots of the weights."""
+    n = view.basis.shape[0] if weights is None else weights.sum()
+    scores = _rows_of_scores(view, np.sqrt(n) * c)
+    return scores if weights is None else scores / np.sqrt(weights)[:, None]
+
+
+def _rows_of_scores(view: Whitened, scaled: Array) -> Array:
     if view.whiten.ndim == 1:
         return np.asarray(view.basis @ (view.whiten[:, None] * scaled))
     return np.asarray(view.basis @ (view.whiten @ scaled))
@@ -205,40 +226,28 @@ def cross(a: Whitened, b: Whitened) -> Array:
     return np.asarray(T * b.whiten if b.whiten.ndim == 1 else T @ b.whiten)
 
 
-def two_views(a: Whitened, b: Whitened, k: int) -> Pairs:
-    """Largest singular values and vectors of ``B_a' B_b``."""
-    T = cross(a, b)
-    k = min(k, *T.shape)
-    P, values, Q = largest_singular(T, k)
-    size = values[0] if values.size and values[0] > 0 else 1.0
-    off = max(
-        np.abs(T @ Q - P * values).max(initial=0.0), np.abs(T.T @ P - Q * values).max(initial=0.0)
-    )
-    return Pairs([P, Q], values, float(off / size), 1, 0.0)
-
-
-def several_views(
+def canonical_pairs(
     views: Sequence[Whitened],
     k: int,
+    samples: Samples,
     *,
-    criterion: str,
-    max_iter: int,
-    tol: float,
-    rows: Sequence[Array] | None = None,
-    n: int = 0,
-    weights: Array | None = None,
+    criterion: str = "maxvar",
+    max_iter: int = 1,
+    tol: float = 0.0,
     progress: Progress | None = None,
 ) -> Pairs:
-    """Directions of several views by one of three criteria.
+    """Directions of two or more whitened views by one of three criteria.
 
     ``"maxvar"``: ``max sum_{u != v} c_u' B_u' B_v c_v / (V - 1)`` with ``sum_v |c_v|^2 = V``, an
     eigenproblem; ``"sumcor"``: the same with ``|c_v| = 1`` for each view, by ascent from the
     former, which is also its upper bound; ``"gcca"``: the consensus ``Z`` with orthonormal
-    columns (in the weights of `rows`, the samples in which a view is present) that maximises
-    ``sum_v |B_v' Z|^2``.
+    columns (in the weights of the samples and the number of views that are there) that maximises
+    ``sum_v |B_v' Z|^2``. For two views the first two are a singular value decomposition.
     """
     if criterion == "gcca":
-        return _consensus(views, k, rows, n, weights)
+        return _consensus(views, k, samples)
+    if len(views) == 2:
+        return _two_views(*views, k)
     blocks = {
         (u, v): cross(views[u], views[v])
         for u in range(len(views))
@@ -249,6 +258,18 @@ def several_views(
     if criterion == "maxvar":
         return result
     return _sumcor(blocks, sizes, result, max_iter, tol, progress)
+
+
+def _two_views(a: Whitened, b: Whitened, k: int) -> Pairs:
+    """Largest singular values and vectors of ``B_a' B_b``."""
+    T = cross(a, b)
+    k = min(k, *T.shape)
+    P, values, Q = largest_singular(T, k)
+    size = values[0] if values.size and values[0] > 0 else 1.0
+    off = max(
+        np.abs(T @ Q - P * values).max(initial=0.0), np.abs(T.T @ P - Q * values).max(initial=0.0)
+    )
+    return Pairs([P, Q], values, float(off / size), 1, 0.0)
 
 
 def kernel_pairs(
@@ -265,9 +286,9 @@ def kernel_pairs(
 ) -> Pairs | None:
     """Dual coefficients of two centred kernels, by block Golub-Kahan bidiagonalisation.
 
-    With ``M = (1 - t) K / (n - 1) + t`` (or without the ``1 - t``) the regularised variance of
+    With ``M = (1 - t) K / n + t`` (or without the ``1 - t``) the regularised variance of
     ``K alpha`` is ``alpha' K M alpha``, and stationarity reads ``M_a alpha_a s = K_b alpha_b /
-    (n - 1)``. So a step is one solve with the Cholesky factor of ``M`` and one product with the
+    n``. So a step is one solve with the Cholesky factor of ``M`` and one product with the
     kernel, and no eigendecomposition of size n is needed. Returns None when `max_dim` directions
     do not suffice, or a kernel is seen to be indefinite. Not for the rule "bach-jordan". With
     `roots`, the roots of the weights of the samples, kernels are those of weighted rows.
@@ -287,15 +308,15 @@ def kernel_pairs(
         if not b.last.shape[1] or max(a.dim, b.dim) + p > max_dim:
             return None
         # the part of the images of all b outside of the span of a lies in the new block of a
-        a.extend(a.solve(b.last_scores / (total - 1)))
+        a.extend(a.solve(b.last_scores / total))
         if a.dim == 0:
             return None
-        T = a.scores.T @ b.scores / (total - 1)
+        T = a.scores.T @ b.scores / total
         P, values, Qt = linalg.svd(T, full_matrices=False, check_finite=False)
         if a.last.shape[1] == 0:  # an invariant space is found
             it.residual = 0.0
             continue
-        beta = b.extend(b.solve(a.last_scores / (total - 1)))
+        beta = b.extend(b.solve(a.last_scores / total))
         wanted = slice(0, min(k, values.size))
         off = linalg.norm(beta @ P[-a.last.shape[1] :, wanted], axis=0)
         residual = float(off.max() / values[0])
@@ -307,8 +328,8 @@ def kernel_pairs(
     duals = [a.basis @ P[:, :kept], b.basis[:, : Qt.shape[1]] @ Qt[:kept].T]
     scores = [Ka @ duals[0], Kb @ duals[1]]
     for x, y, other in ((a, duals[0], scores[1]), (b, duals[1], scores[0])):
-        # the stationarity conditions afresh: K (other scores) / (n - 1) = value K M alpha
-        left = x.K @ (other / (total - 1))
+        # the stationarity conditions afresh: K (other scores) / n = value K M alpha
+        left = x.K @ (other / total)
         right = x.K @ (x.c * (x.K @ y) + x.t * y) * values[:kept]
         size = float(linalg.norm(right, axis=0).max(initial=1e-300))
         residual = max(residual, float(linalg.norm(left - right, axis=0).max() / size))
@@ -323,7 +344,7 @@ class _Side:
     def __init__(self, K: Array, pen: Penalty, total: float) -> None:
         n = K.shape[0]
         self.K, self.t = K, pen.t
-        self.c = pen.keep / (total - 1)
+        self.c = pen.keep / total
         M = self.c * K
         M[np.diag_indices(n)] += pen.t
         self.rounding = 100 * np.finfo(np.float64).eps * float(linalg.norm(K)) * self.t
@@ -563,14 +584,12 @@ def _any_unit(project: Callable[[int, Array], Array], v: int, size: int) -> Arra
 def _consensus(
     views: Sequence[Whitened],
     k: int,
-    rows: Sequence[Array] | None,
-    n: int,
-    weights: Array | None,
+    samples: Samples,
 ) -> Pairs:
     """Top eigenvectors of ``sum_v B_v B_v'``, rows weighted by the number of views present."""
+    n, present, weights = samples
     n_views = len(views)
     counts = np.zeros(n)
-    present = [np.arange(n) for _ in views] if rows is None else list(rows)
     for index in present:
         counts[index] += 1
     root = np.sqrt(np.maximum(counts, 1.0))

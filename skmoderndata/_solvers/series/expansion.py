@@ -1,10 +1,11 @@
-"""Polynomial expansion of blocks of rows, written into a buffer the caller owns."""
+"""Expansions of blocks of rows, written into a buffer the caller owns."""
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -68,12 +69,11 @@ class PolynomialExpansion:
         self.into(np.ascontiguousarray(X.T), out)
         return out.T
 
-    def powers(self) -> Array:
-        """Exponent of each variable in each monomial, (n_outputs, n_inputs)."""
-        powers = np.zeros((self.n_outputs, self.n_inputs), dtype=np.int64)
-        for row, variables in enumerate(self._variables()):
-            np.add.at(powers[row], list(variables), 1)
-        return powers
+    def in_range(self, X: Array) -> bool:
+        """Whether the largest monomials of the columns of `X` have squares within float64."""
+        with np.errstate(over="ignore", under="ignore"):
+            size = np.abs(X).max(axis=0, initial=0.0).astype(np.float64) ** self.degree
+        return bool(((size == 0) | ((size > 1e-145) & (size < 1e145))).all())
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Names of the monomials, as `PolynomialFeatures.get_feature_names_out` writes them."""
@@ -93,3 +93,62 @@ class PolynomialExpansion:
             for degree in degrees
             for variables in combinations_with_replacement(range(self.n_inputs), degree)
         ]
+
+
+class LinearOutputs:
+    """The outputs as an expansion, so that their own moments can be measured."""
+
+    def __init__(self, expansion: Expansion, mean: Array, components: Array) -> None:
+        self.expansion, self.mean, self.components = expansion, mean, components
+        self.n_inputs, self.n_outputs = expansion.n_inputs, len(components)
+
+    def into(self, columns: Array, out: Array) -> None:
+        out[...] = self(columns)
+
+    def __call__(self, columns: Array) -> Array:
+        expanded = np.empty((len(self.mean), columns.shape[1]))
+        self.expansion.into(columns, expanded)
+        expanded -= self.mean[:, None]
+        return np.asarray(self.components @ expanded)
+
+
+class CallableExpansion:
+    """Any transformer or function of rows, in the form in which the moments call it."""
+
+    def __init__(self, expansion: Any, sample: Array, include_bias: bool) -> None:
+        self.expansion, self.bias = expansion, int(include_bias)
+        self.n_inputs = sample.shape[1]
+        self.n_outputs = self._expand(sample).shape[1] + self.bias
+
+    def into(self, columns: Array, out: Array) -> None:
+        expanded = self._expand(np.ascontiguousarray(columns.T))
+        if expanded.shape[1] + self.bias != self.n_outputs:
+            raise ValueError(
+                f"expansion returned {expanded.shape[1]} columns after {self.n_outputs} before."
+            )
+        out[: self.bias] = 1
+        out[self.bias :] = expanded.T
+
+    def names(self, input_names: Sequence[str]) -> list[str]:
+        if hasattr(self.expansion, "get_feature_names_out"):
+            names = list(self.expansion.get_feature_names_out(input_names))
+        else:
+            names = [f"expansion{i}" for i in range(self.n_outputs - self.bias)]
+        return ["1"] * self.bias + names
+
+    def _expand(self, rows: Array) -> Array:
+        if hasattr(self.expansion, "transform"):
+            expanded = self.expansion.transform(rows)
+        else:
+            expanded = self.expansion(rows)
+        if sparse.issparse(expanded):
+            expanded = expanded.toarray()
+        table: Array = np.asarray(expanded, dtype=np.float64)
+        if table.ndim != 2 or len(table) != len(rows):
+            raise ValueError(
+                f"expansion must map {len(rows)} rows to an array of as many rows, but returned "
+                f"shape {table.shape}."
+            )
+        if not np.isfinite(table).all():
+            raise ValueError("expansion returned NaN or infinity for finite rows.")
+        return table

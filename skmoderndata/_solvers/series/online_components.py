@@ -1,11 +1,4 @@
-"""Principal and minor components, one row at a time, and the slow features built from both.
-
-Notation: `u` is a centred row, `V` holds unit vectors in rows, `lam` the variance along each,
-`W` minor components in rows, `gamma` the largest variance. The compiled passes read the rows in
-order, update their arrays in place and allocate nothing. Their arithmetic is homogeneous in the
-data: rows scaled by a power of two give the same directions bit for bit. That is used to keep
-squares of huge and tiny numbers inside the range of floating point (`exponent_of`, `rescaled`).
-"""
+"""Passes over a sample with the rules of `online_rules`, and what their states say."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -15,109 +8,18 @@ from scipy import linalg
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.series.online_rules import (
+    AmnesicSchedule,
+    MinorState,
+    PrincipalState,
+    StepSchedule,
+    minor_rows,
+    principal_rows,
+    slow_rows,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Orders = Callable[[], "Array | None"]  # order of the rows in the next pass; None: as they are
-
-
-class AmnesicSchedule(NamedTuple):
-    """Rate of an amnesic mean: ``(1 + l(t)) / t`` with a memory loss `l` that grows with `t`.
-
-    `l` is 0 up to `start`, rises linearly to `amnesic` at `end`, and then by one in `growth`
-    rows (never if `growth` is infinite). The rate is 1 for the first row; later it is at least
-    `floor`, and at most 1/2, because a rate of one would forget all.
-    """
-
-    amnesic: float = 2.0
-    start: float = 20.0
-    end: float = 200.0
-    growth: float = float("inf")
-    floor: float = 0.0
-
-
-def amnesic_schedule(
-    amnesic: float, ramp: tuple[float, float], growth: float | None, floor: float
-) -> AmnesicSchedule:
-    """Return the schedule for the parameters of the estimators; ValueError names a bad one."""
-    if len(ramp) != 2 or not 0 <= ramp[0] <= ramp[1] < float("inf"):
-        raise ValueError(
-            f"amnesic_ramp={ramp!r} must be two numbers of rows, 0 <= first <= second."
-        )
-    return AmnesicSchedule(
-        float(amnesic),
-        float(ramp[0]),
-        float(ramp[1]),
-        float("inf") if growth is None else float(growth),
-        float(floor),
-    )
-
-
-class StepSchedule(NamedTuple):
-    """Learning rate `rate` for the first `hold` rows, then ``rate * hold / t``, above `floor`."""
-
-    rate: float
-    hold: float
-    floor: float = 0.0
-
-
-class PrincipalState(NamedTuple):
-    """What CCIPCA knows; the arrays are updated in place."""
-
-    mean: Array  # (p,)
-    V: Array  # (k, p) unit rows; zero where a component has not begun
-    lam: Array  # (k,) variances; zero where a component has not begun
-    total: Array  # (1,) amnesic mean of |u|^2
-    n_seen: Array  # (1,) rows, the t of the rate
-
-    @classmethod
-    def empty(cls, k: int, p: int) -> "PrincipalState":
-        """State before the first row."""
-        return cls(np.zeros(p), np.zeros((k, p)), np.zeros(k), np.zeros(1), np.zeros(1))
-
-    def copy(self) -> "PrincipalState":
-        """Arrays of its own."""
-        return PrincipalState(*(a.copy() for a in self))
-
-    def rescaled(self, shift: int) -> "PrincipalState":
-        """State for rows multiplied by ``2 ** shift``, exactly."""
-        return PrincipalState(
-            np.ldexp(self.mean, shift),
-            self.V.copy(),
-            np.ldexp(self.lam, 2 * shift),
-            np.ldexp(self.total, 2 * shift),
-            self.n_seen.copy(),
-        )
-
-
-class MinorState(NamedTuple):
-    """What the rule for minor components knows; the arrays are updated in place."""
-
-    W: Array  # (k, p) unit rows
-    eigenvalues: Array  # (k,) amnesic mean of (u . w_j)^2
-    top: Array  # (1, p) direction of the largest variance, zero before the first row
-    gamma: Array  # (1,) that variance
-    n_seen: Array  # (2,) rows, the t of the amnesic rate; t of the learning rate
-
-    @classmethod
-    def start(cls, W: Array) -> "MinorState":
-        """State before the first row, from directions in rows."""
-        k, p = W.shape
-        W = np.array(W, dtype=np.float64, order="C")
-        return cls(W, np.zeros(k), np.zeros((1, p)), np.zeros(1), np.zeros(2))
-
-    def copy(self) -> "MinorState":
-        """Arrays of its own."""
-        return MinorState(*(a.copy() for a in self))
-
-    def rescaled(self, shift: int) -> "MinorState":
-        """State for rows multiplied by ``2 ** shift``, exactly."""
-        return MinorState(
-            self.W.copy(),
-            np.ldexp(self.eigenvalues, 2 * shift),
-            self.top.copy(),
-            np.ldexp(self.gamma, 2 * shift),
-            self.n_seen.copy(),
-        )
 
 
 class Passes(NamedTuple):
@@ -138,251 +40,6 @@ class Passes(NamedTuple):
         return f"{name}={self.residual:.2g} > tol={tol:g} after {self.n_iter} passes"
 
 
-# ---- one row at a time, compiled ------------------------------------------------------------
-
-
-@jit
-def amnesic_rate(
-    t: float, amnesic: float, start: float, end: float, growth: float, floor: float
-) -> float:
-    """Rate of sample number `t` = 1, 2, ...; see `AmnesicSchedule`."""
-    if t <= 1:
-        return 1.0
-    if t < start:
-        loss = 0.0
-    elif t < end:
-        loss = amnesic * (t - start) / (end - start)
-    else:
-        loss = amnesic + (t - end) / growth
-    return min(max((1.0 + loss) / t, floor), 0.5)
-
-
-@jit
-def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
-    """One CCIPCA update of all components by the row `r`, which is deflated in place.
-
-    With ``v = lam V[j]`` the rule is ``v <- (1 - eta) v + eta (r . V[j]) r`` and then
-    ``r <- r - (r . V[j]) V[j]``. A component begins with the first residual that is not rounding.
-    """
-    k, p = V.shape
-    rr = np.dot(r, r)
-    rounding = 1e-24 * rr
-    for j in range(k):
-        if rr <= rounding:  # nothing left: the other components see a zero row
-            for i in range(j, k):
-                lam[i] *= 1.0 - eta
-            return
-        v = V[j]
-        if lam[j] <= 0.0:
-            norm = np.sqrt(rr)
-            for i in range(p):
-                v[i] = r[i] / norm
-                r[i] = 0.0
-            lam[j] = eta * rr
-            rr = 0.0
-            continue
-        d = np.dot(r, v)
-        a, b = (1.0 - eta) * lam[j], eta * d
-        size = max(a, abs(b) * np.sqrt(rr))
-        if size <= 0.0:  # decayed below the smallest number: begin again with a later residual
-            lam[j] = 0.0
-            continue
-        sa, sb = a / size, b / size  # squares of variances may leave the range
-        new = size * np.sqrt(max(sa * sa + 2.0 * sa * sb * d + sb * sb * rr, 0.0))
-        c = (a * d + b * rr) / new  # r . V[j] after the update
-        a, b = a / new, b / new
-        for i in range(p):
-            v[i] = a * v[i] + b * r[i]
-            r[i] -= c * v[i]
-        lam[j] = new
-        rr = np.dot(r, r)
-
-
-@jit
-def _follow_minor(
-    u: Array,
-    W: Array,
-    eigenvalues: Array,
-    top: Array,
-    gamma: Array,
-    eta: float,
-    eta_step: float,
-    work: Array,
-) -> None:
-    """One update of the minor components by the row `u`.
-
-    The rule is ``w_j <- (1 - e) w_j - (e / gamma) (u . w_j) u``, then Gram-Schmidt. The product
-    is taken implicitly: its factor is ``e / (gamma (1 - e) + e |u|^2)``, so that no row, however
-    long, turns a component round. Deflation that removes only the share e of ``w_i . w_j`` keeps
-    components together for good while gamma is underestimated.
-    """
-    k, p = W.shape
-    uu = np.dot(u, u)
-    if uu <= 0.0:
-        for j in range(k):
-            eigenvalues[j] *= 1.0 - eta
-        gamma[0] *= 1.0 - eta
-        return
-    for i in range(p):
-        work[i] = u[i]
-    _follow_residual(work, top, gamma, eta)
-    g = gamma[0]
-    if g <= 0.0:
-        return
-    keep = 1.0 - eta_step
-    pull = eta_step / g / (keep + eta_step * uu / g)
-    for j in range(k):
-        w = W[j]
-        d = np.dot(u, w)
-        eigenvalues[j] += eta * (d * d - eigenvalues[j])
-        s = pull * d
-        for i in range(p):
-            w[i] -= s * u[i]
-        before = np.sqrt(np.dot(w, w))
-        for m in range(j):
-            c = np.dot(W[m], w)
-            wm = W[m]
-            for i in range(p):
-                w[i] -= c * wm[i]
-        norm = np.sqrt(np.dot(w, w))
-        for i in range(p):
-            if norm > 1e-8 * before:
-                w[i] /= norm
-            else:  # nothing but rounding is left, as after a dropped direction: begin again
-                w[i] = u[i]
-
-
-@jit
-def ccipca_rows(
-    X: Array,
-    scale: float,
-    learn_mean: bool,
-    mean: Array,
-    V: Array,
-    lam: Array,
-    total: Array,
-    n_seen: Array,
-    rate: Array,
-    work: Array,
-) -> None:
-    """Follow the rows of `X`, times `scale`; `rate` holds the fields of `AmnesicSchedule`.
-
-    With `learn_mean` the mean follows the rows too, and ``u = sqrt(1 - eta) (x - mean)`` with the
-    mean before the row: then ``(1 - eta) C + eta u u'`` is exactly the covariance about the
-    moving mean. Else `mean` stays.
-    """
-    n, p = X.shape
-    for t in range(n):
-        n_seen[0] += 1.0
-        eta = amnesic_rate(n_seen[0], rate[0], rate[1], rate[2], rate[3], rate[4])
-        factor = np.sqrt(1.0 - eta) if learn_mean else 1.0
-        for i in range(p):
-            d = X[t, i] * scale - mean[i]
-            if learn_mean:
-                mean[i] += eta * d
-            work[i] = factor * d
-        total[0] += eta * (np.dot(work, work) - total[0])
-        _follow_residual(work, V, lam, eta)
-
-
-@jit
-def minor_rows(
-    X: Array,
-    scale: float,
-    learn_mean: bool,
-    mean: Array,
-    W: Array,
-    eigenvalues: Array,
-    top: Array,
-    gamma: Array,
-    n_seen: Array,
-    rate: Array,
-    step: Array,
-    u: Array,
-    work: Array,
-) -> None:
-    """Follow the rows of `X`, times `scale`, by their minor components."""
-    n, p = X.shape
-    for t in range(n):
-        n_seen += 1.0
-        eta = amnesic_rate(n_seen[0], rate[0], rate[1], rate[2], rate[3], rate[4])
-        eta_step = max(step[0] * min(1.0, step[1] / n_seen[1]), step[2])
-        factor = np.sqrt(1.0 - eta) if learn_mean else 1.0
-        for i in range(p):
-            d = X[t, i] * scale - mean[i]
-            if learn_mean:
-                mean[i] += eta * d
-            u[i] = factor * d
-        _follow_minor(u, W, eigenvalues, top, gamma, eta, eta_step, work)
-
-
-@jit
-def slow_rows(
-    X: Array,
-    follows: Array,
-    scale: float,
-    learn_mean: bool,
-    rank_tol: float,
-    last: Array,
-    mean: Array,
-    V: Array,
-    lam: Array,
-    total: Array,
-    n_seen: Array,
-    W: Array,
-    eigenvalues: Array,
-    top: Array,
-    gamma: Array,
-    n_steps: Array,
-    rate: Array,
-    step: Array,
-    work: Array,
-    z: Array,
-    z_work: Array,
-) -> None:
-    """Follow the rows of `X` and their steps; `follows[t]` tells whether row t has a step.
-
-    Whitening: CCIPCA of the rows. Slow directions: minor components of the whitened steps
-    ``(V / sqrt(lam)) (x(t) - x(t - 1))``, both rows seen through the present whitening. `last` is
-    the row before the first one, scaled, and holds the last row afterwards.
-    """
-    n, p = X.shape
-    K = V.shape[0]
-    for t in range(n):
-        n_seen[0] += 1.0
-        eta = amnesic_rate(n_seen[0], rate[0], rate[1], rate[2], rate[3], rate[4])
-        factor = np.sqrt(1.0 - eta) if learn_mean else 1.0
-        for i in range(p):
-            d = X[t, i] * scale - mean[i]
-            if learn_mean:
-                mean[i] += eta * d
-            work[i] = factor * d
-        total[0] += eta * (np.dot(work, work) - total[0])
-        _follow_residual(work, V, lam, eta)
-        for i in range(p):
-            x = X[t, i] * scale
-            work[i] = x - last[i]
-            last[i] = x
-        if not follows[t]:
-            continue
-        n_steps += 1.0
-        floor = rank_tol * np.max(lam)
-        for j in range(K):
-            if lam[j] > floor:
-                v = V[j]
-                c = np.dot(v, work)
-                z[j] = c / np.sqrt(lam[j])
-                for i in range(p):
-                    work[i] -= c * v[i]
-            else:
-                z[j] = 0.0
-                for m in range(W.shape[0]):
-                    W[m, j] = 0.0  # a dropped direction has no steps, but is not slow
-        eta = amnesic_rate(n_steps[0], rate[0], rate[1], rate[2], rate[3], rate[4])
-        eta_step = max(step[0] * min(1.0, step[1] / n_steps[1]), step[2])
-        _follow_minor(z, W, eigenvalues, top, gamma, eta, eta_step, z_work)
-
-
 # ---- passes over a sample -------------------------------------------------------------------
 
 
@@ -393,8 +50,6 @@ class RowSource:
     ----------
     X : array or sparse matrix in CSR format, of shape (n, p)
         The rows.
-    scale : float
-        Power of two by which the passes multiply the rows.
     expand : callable, optional
         Applied to each block.
     n_columns : int, optional
@@ -405,16 +60,15 @@ class RowSource:
         self,
         X: Any,
         *,
-        scale: float = 1.0,
         expand: Callable[[Array], Array] | None = None,
         n_columns: int | None = None,
     ) -> None:
-        self.X, self.scale, self.expand = X, scale, expand
+        self.X, self.expand = X, expand
         self.n, self.p = X.shape[0], n_columns or X.shape[1]
         self.block_rows = int(min(max((1 << 21) // self.p, 64), 1 << 16))
 
     def blocks(self, order: Array | None = None) -> Iterator[Array]:
-        """Yield the rows, not scaled, in their order or in another."""
+        """Yield the rows in their order or in another."""
         for start in range(0, self.n, self.block_rows):
             part: Any = slice(start, min(start + self.block_rows, self.n))
             block = self.X[part if order is None else order[part]]
@@ -422,47 +76,29 @@ class RowSource:
                 block = block.toarray()
             if self.expand is not None:
                 block = self.expand(block)
-            # other layouts would be compiled once more
-            yield np.require(block, requirements=["C", "W"])
+            # other layouts and types would be compiled once more
+            yield np.require(block, dtype=np.float64, requirements=["C", "W"])
 
     def centred(self, mean: Array) -> Iterator[Array]:
-        """Yield scaled rows minus `mean`, in float64."""
+        """Yield rows minus `mean`, in float64."""
         for block in self.blocks():
-            yield block * np.float64(self.scale) - mean
-
-    def largest(self) -> float:
-        """Magnitude of the largest entry."""
-        return max(
-            (float(max(block.max(), -block.min())) for block in self.blocks() if block.size),
-            default=0.0,
-        )
+            yield block - mean
 
     def last_row(self) -> Array:
-        """Return the last row, scaled."""
+        """Return the last row."""
         row = RowSource(self.X[-1:], expand=self.expand, n_columns=self.p)
-        return np.asarray(next(row.blocks())[0] * np.float64(self.scale))
+        return np.array(next(row.blocks())[0])
 
     def moments(self) -> tuple[Array, float]:
-        """Mean of the scaled rows and mean squared distance from it."""
+        """Mean of the rows and mean squared distance from it."""
         first = np.zeros(self.p)  # shift: constant columns have their value as mean, exactly
         total = np.zeros(self.p)
         for number, block in enumerate(self.blocks()):
             if number == 0:
-                first = block[0] * np.float64(self.scale)
-            total += (block * np.float64(self.scale) - first).sum(axis=0)
+                first = block[0].copy()
+            total += (block - first).sum(axis=0)
         mean = first + total / self.n
         return mean, sum(float((U * U).sum()) for U in self.centred(mean)) / self.n
-
-
-def exponent_of(largest: float, exponent: int | None) -> int | None:
-    """Exponent e for which rows times ``2 ** -e`` are near 1, or near enough.
-
-    An exponent in use is kept until entries exceed it by a factor of ``2 ** 200``.
-    """
-    if largest == 0:
-        return exponent
-    new = int(np.clip(np.frexp(largest)[1], -1000, 1000))
-    return new if exponent is None or new > exponent + 200 else exponent
 
 
 def principal_passes(
@@ -483,12 +119,12 @@ def principal_passes(
     standard deviations, is at most `tol`. If not `weighted`, the rows of D are the components,
     and the fraction is the root mean square sine of the angles.
     """
-    rate, work = np.array(schedule, dtype=np.float64), np.empty(source.p)
+    work = np.empty(source.p)
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
     loadings: Array | None = None
     for _ in it:
         for block in source.blocks(orders()):
-            ccipca_rows(block, source.scale, False, *state, rate, work)
+            principal_rows(block, False, state, schedule, work)
         Q, lam = principal_components(state)
         if loadings is not None:
             lost = loadings - (loadings @ Q.T) @ Q
@@ -519,15 +155,15 @@ def minor_passes(
     `tol`; without `step` only after two such passes in a row, since a subspace that still
     improves may turn slowly. Returns the last rate, too.
     """
-    rate = np.array(schedule, dtype=np.float64)
-    u, work = np.empty(source.p), np.empty(source.p)
+    held, work = PrincipalState.empty(0, source.p)._replace(mean=mean), np.empty((2, source.p))
+    held.n_seen[:] = state.n_seen[0]
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
     eta, lowest, change, before = 0.9, float("inf"), float("inf"), float("inf")
     old = orthonormal_rows(state.W)
     for _ in it:
-        steps = np.array(StepSchedule(eta, np.inf) if step is None else step, dtype=np.float64)
+        steps = StepSchedule(eta, float("inf")) if step is None else step
         for block in source.blocks(orders()):
-            minor_rows(block, source.scale, False, mean, *state, rate, steps, u, work)
+            minor_rows(block, False, held, state, schedule, steps, work)
         new = orthonormal_rows(state.W)
         change = sine_of_angle(old, new)
         old = new
@@ -602,14 +238,13 @@ def slow_update(
     rank_tol: float,
 ) -> None:
     """Take one pass of incremental slow feature analysis; all states are updated in place."""
-    rate, steps = np.array(schedule, dtype=np.float64), np.array(step, dtype=np.float64)
-    K = len(principal.lam)
-    work, z, z_work = np.empty(source.p), np.empty(K), np.empty(K)
+    work, whitened = np.empty(source.p), np.empty((2, len(principal.lam)))
     start = 0
     for block in source.blocks():
+        part = follows[start : start + len(block)]
         slow_rows(
-            block, follows[start : start + len(block)], source.scale, learn_mean, rank_tol, last,
-            *principal, *minor, rate, steps, work, z, z_work,
+            block, part, learn_mean, rank_tol, last, principal, minor, schedule, step, work,
+            whitened,
         )  # fmt: skip
         start += len(block)
 
@@ -724,18 +359,20 @@ def whitened_steps(source: RowSource, follows: Array, rows: Array) -> Array:
     previous = np.zeros((1, source.p))
     start = 0
     for block in source.blocks():
-        scaled = block * np.float64(source.scale)
-        d = np.diff(scaled, axis=0, prepend=previous)[follows[start : start + len(block)]]
+        d = np.diff(block, axis=0, prepend=previous)[follows[start : start + len(block)]]
         steps.append(d @ rows.T)
-        previous = scaled[-1:]
+        previous = block[-1:]
         start += len(block)
     return np.concatenate(steps)
 
 
-def eigen_residual(source: RowSource, mean: Array, rows: Array, values: Array) -> Array:
-    """Length of ``C v - lambda v`` for each unit row v, with the covariance C of the source."""
+def eigen_residual(
+    source: RowSource, mean: Array, rows: Array, values: Array, largest: float
+) -> Array:
+    """``|C v - lambda v| / largest`` for each unit row v, with the covariance C of the source."""
+    size = largest if largest > 0 else 1.0
     CV = _covariance_times(source, mean, rows)
-    return np.asarray(linalg.norm(CV - values[:, None] * rows, axis=1))
+    return np.asarray(linalg.norm(CV / size - (values / size)[:, None] * rows, axis=1))
 
 
 def orthonormal_rows(V: Array) -> Array:
@@ -744,8 +381,8 @@ def orthonormal_rows(V: Array) -> Array:
         return V.copy()
     Q, R = linalg.qr(V.T, mode="economic", check_finite=False)
     diagonal = np.diag(R)
-    length = linalg.norm(V, axis=1)
-    if len(diagonal) == len(V) and (np.abs(diagonal) > 1e-8 * length).all():
+    norms = linalg.norm(V, axis=1)
+    if len(diagonal) == len(V) and (np.abs(diagonal) > 1e-8 * norms).all():
         return np.ascontiguousarray((Q * np.sign(diagonal)).T)
     out: Array = np.array(V, dtype=np.float64, order="C")
     _gram_schmidt(out)

@@ -1,0 +1,316 @@
+"""Principal, minor and slow components of a stream: the rules for one row, compiled.
+
+Notation: `u` is a centred row, `V` holds unit vectors in rows, `lam` the variance along each,
+`W` minor components in rows, `gamma` the largest variance. The compiled passes read the rows in
+order, update the arrays of a state in place and allocate nothing. Their arithmetic is homogeneous
+in the data: rows of another unit give the same directions.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class AmnesicSchedule(NamedTuple):
+    """Rate of an amnesic mean: ``(1 + l(t)) / t`` with a memory loss `l` that grows with `t`.
+
+    `l` is 0 up to `start`, rises linearly to `amnesic` at `end`, and then by one in `growth`
+    rows (never if `growth` is infinite). The rate is 1 for the first row; later it is at least
+    `floor`, and at most 1/2, because a rate of one would forget all.
+    """
+
+    amnesic: float = 2.0
+    start: float = 20.0
+    end: float = 200.0
+    growth: float = float("inf")
+    floor: float = 0.0
+
+
+def amnesic_schedule(
+    amnesic: float, ramp: tuple[float, float], growth: float | None, floor: float
+) -> AmnesicSchedule:
+    """Return the schedule for the parameters of the estimators; ValueError names a bad one."""
+    if len(ramp) != 2 or not 0 <= ramp[0] <= ramp[1] < float("inf"):
+        raise ValueError(
+            f"amnesic_ramp={ramp!r} must be two numbers of rows, 0 <= first <= second."
+        )
+    return AmnesicSchedule(
+        float(amnesic),
+        float(ramp[0]),
+        float(ramp[1]),
+        float("inf") if growth is None else float(growth),
+        float(floor),
+    )
+
+
+class StepSchedule(NamedTuple):
+    """Learning rate `rate` for the first `hold` rows, then ``rate * hold / t``, above `floor`."""
+
+    rate: float
+    hold: float
+    floor: float = 0.0
+
+
+class PrincipalState(NamedTuple):
+    """What CCIPCA knows; the arrays are updated in place."""
+
+    mean: Array  # (p,)
+    V: Array  # (k, p) unit rows; zero where a component has not begun
+    lam: Array  # (k,) variances; zero where a component has not begun
+    total: Array  # (1,) amnesic mean of |u|^2
+    n_seen: Array  # (1,) rows, the t of the rate
+
+    @classmethod
+    def empty(cls, k: int, p: int) -> "PrincipalState":
+        """State before the first row."""
+        return cls(np.zeros(p), np.zeros((k, p)), np.zeros(k), np.zeros(1), np.zeros(1))
+
+    def copy(self) -> "PrincipalState":
+        """Arrays of its own."""
+        return PrincipalState(*(a.copy() for a in self))
+
+
+class MinorState(NamedTuple):
+    """What the rule for minor components knows; the arrays are updated in place."""
+
+    W: Array  # (k, p) unit rows
+    eigenvalues: Array  # (k,) amnesic mean of (u . w_j)^2
+    top: Array  # (1, p) direction of the largest variance, zero before the first row
+    gamma: Array  # (1,) that variance
+    n_seen: Array  # (2,) rows, the t of the amnesic rate; t of the learning rate
+
+    @classmethod
+    def start(cls, W: Array) -> "MinorState":
+        """State before the first row, from directions in rows."""
+        k, p = W.shape
+        W = np.array(W, dtype=np.float64, order="C")
+        return cls(W, np.zeros(k), np.zeros((1, p)), np.zeros(1), np.zeros(2))
+
+    def copy(self) -> "MinorState":
+        """Arrays of its own."""
+        return MinorState(*(a.copy() for a in self))
+
+
+# ---- one row at a time, compiled ------------------------------------------------------------
+
+
+@jit
+def amnesic_rate(t: float, s: AmnesicSchedule) -> float:
+    """Rate of sample number `t` = 1, 2, ...; see `AmnesicSchedule`."""
+    if t <= 1:
+        return 1.0
+    if t < s.start:
+        loss = 0.0
+    elif t < s.end:
+        loss = s.amnesic * (t - s.start) / (s.end - s.start)
+    else:
+        loss = s.amnesic + (t - s.end) / s.growth
+    return min(max((1.0 + loss) / t, s.floor), 0.5)
+
+
+@jit
+def learning_rate(t: float, s: StepSchedule) -> float:
+    """Learning rate of row number `t`; see `StepSchedule`."""
+    return max(s.rate * min(1.0, s.hold / t), s.floor)
+
+
+@jit
+def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
+    """One CCIPCA update of all components by the row `r`, which is deflated in place.
+
+    With ``v = lam V[j]`` the rule is ``v <- (1 - eta) v + eta (r . V[j]) r`` and then
+    ``r <- r - (r . V[j]) V[j]``. A component begins with the first residual that is not rounding.
+    """
+    k, p = V.shape
+    rr = np.dot(r, r)
+    rounding = 1e-24 * rr
+    for j in range(k):
+        if rr <= rounding:  # nothing left: the other components see a zero row
+            for i in range(j, k):
+                lam[i] *= 1.0 - eta
+            return
+        v = V[j]
+        if lam[j] <= 0.0:
+            norm = np.sqrt(rr)
+            for i in range(p):
+                v[i] = r[i] / norm
+                r[i] = 0.0
+            lam[j] = eta * rr
+            rr = 0.0
+            continue
+        d = np.dot(r, v)
+        a, b = (1.0 - eta) * lam[j], eta * d
+        size = max(a, abs(b) * np.sqrt(rr))
+        if size <= 0.0:  # decayed below the smallest number: begin again with a later residual
+            lam[j] = 0.0
+            continue
+        a, b = a / size, b / size  # squares of variances would be fourth powers of the data
+        new = np.sqrt(max(a * a + 2.0 * a * b * d + b * b * rr, 0.0))
+        a, b = a / new, b / new
+        c = a * d + b * rr  # r . V[j] after the update
+        for i in range(p):
+            v[i] = a * v[i] + b * r[i]
+            r[i] -= c * v[i]
+        lam[j] = size * new
+        rr = np.dot(r, r)
+
+
+@jit
+def _follow_minor(u: Array, state: MinorState, eta: float, eta_step: float, work: Array) -> None:
+    """One update of the minor components by the row `u`.
+
+    The rule is ``w_j <- (1 - e) w_j - (e / gamma) (u . w_j) u``, then Gram-Schmidt. The product
+    is taken implicitly: its factor is ``e / (gamma (1 - e) + e |u|^2)``, so that no row, however
+    long, turns a component round. Deflation that removes only the fraction e of ``w_i . w_j``
+    keeps components together for good while gamma is underestimated.
+    """
+    W, eigenvalues, gamma = state.W, state.eigenvalues, state.gamma
+    k, p = W.shape
+    uu = np.dot(u, u)
+    if uu <= 0.0:
+        for j in range(k):
+            eigenvalues[j] *= 1.0 - eta
+        gamma[0] *= 1.0 - eta
+        return
+    for i in range(p):
+        work[i] = u[i]
+    _follow_residual(work, state.top, gamma, eta)
+    g = gamma[0]
+    if g <= 0.0:
+        return
+    keep = 1.0 - eta_step
+    pull = eta_step / g / (keep + eta_step * uu / g)
+    for j in range(k):
+        w = W[j]
+        d = np.dot(u, w)
+        eigenvalues[j] += eta * (d * d - eigenvalues[j])
+        s = pull * d
+        for i in range(p):
+            w[i] -= s * u[i]
+        before = np.sqrt(np.dot(w, w))
+        for m in range(j):
+            c = np.dot(W[m], w)
+            wm = W[m]
+            for i in range(p):
+                w[i] -= c * wm[i]
+        norm = np.sqrt(np.dot(w, w))
+        for i in range(p):
+            if norm > 1e-8 * before:
+                w[i] /= norm
+            else:  # nothing but rounding remains, as after a dropped direction: begin again
+                w[i] = u[i] / np.sqrt(uu)
+
+
+@jit
+def _centre(
+    x: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, out: Array
+) -> float:
+    """Count the row x, write it centred to `out`, return the rate.
+
+    With `learn_mean` the mean follows the rows, and ``u = sqrt(1 - eta) (x - mean)`` with the
+    mean before the row: then ``(1 - eta) C + eta u u'`` is exactly the covariance about the
+    moving mean. Else the mean stays.
+    """
+    state.n_seen[0] += 1.0
+    eta = amnesic_rate(state.n_seen[0], schedule)
+    factor = np.sqrt(1.0 - eta) if learn_mean else 1.0
+    for i in range(len(out)):
+        d = x[i] - state.mean[i]
+        if learn_mean:
+            state.mean[i] += eta * d
+        out[i] = factor * d
+    return eta
+
+
+@jit
+def _follow_principal(
+    x: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, work: Array
+) -> None:
+    """One CCIPCA update of mean, total variance and components by the row x."""
+    eta = _centre(x, learn_mean, state, schedule, work)
+    state.total[0] += eta * (np.dot(work, work) - state.total[0])
+    _follow_residual(work, state.V, state.lam, eta)
+
+
+@jit
+def principal_rows(
+    X: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, work: Array
+) -> None:
+    """Follow the rows of `X` by their principal components."""
+    for t in range(len(X)):
+        _follow_principal(X[t], learn_mean, state, schedule, work)
+
+
+@jit
+def minor_rows(
+    X: Array,
+    learn_mean: bool,
+    moving: PrincipalState,
+    state: MinorState,
+    schedule: AmnesicSchedule,
+    step: StepSchedule,
+    work: Array,
+) -> None:
+    """Follow the rows of `X` by their minor components.
+
+    `moving` holds the mean and has no components; `work` has two rows.
+    """
+    for t in range(len(X)):
+        state.n_seen[0] += 1.0
+        state.n_seen[1] += 1.0
+        eta = _centre(X[t], learn_mean, moving, schedule, work[0])
+        _follow_minor(work[0], state, eta, learning_rate(state.n_seen[1], step), work[1])
+
+
+@jit
+def slow_rows(
+    X: Array,
+    follows: Array,
+    learn_mean: bool,
+    rank_tol: float,
+    last: Array,
+    principal: PrincipalState,
+    minor: MinorState,
+    schedule: AmnesicSchedule,
+    step: StepSchedule,
+    work: Array,
+    whitened: Array,
+) -> None:
+    """Follow the rows of `X` and their steps; `follows[t]` tells whether row t has a step.
+
+    Whitening: CCIPCA of the rows. Slow directions: minor components of the whitened steps
+    ``(V / sqrt(lam)) (x(t) - x(t - 1))``, both rows seen through the present whitening. `last` is
+    the row before the first one, and holds the last row afterwards; `whitened` has two rows.
+    """
+    n, p = X.shape
+    V, lam, W, n_steps = principal.V, principal.lam, minor.W, minor.n_seen
+    z = whitened[0]
+    for t in range(n):
+        _follow_principal(X[t], learn_mean, principal, schedule, work)
+        for i in range(p):
+            work[i] = X[t, i] - last[i]
+            last[i] = X[t, i]
+        if not follows[t]:
+            continue
+        n_steps[0] += 1.0
+        n_steps[1] += 1.0
+        floor = 0.0
+        for j in range(len(lam)):
+            floor = max(floor, rank_tol * lam[j])
+        for j in range(len(lam)):
+            if lam[j] > floor:
+                v = V[j]
+                c = np.dot(v, work)
+                z[j] = c / np.sqrt(lam[j])
+                for i in range(p):
+                    work[i] -= c * v[i]
+            else:
+                z[j] = 0.0
+                for m in range(len(W)):
+                    W[m, j] = 0.0  # a dropped direction has no steps, but is not slow
+        eta = amnesic_rate(n_steps[0], schedule)
+        _follow_minor(z, minor, eta, learning_rate(n_steps[1], step), whitened[1])

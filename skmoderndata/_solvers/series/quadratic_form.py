@@ -1,0 +1,68 @@
+"""Quadratic functions of a row, and where on a sphere they are extreme."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, optimize
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class QuadraticForm(NamedTuple):
+    """The function ``x H x / 2 + f x + c`` of a row x."""
+
+    H: Array
+    f: Array
+    c: float
+
+    def __call__(self, X: Array) -> Array:
+        """Evaluate the function for each row of X."""
+        return np.asarray(np.einsum("ti,ti->t", X @ self.H, X) / 2 + X @ self.f + self.c)
+
+    def extrema_on_sphere(self, radius: float) -> tuple[Array, Array]:
+        """Find the rows of a given norm with the largest and the smallest value.
+
+        With a radius typical of the data these are the optimal stimuli of Berkes and Wiskott
+        (see `SlowFeatureAnalysis`): what the component responds to, and what silences it.
+
+        Parameters
+        ----------
+        radius : float
+            Norm of the rows.
+
+        Returns
+        -------
+        largest, smallest : ndarray of shape (n_features,)
+            Global extrema.
+        """
+        return (
+            _largest_on_sphere(self.H, self.f, radius),
+            _largest_on_sphere(-self.H, -self.f, radius),
+        )
+
+
+def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
+    """Maximise ``x H x / 2 + f x`` subject to ``|x| = radius``.
+
+    The maximum has the form ``x = (mu - H)^-1 f`` with mu at or above the largest eigenvalue of
+    H; its norm falls with mu, which leaves one equation in one unknown.
+    """
+    values, V = linalg.eigh(H)
+    g = V.T @ f
+    gap = values[-1] - values  # 0 for the leading eigenvector
+    top = gap <= 1e-12 * max(np.abs(values).max(), 1e-300)
+    lead = np.linalg.norm(g[top])
+    if lead <= 1e-12 * np.linalg.norm(g) or lead == 0:
+        x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
+        remaining = radius**2 - x @ x
+        if remaining >= 0:  # mu is the eigenvalue itself; its eigenvector adds what the norm lacks
+            x[-1] = np.sqrt(remaining)
+            return np.asarray(V @ x)
+        g = np.where(top, 0.0, g)
+    upper = np.linalg.norm(g) / radius  # mu above the largest eigenvalue: here |x| <= radius
+    lower = lead / radius * (1 - 1e-12) if lead > 0 else upper * 1e-14
+    above = optimize.brentq(
+        lambda mu: 1 / np.linalg.norm(g / (mu + gap)) - 1 / radius, lower, upper * (1 + 1e-12)
+    )
+    x = g / (above + gap)
+    return np.asarray(V @ (x * (radius / np.linalg.norm(x))))

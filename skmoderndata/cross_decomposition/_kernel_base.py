@@ -1,0 +1,479 @@
+"""Several views by kernels: exact, or with matrices of low rank."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
+
+from skmoderndata._solvers.kernel.canonical import (
+    INDEFINITE,
+    SMALL,
+    Pairs,
+    Penalty,
+    canonical_pairs,
+    centre_dual,
+    centre_kernel,
+    coefficients,
+    is_semidefinite,
+    kernel_pairs,
+    penalty,
+    training_scores,
+    whiten_features,
+    whiten_kernel,
+)
+from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
+from skmoderndata.cross_decomposition._base import (
+    MultiviewTransformer,
+    count_rows,
+    number_found,
+    refuse_interpolation,
+    signed_consensus,
+    signs_of_peaks,
+)
+from skmoderndata.kernels._expansion import scale_gamma
+from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, Gram, resolve_kernel, take
+
+EXACT_LIMIT = 3000  # samples up to which method="auto" forms the kernel matrices
+
+
+class KernelViews(MultiviewTransformer):
+    """Several views by kernels: scores are ``k(x, X_fit_) @ dual_coef_ + intercept_``.
+
+    A subclass has the parameters of kernels, each one value or one for each view, besides
+    `n_components`, `method`, `max_rank`, `rank_tol`, `copy_X` and `random_state`.
+    """
+
+    _sparse_views = True
+
+    def _view_scores(self, v, X):
+        dual = self.dual_coef_[v]
+        X = self._kernels[v].prepare(X)
+        scores = np.empty((count_rows(X), dual.shape[1]))
+        for rows, K in self._kernels[v].gram.blocks(X, self.X_fit_[v]):
+            scores[rows] = K @ dual
+        return scores + self.intercept_[v]
+
+    def _check_view(self, v, X, *, reset):
+        kernel = self._kernel_of(v)
+        if isinstance(kernel, Kernel) and not kernel.requires_vector_input:
+            return X
+        X = super()._check_view(v, X, reset=reset)
+        if is_precomputed(kernel) and reset:
+            _check_kernel_matrix(X, v, self._allows_missing())
+        return X
+
+    def _kernel_of(self, v):
+        kernel = self.kernel
+        if isinstance(kernel, list | tuple):
+            return kernel[v] if v < len(kernel) else kernel[-1]
+        return kernel
+
+    def _present(self, v, X):
+        if not is_precomputed(self._kernel_of(v)):
+            return super()._present(v, X)
+        if not self._allows_missing():
+            return np.arange(count_rows(X))
+        # a missing sample is missing in rows and in columns
+        return np.flatnonzero(~np.isnan(X).all(axis=1))
+
+    def _each(self, name, n_views):
+        """One value of a parameter for each view."""
+        value = getattr(self, name)
+        if not isinstance(value, list | tuple):
+            return [value] * n_views
+        if len(value) != n_views:
+            raise ValueError(
+                f"{type(self).__name__}: {name} has {len(value)} entries for {n_views} views; "
+                "give one for each view, or a single value."
+            )
+        return list(value)
+
+    def _resolve(self, views, samples):
+        """Kernels with settled parameters."""
+        names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
+        settings = zip(*(self._each(name, len(views)) for name in names), strict=True)
+        kernels = []
+        for v, (view, setting) in enumerate(zip(views, settings, strict=True)):
+            kernel, w = setting[0], samples.weights_of(v)
+            if isinstance(kernel, str) and kernel not in KERNEL_NAMES:
+                raise ValueError(
+                    f"{type(self).__name__}: kernel={kernel!r} is none of {sorted(KERNEL_NAMES)}."
+                )
+            X = take_samples(view, samples.rows[v], kernel)
+            shift = None
+            if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
+                # neither sees a common shift, and numbers lose fewer digits
+                shift = X.mean(axis=0, dtype=np.float64) if w is None else w @ X / w.sum()
+            values = dict(zip(names[1:], setting[1:], strict=True))
+            values["gamma"] = scale_gamma(values["gamma"], kernel, X, w)
+            kernels.append(ViewKernel(resolve_kernel(kernel, X, **values), shift))
+        return kernels
+
+    def _solve(self, views, samples, progress, *, alphas, rule, **problem):
+        """Kernels of the views, and the solution of the problem."""
+        kernels = self._resolve(views, samples)
+        method = self.method
+        if method == "auto":
+            small = samples.n <= EXACT_LIMIT or any(one.gram.precomputed for one in kernels)
+            method = "exact" if small else "cholesky"
+        settings = KernelProblem(
+            self.n_components,
+            alphas,
+            rule,
+            method,
+            self.max_rank,
+            self.rank_tol,
+            self.random_state,
+            type(self).__name__,
+        )
+        return kernels, solve_kernels(views, samples, kernels, settings, progress, **problem)
+
+    def _store(self, kernels, solution, progress):
+        """Set the attributes from a solution."""
+        self.n_components_ = number_found(self, solution.pairs, progress)
+        self._kernels = kernels
+        self.kernels_ = [
+            gram.kernel if not isinstance(gram.kernel, str) else (gram.kernel, dict(gram.params))
+            for gram, _ in kernels
+        ]
+        self.dual_coef_, self.intercept_ = solution.duals, solution.intercepts
+        self.X_fit_ = solution.fitted
+        if self.copy_X:
+            self.X_fit_ = [X.copy() if hasattr(X, "copy") else X for X in solution.fitted]
+        self.kernel_residual_ = np.array(solution.residuals)
+        self.method_ = solution.method
+        self.n_iter_ = int(solution.pairs.n_iter)
+        self.residual_ = float(solution.pairs.residual)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self._kernel_of(0)) and self.view_slices is None
+        return tags
+
+
+class ViewKernel(NamedTuple):
+    """Kernel of one view, and the mean that is taken from its samples first."""
+
+    gram: Gram
+    shift: Any  # None where the kernel sees it
+
+    def prepare(self, X):
+        """Give the kernel samples in double precision, and moved to the mean."""
+        if not hasattr(X, "astype") or X.dtype.kind != "f":
+            return X
+        X = X.astype(np.float64, copy=False)
+        return X if self.shift is None else X - self.shift
+
+
+class KernelProblem(NamedTuple):
+    """Settings of `solve_kernels`."""
+
+    k: int
+    alphas: list[float]  # regularisation of each view
+    rule: str
+    method: str
+    max_rank: int
+    rank_tol: float
+    random_state: Any
+    name: str  # what error messages call the estimator
+
+
+class KernelSolution(NamedTuple):
+    """What `solve_kernels` finds; one entry for each view in each list."""
+
+    pairs: Pairs
+    duals: list[Any]
+    intercepts: list[Any]
+    fitted: list[Any]  # samples that the dual coefficients belong to
+    residuals: list[float]
+    scores: list[Any]  # of the training samples
+    method: str
+
+
+class ReducedView(NamedTuple):
+    """One view as a centred matrix."""
+
+    matrix: np.ndarray  # centred kernel over `scale`, or centred features
+    means: np.ndarray  # column means that were taken away
+    scale: float
+    pen: Penalty
+    fitted: Any  # what new samples are compared with
+    residual: float  # fraction of the trace that the low rank leaves out
+    lift: Any  # from weights of features to dual coefficients
+    weights: Any  # of the samples, None where all are 1
+
+    @property
+    def total(self):
+        """Sum of the weights."""
+        return float(len(self.matrix) if self.weights is None else self.weights.sum())
+
+
+def solve_kernels(views, samples, kernels, settings, progress, **problem):
+    """Kernel matrices of the views, or factors of low rank; then the problem of `canonical`.
+
+    Parameters
+    ----------
+    views : list
+        Samples of each view.
+    samples : Samples
+        Rows that are there, and their weights.
+    kernels : list of ViewKernel
+        One for each view.
+    settings : KernelProblem
+        Number of components, regularisation, method.
+    progress : FitProgress
+        Takes the passes.
+    **problem
+        As `canonical_pairs` takes it: `criterion`, `max_iter`, `tol`.
+
+    Returns
+    -------
+    solution : KernelSolution
+        The training score of largest magnitude of each component of the first view is positive.
+    """
+    exact = settings.method == "exact"
+    reduce = _exact_view if exact else _low_rank_view
+    reduced = []
+    for v, (X, one) in enumerate(zip(views, kernels, strict=True)):
+        rows = samples.rows[v]
+        X = one.prepare(take_samples(X, rows, one.gram.kernel))
+        reduced.append(reduce(v, X, one.gram, rows, samples.weights_of(v), settings))
+    if exact and problem.get("criterion") != "gcca":
+        pairs = _krylov(reduced, kernels, samples, settings, progress)
+        if pairs is not None:
+            scores = [
+                _unweighted(view.matrix @ dual, view.weights)
+                for view, dual in zip(reduced, pairs.directions, strict=True)
+            ]
+            return _kernel_solution(pairs, pairs.directions, scores, reduced, samples, settings)
+    whitened = [_whitened(v, view, exact) for v, view in enumerate(reduced)]
+    refuse_interpolation(
+        whitened,
+        settings.alphas,
+        samples,
+        name=settings.name,
+        remedy="alpha, or limit the rank with method='cholesky' and max_rank",
+        endless=[exact and one.gram.constant_diagonal for one in kernels],
+    )
+    pairs = canonical_pairs(whitened, settings.k, samples, progress=progress, **problem)
+    coefs, scores = [], []
+    for view, c, part in zip(whitened, pairs.directions, reduced, strict=True):
+        coefs.append(coefficients(view, c))
+        scores.append(training_scores(view, c, part.weights))
+    return _kernel_solution(pairs, coefs, scores, reduced, samples, settings)
+
+
+def _kernel_solution(pairs, coefs, scores, reduced, samples, settings):
+    """Dual coefficients and constants from the coefficients of the centred matrices."""
+    signs = signs_of_peaks(scores[0])  # which do not depend on how samples are repeated
+    duals, intercepts = [], []
+    for view, coef in zip(reduced, coefs, strict=True):
+        if view.lift is None:
+            dual = centre_dual(coef, view.weights) / view.scale
+            intercept = -(view.means @ dual)
+        else:
+            dual, intercept = view.lift(coef), -(view.means @ coef)
+        duals.append(dual * signs)
+        intercepts.append(intercept * signs)
+    consensus = signed_consensus(pairs.consensus, signs, samples.weights)
+    return KernelSolution(
+        pairs._replace(consensus=consensus),
+        duals,
+        intercepts,
+        [view.fitted for view in reduced],
+        [view.residual for view in reduced],
+        [part * signs for part in scores],
+        settings.method,
+    )
+
+
+def _exact_view(v, X, gram, rows, w, settings):
+    """Centred kernel matrix over its mean diagonal entry."""
+    K = kernel_matrix(gram, X, v)
+    _refuse_diagonal(v, K.diagonal(), K)
+    weights = np.ones(len(K)) if w is None else w
+    size = float(weights @ np.abs(K.diagonal()))
+    means = centre_kernel(K, w)
+    trace = float(K.trace())
+    if not trace > 1e-12 * size:
+        raise ValueError(_constant(v))
+    scale = trace / float(weights.sum())  # products of kernel matrices stay finite
+    K /= scale
+    fitted = Columns(rows) if gram.precomputed else X
+    pen = penalty(settings.alphas[v], settings.rule, scale)
+    return ReducedView(K, means, scale, pen, fitted, 0.0, None, w)
+
+
+def kernel_matrix(gram, X, v=None):
+    """Kernel matrix of the training samples, in double precision and finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = np.array(gram(X), dtype=np.float64)
+    if not np.isfinite(K).all():
+        view = "" if v is None else f" of view {v + 1}"
+        raise ValueError(
+            f"The kernel matrix{view} has values that are not finite: rescale the samples, or "
+            "lower gamma or degree."
+        )
+    return K
+
+
+def _low_rank_view(v, X, gram, rows, w, settings):
+    """Centred features of low rank, by pivots that are chosen greedily or at random."""
+    n = count_rows(X)
+    rank = min(settings.max_rank, n)
+    diagonal = gram.diag(X)
+    _refuse_diagonal(v, diagonal, None)
+    total = float(diagonal.sum())
+    if settings.method == "cholesky":
+        try:
+            found = incomplete_cholesky(gram, X, rank=rank, tol=settings.rank_tol)
+        except linalg.LinAlgError as error:
+            raise ValueError(_indefinite(v)) from error
+        G, pivots = found.factor, found.pivots
+        lift = TriangularLift(G[pivots])
+        residual = found.residual_trace / total if total else 0.0
+    else:
+        rng = check_random_state(settings.random_state)
+        pivots = np.sort(rng.permutation(n)[:rank])
+        landmarks = gram.subset(X, pivots)
+        block = np.asarray(gram(take(X, pivots), landmarks), dtype=np.float64)
+        omega, U = linalg.eigh((block + block.T) / 2, check_finite=False)
+        if omega[0] < -INDEFINITE * np.abs(omega).max():
+            raise ValueError(_indefinite(v))
+        keep = omega > rank * np.finfo(np.float64).eps * max(float(omega[-1]), 0.0)
+        R = U[:, keep] / np.sqrt(omega[keep])
+        G = np.empty((n, R.shape[1]))
+        for part, K in gram.blocks(X, landmarks):
+            G[part] = K @ R
+        lift = MatrixLift(R)
+        residual = max(0.0, 1 - float(np.einsum("ij,ij->", G, G)) / total) if total else 0.0
+    means = G.mean(axis=0) if w is None else w @ G / w.sum()
+    G -= means
+    if w is not None:
+        G *= np.sqrt(w)[:, None]
+        total = float(w @ diagonal)
+    if not float(np.einsum("ij,ij->", G, G)) > 1e-12 * total:
+        raise ValueError(_constant(v))
+    fitted = Columns(rows[pivots]) if gram.precomputed else gram.subset(X, pivots)
+    pen = penalty(settings.alphas[v], settings.rule)
+    return ReducedView(G, means, 1.0, pen, fitted, float(residual), lift, w)
+
+
+class TriangularLift(NamedTuple):
+    """From weights of the factor to coefficients of the kernel with the pivots."""
+
+    L: np.ndarray
+
+    def __call__(self, w):
+        return linalg.solve_triangular(self.L, w, lower=True, trans="T")
+
+
+class MatrixLift(NamedTuple):
+    """From weights of Nystroem features to coefficients of the kernel with the landmarks."""
+
+    R: np.ndarray
+
+    def __call__(self, w):
+        return self.R @ w
+
+
+def _whitened(v, view, exact):
+    """One view whitened."""
+    if exact:
+        found = whiten_kernel(view.matrix, view.pen, view.total)
+        if found.rank < 0:
+            raise ValueError(_indefinite(v))
+    else:
+        found = whiten_features(view.matrix, view.pen, view.total)
+        if found.rank == 0:
+            raise ValueError(_constant(v))
+    return found
+
+
+def _krylov(reduced, kernels, samples, settings, progress):
+    """Few pairs of two large views without eigendecompositions; None where it does not fit."""
+    pens = [view.pen for view in reduced]
+    if (
+        len(reduced) != 2
+        or samples.n <= SMALL
+        or settings.k > samples.n // 20
+        or any(alpha == 0 for alpha in settings.alphas)
+        or any(pen.square for pen in pens)
+    ):
+        return None
+    for v, (view, one) in enumerate(zip(reduced, kernels, strict=True)):
+        known = one.gram.kernel in ("linear", "rbf", "laplacian", "cosine")
+        if not known and not is_semidefinite(view.matrix):
+            raise ValueError(_indefinite(v))
+    w = reduced[0].weights
+    return kernel_pairs(
+        reduced[0].matrix,
+        reduced[1].matrix,
+        settings.k,
+        pens=tuple(pens),
+        rng=np.random.RandomState(0),  # the answer does not depend on it, up to rounding
+        roots=None if w is None else np.sqrt(w),
+        progress=progress,
+    )
+
+
+def _refuse_diagonal(v, diagonal, K):
+    """Similarities of samples to themselves are not negative, nor zero beside others."""
+    size = np.abs(diagonal).max(initial=0.0)
+    if (diagonal < -INDEFINITE * size).any():
+        raise ValueError(_indefinite(v))
+    if K is not None and (diagonal == 0).any():
+        index = int(np.flatnonzero(diagonal == 0)[0])
+        if np.abs(K[index]).max() > INDEFINITE * max(size, np.abs(K).max() * INDEFINITE):
+            raise ValueError(
+                f"The kernel matrix of view {v + 1} has a zero on its diagonal, at sample "
+                f"{index}, beside entries that are not zero, and so is not positive "
+                "semi-definite. Is it a matrix of distances?"
+            )
+
+
+def _constant(v):
+    return f"View {v + 1} is constant: its kernel has no variance, so nothing can correlate."
+
+
+def _indefinite(v):
+    return (
+        f"The kernel matrix of view {v + 1} is not positive semi-definite. Choose another "
+        "kernel or other parameters, or correct the spectrum of a precomputed matrix."
+    )
+
+
+def _unweighted(scores, weights):
+    """Scores without the roots of the weights."""
+    return scores if weights is None else scores / np.sqrt(weights)[:, None]
+
+
+def is_precomputed(kernel):
+    """Whether samples are given by their kernel values."""
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def take_samples(X, rows, kernel):
+    """Pick samples; of a kernel matrix rows and columns. All of them are X itself."""
+    if rows.size == count_rows(X):
+        return X
+    square = is_precomputed(kernel) and X.shape[0] == X.shape[1]
+    return X[np.ix_(rows, rows)] if square else take(X, rows)
+
+
+def _check_kernel_matrix(K, v, allow_missing):
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f'kernel="precomputed": view {v + 1} should be a square matrix of the kernel values '
+            f"of all training samples, and has shape {K.shape}."
+        )
+    D = K.toarray() if sparse.issparse(K) else K
+    if allow_missing:
+        D = np.where(np.isnan(D), 0.0, D)
+    if np.abs(D - D.T).max() > 1e-7 * np.abs(D).max():
+        raise ValueError(
+            f'kernel="precomputed": the matrix of view {v + 1} is not symmetric; the largest '
+            f"difference between an entry and its mirror image is {np.abs(D - D.T).max():.3g}."
+        )

@@ -1,0 +1,187 @@
+"""Several views by linear functions, dense and sparse."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._solvers.kernel.canonical import (
+    CentredRows,
+    Pairs,
+    canonical_pairs,
+    coefficients,
+    penalty,
+    training_scores,
+    whiten_features,
+    whiten_sparse,
+)
+from skmoderndata.cross_decomposition._base import (
+    MultiviewTransformer,
+    mean_correlations,
+    number_found,
+    refuse_interpolation,
+    signed_consensus,
+    signs_of_peaks,
+)
+
+
+class LinearViews(MultiviewTransformer):
+    """Several views by linear functions: scores are ``(x - means_) @ weights_``.
+
+    A subclass has the parameters `n_components`, `alpha` and `scale`. Sparse views stay sparse:
+    what is formed is their covariance, or the inner products of their rows, whichever is smaller.
+    """
+
+    _sparse_views = True
+
+    def _view_scores(self, v, X):
+        X = X.astype(np.float64, copy=False)
+        if sparse.issparse(X):
+            return X @ self.weights_[v] - self.means_[v] @ self.weights_[v]
+        return (X - self.means_[v]) @ self.weights_[v]
+
+    def _alphas(self, n_views):
+        """Regularisation of each view."""
+        alpha, name = self.alpha, type(self).__name__
+        alphas = list(alpha) if isinstance(alpha, list | tuple) else [alpha] * n_views
+        if len(alphas) != n_views:
+            raise ValueError(
+                f"{name}: alpha has {len(alphas)} entries for {n_views} views; give one for each "
+                "view, or a single value."
+            )
+        if not all(0 <= value <= 1 for value in alphas):
+            raise ValueError(f"{name}: alpha={alpha!r} should be between 0 and 1.")
+        return alphas
+
+    def _store(self, solution, samples, progress):
+        """Set the attributes from a solution."""
+        pairs = solution.pairs
+        self.n_components_ = number_found(self, pairs, progress)
+        self.weights_, self.means_, self.scales_ = solution[1:4]
+        if len(self.weights_) == 2:
+            self.x_weights_, self.y_weights_ = self.weights_
+        self.ranks_ = np.array(solution.ranks)
+        self.regularized_correlations_ = pairs.values
+        self.correlations_ = mean_correlations(
+            [samples.spread(scores, v) for v, scores in enumerate(solution.scores)],
+            samples.weights,
+        )
+        self.n_iter_ = int(pairs.n_iter)
+        self.residual_ = float(pairs.residual)
+
+
+class LinearSolution(NamedTuple):
+    """What `solve_linear` finds; one entry for each view in each list."""
+
+    pairs: Pairs
+    weights: list[Any]
+    means: list[Any]
+    scales: list[Any]
+    ranks: list[int]
+    scores: list[Any]  # of the training samples
+
+
+def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
+    """Whiten each view, solve the problem of `kernel.canonical`, return to the units of X.
+
+    Parameters
+    ----------
+    views : list of ndarray or sparse matrix
+        Tables of the same samples.
+    samples : Samples
+        Rows that are there, and their weights.
+    alphas : list of float
+        Regularisation of each view.
+    scale : bool
+        Whether columns are divided by their standard deviation.
+    k : int
+        Number of components.
+    name : str
+        What error messages call the estimator.
+    **problem
+        As `canonical_pairs` takes it: `criterion`, `max_iter`, `tol` and `progress`.
+
+    Returns
+    -------
+    solution : LinearSolution
+        The largest weight, in standard deviations of the columns with `scale`, of each component
+        of the first view is positive.
+    """
+    means, scales, rows_of, whitened = [], [], [], []
+    for v, (X, alpha) in enumerate(zip(views, alphas, strict=True)):
+        w = samples.weights_of(v)
+        centred = centred_sparse if sparse.issparse(X) else centred_dense
+        G, mean, deviation = centred(X[samples.rows[v]], w, scale)
+        if G is None:
+            raise ValueError(f"View {v + 1} is constant, so nothing can correlate with it.")
+        pen = penalty(alpha, "shrinkage")
+        if sparse.issparse(X):
+            whitened.append(whiten_sparse(G, pen))
+        else:
+            whitened.append(whiten_features(G, pen, None if w is None else w.sum()))
+        means.append(mean)
+        scales.append(deviation)
+        rows_of.append(G)
+    refuse_interpolation(whitened, alphas, samples, name=name, remedy="alpha")
+    pairs = canonical_pairs(whitened, k, samples, **problem)
+    weights, scores = [], []
+    for v, (view, c) in enumerate(zip(whitened, pairs.directions, strict=True)):
+        W = coefficients(view, c)
+        # with more sparse columns than rows the coefficients belong to the rows
+        weights.append(rows_of[v].inner(W) if view.whiten.ndim == 1 else W)
+        scores.append(training_scores(view, c, samples.weights_of(v)))
+    signs = signs_of_peaks(weights[0])
+    consensus = signed_consensus(pairs.consensus, signs, samples.weights)
+    return LinearSolution(
+        pairs._replace(consensus=consensus),
+        [W * signs / deviation[:, None] for W, deviation in zip(weights, scales, strict=True)],
+        means,
+        scales,
+        [view.rank for view in whitened],
+        [part * signs for part in scores],
+    )
+
+
+def centred_dense(X, w, scale):
+    """Centred rows times the roots of their weights, None if all are equal; means, deviations."""
+    G = X.astype(np.float64)
+    total = len(G) if w is None else w.sum()
+    mean = G.mean(axis=0) if w is None else w @ G / total
+    peak = np.abs(G).max(axis=0)
+    G -= mean
+    # what remains of a column of equal numbers is rounding
+    G[:, np.abs(G).max(axis=0) <= 8 * np.finfo(X.dtype).eps * np.abs(mean)] = 0.0
+    if not np.abs(G).max(initial=0.0) > 1e-14 * peak.max(initial=0.0):
+        return None, mean, None
+    if w is not None:
+        G *= np.sqrt(w)[:, None]
+    deviation = np.ones(G.shape[1])
+    if scale:
+        deviation = np.sqrt(np.einsum("ij,ij->j", G, G) / total)
+        deviation[deviation == 0] = 1.0
+        G /= deviation
+    return G, mean, deviation
+
+
+def centred_sparse(X, w, scale):
+    """`centred_dense` for sparse rows, as `CentredRows`."""
+    n, p = X.shape
+    w = np.ones(n) if w is None else w
+    X = X.astype(np.float64).tocsc()
+    X.sum_duplicates()
+    total = w.sum()
+    mean = np.asarray(w @ X).ravel() / total
+    columns = np.repeat(np.arange(p), np.diff(X.indptr))
+    inner = (X.data - mean[columns]) ** 2 * w[X.indices]
+    stored = np.bincount(columns, weights=w[X.indices], minlength=p)
+    squares = np.bincount(columns, weights=inner, minlength=p) + (total - stored) * mean**2
+    deviation = np.sqrt(squares / total)
+    constant = deviation <= 8 * np.finfo(np.float64).eps * np.abs(mean)
+    if constant.all():
+        return None, mean, None
+    deviation = np.where(constant, 1.0, deviation) if scale else np.ones(p)
+    if constant.any():
+        X = X.multiply(np.where(constant, 0.0, 1.0)).tocsc()
+        X.eliminate_zeros()
+    centre = np.where(constant, 0.0, mean)
+    return CentredRows(X, centre, deviation, np.sqrt(w)), mean, deviation

@@ -1,0 +1,94 @@
+"""What the components that learn from one row at a time share."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from skmoderndata._base import Base, warn_fewer
+from skmoderndata._compat import NON_NEGATIVE, POSITIVE, CallbackSupportMixin, Interval
+from skmoderndata._solvers.series.online_components import RowSource
+from skmoderndata._solvers.series.online_rules import StepSchedule, amnesic_schedule
+from skmoderndata._validation import validate_data
+
+AMNESIC_CONSTRAINTS = {
+    "amnesic": [NON_NEGATIVE],
+    "amnesic_ramp": [tuple],
+    "amnesic_growth": [POSITIVE, None],
+    "eta_min": [Interval(Real, 0, 0.5, closed="both")],
+}
+RATE_CONSTRAINTS = {
+    "learning_rate": [Interval(Real, 0, 1, closed="neither")],
+    "learning_rate_hold": [POSITIVE],
+}
+
+
+class OnlineComponents(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    """Components that follow a stream of rows; a subclass has the parameters of its schedules."""
+
+    _sparse = True
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check(self, X, *, reset, ensure_min_samples=1):
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr" if self._sparse else False,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=ensure_min_samples,
+            reset=reset,
+        )
+
+    def _schedule(self):
+        """Rate of the amnesic means."""
+        return amnesic_schedule(self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.eta_min)
+
+    def _step(self):
+        """Learning rate of the stream."""
+        return StepSchedule(
+            float(self.learning_rate), float(self.learning_rate_hold), float(self.eta_min)
+        )
+
+    def _at_most(self, k, limit, reason):
+        """Warn where fewer components can be had than were asked for; return their number."""
+        if k <= limit:
+            return k
+        warn_fewer(self, asked=k, found=limit, reason=reason)
+        return limit
+
+    def _refuse_other_number(self, asked, fitted):
+        """Between calls of partial_fit the number of components stays."""
+        if asked != fitted:
+            raise ValueError(
+                f"n_components={asked}, but the estimate has {fitted} components: "
+                "n_components cannot change between calls of partial_fit. Call fit."
+            )
+
+    def _coordinates(self, X):
+        """Rows minus the mean, projected on the components."""
+        if sparse.issparse(X):
+            return X @ self.components_.T - self.mean_ @ self.components_.T
+        return (X - self.mean_) @ self.components_.T
+
+    def _fractions(self, X):
+        """Squared norm of the rows about the mean inside and outside of the span, over the sum."""
+        V, mean = self.components_.astype(np.float64), self.mean_.astype(np.float64)
+        inside = outside = total = 0.0
+        for U in RowSource(X).centred(mean):
+            Y = U @ V.T
+            inside += float(np.sum(Y**2))
+            outside += float(np.sum((U - Y @ V) ** 2))
+            total += float(np.sum(U**2))
+        return (inside / total, outside / total) if total > 0 else (0.0, 0.0)

@@ -1,0 +1,65 @@
+"""Rows in the order of time: which follow each other, which are left out."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+
+class RowFacts(NamedTuple):
+    """What is known of the rows besides their values."""
+
+    ids: np.ndarray | None
+    valid: np.ndarray
+    times: np.ndarray | None
+    new_sequence: bool
+
+
+def check_ids(sequence_ids, X):
+    """Ids of the sequences as an array, or None."""
+    if sequence_ids is None:
+        return None
+    ids = column_or_1d(sequence_ids)
+    check_consistent_length(X, ids)
+    if (ids != ids).any():
+        raise ValueError("sequence_ids contains NaN: give every row an id.")
+    return ids
+
+
+def follows_before(ids, n):
+    """Tell which rows follow the row before them; the first one does not."""
+    follows = np.ones(n, dtype=bool)
+    follows[0] = False
+    if ids is not None:
+        follows[1:] = ids[1:] == ids[:-1]
+    return follows
+
+
+def check_rows(
+    X, sequence_ids=None, sample_mask=None, times=None, *, new_sequence=False, after=None
+):
+    """Check what belongs to the rows; `after` holds the moments that they continue."""
+    valid = ~np.isnan(X).any(axis=1)
+    ids = check_ids(sequence_ids, X)
+    if sample_mask is not None:
+        sample_mask = column_or_1d(sample_mask)
+        check_consistent_length(X, sample_mask)
+        if sample_mask.dtype != bool:
+            raise ValueError(f"sample_mask must be Boolean, got an array of {sample_mask.dtype}.")
+        valid &= sample_mask
+    if times is not None:
+        times = column_or_1d(times).astype(np.float64)
+        check_consistent_length(X, times)
+        previous = np.concatenate([[-np.inf], times[:-1]])
+        if ids is not None:
+            previous[1:][ids[1:] != ids[:-1]] = -np.inf
+        if after is not None and not new_sequence and after.continues(ids):
+            previous[0] = -np.inf if after.last_time is None else after.last_time
+        if not (np.isfinite(times) & (times > previous)).all():
+            raise ValueError(
+                "times must be finite and increase from row to row within a sequence: sort the "
+                "rows of each sequence, and give its rows one id in sequence_ids."
+            )
+    if after is not None and (times is None) != (after.last_time is None):
+        raise ValueError("times must be given in every call of partial_fit, or in none.")
+    return RowFacts(ids, valid, times, new_sequence)
