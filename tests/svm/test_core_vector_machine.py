@@ -503,8 +503,14 @@ def test_zero_diagonal_and_constant_features():
 @pytest.mark.edge
 @pytest.mark.parametrize(
     "settings",
-    [{"tol": -1.0}, {"eps": 0.0}, {"C": 0.0}, {"max_core": 1}, {"sample_size": 0}]
-    + [{"cache_size": 0}],
+    [
+        {"tol": -1.0},
+        {"eps": 0.0},
+        {"C": 0.0},
+        {"max_core": 1},
+        {"sample_size": 0},
+        {"cache_size": 0},
+    ],
     ids=repr,
 )
 def test_refused_parameters(settings):
