@@ -131,7 +131,7 @@ class CoreVectors(KernelSamples, CallbackSupportMixin):
             remedy = "raise max_core"
             if self.solver == "ball" and (self.max_core or np.inf) > len(found.core):
                 remedy = "raise cache_size"
-            elif self.solver == "cvxpy":
+            elif self.solver == "cvxpy" and len(found.core) >= CVXPY_LIMIT:
                 remedy = "use solver='core_set'"
         warn_not_converged(self, reached=reached, remedy=remedy)
 

@@ -142,9 +142,9 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     core set has changed, and the last pass, in double precision, gives the duality gap. Up to
     1000 samples the optimum is found to rounding whatever `tol` is. Time is about
     ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes, at most `cache_size`, and three
-    numbers per sample; the training data may be a memory map and are read by blocks. Every sample inside the margin
-    is a support vector, so that on noisy data S grows with n: there a large `tol`, `eps` or
-    `max_core` keeps it small.
+    numbers per sample; the training data may be a memory map and are read by blocks. Every sample
+    inside the margin is a support vector, so that on noisy data S grows with n: there a large
+    `tol`, `eps` or `max_core` keeps it small.
 
     The published rule measures in radii, but the margin is a tiny part of a radius: ``eps=1e-6``
     means 5 % of a margin at ten thousand samples and more than one at a million [3]_.

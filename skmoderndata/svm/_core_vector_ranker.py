@@ -123,7 +123,7 @@ class CoreVectorRanker(CoreVectors, Base):
     .. [1] Tsang, Kwok and Zurada, Generalized core vector machines, IEEE Transactions on Neural
        Networks 17(5), 2006, section III.
     .. [2] Kuo, Lee and Lin, Large-scale kernel RankSVM, SIAM International Conference on Data
-       Mining 2014, section 4.
+       Mining 2014.
 
     Examples
     --------
@@ -139,8 +139,8 @@ class CoreVectorRanker(CoreVectors, Base):
 
     _card = MethodCard(
         family="margins",
-        cite=("tsang2006generalized",),
-        cost="n |S| + |S|^2",
+        cite=("tsang2006generalized", "kuo2014large"),
+        cost="n |S| + |S|^2, n r^2 with many pairs",
         checks=(
             {},
             {"kernel": "linear", "C": 0.1, "tol": 1e-3},

@@ -501,16 +501,31 @@ def test_zero_diagonal_and_constant_features():
 
 
 @pytest.mark.edge
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tol": -1.0},
+        {"eps": 0.0},
+        {"C": 0.0},
+        {"max_core": 1},
+        {"sample_size": 0},
+        {"cache_size": 0},
+    ],
+    ids=repr,
+)
+def test_refused_parameters(settings):
+    X, y = board(30)
+    with pytest.raises(ValueError, match=f"The '{next(iter(settings))}' parameter"):
+        CoreVectorMachine(**settings).fit(X, y)
+
+
+@pytest.mark.edge
 def test_refused_values():
     X, y = board(30)
     with pytest.raises(ValueError, match="NaN"):
         CoreVectorMachine().fit(X * np.nan, y)
     with pytest.raises(ValueError, match="weights"):
         CoreVectorMachine().fit(X, y, sample_weight=np.zeros(30))
-    for settings in ({"tol": -1.0}, {"eps": 0.0}, {"C": 0.0}, {"max_core": 1}, {"sample_size": 0}):
-        name = next(iter(settings))
-        with pytest.raises(ValueError, match=f"The '{name}' parameter"):
-            CoreVectorMachine(**settings).fit(X, y)
     with pytest.raises(ValueError, match="got kernel='linear'"):
         CoreVectorMachine(kernel="linear", solver="ball").fit(X, y)
     with pytest.raises(ValueError, match="got weights"):
@@ -589,6 +604,17 @@ def test_core_without_a_matrix_keeps_its_gradient(sizes, seed):
     look = core.g.copy()
     core.look()
     assert_allclose(core.g, look, atol=1e-13)
+
+
+@pytest.mark.invariance
+def test_warm_start_with_more_than_the_memory_holds(seed):
+    X, y = flipped(1500, seed)
+    settings = {"gamma": 4, "tol": 1e-6, "cache_size": 0.5, "random_state": 0}
+    cold = CoreVectorMachine(0.5, **settings).fit(X, y)
+    warm = CoreVectorMachine(0.4, warm_start=True, **settings).fit(X, y)
+    warm.set_params(C=0.5).fit(X, y)
+    assert_allclose(warm.objective_, cold.objective_, rtol=1e-6)
+    assert warm.n_iter_ < cold.n_iter_
 
 
 @pytest.mark.edge

@@ -196,24 +196,31 @@ def test_score_is_kendalls_tau(seed):
 
 
 @pytest.mark.edge
-def test_refused_input():
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "requires y to be passed"),
+        ({"y": np.ones(20)}, "needs a query with two different grades"),
+        ({"y": range(20), "query_ids": range(20)}, "needs a query with two different grades"),
+        ({"y": range(20), "query_ids": [1, 2]}, "query_ids has to name the query of each of 20"),
+        ({"y": [*range(19), None]}, "missing.*position 19"),
+        ({"pairs": [[0, 1, 2]]}, r"of shape \(n_pairs, 2\)"),
+        ({"pairs": [[0.0, 1.0]]}, r"of shape \(n_pairs, 2\)"),
+        ({"pairs": np.zeros((0, 2), int)}, r"of shape \(n_pairs, 2\)"),
+        ({"pairs": [[0, 20]]}, "two different samples out of 20"),
+        ({"pairs": [[3, 3]]}, "two different samples out of 20"),
+    ],
+)
+def test_refused_order(given, message):
+    with pytest.raises(ValueError, match=message):
+        CoreVectorRanker().fit(graded(20)[0], **given)
+
+
+@pytest.mark.edge
+def test_refused_samples():
     X, y, _ = graded(20)
-    with pytest.raises(ValueError, match="requires y to be passed"):
-        CoreVectorRanker().fit(X)
-    with pytest.raises(ValueError, match="needs a query with two different grades"):
-        CoreVectorRanker().fit(X, np.ones(20))
     with pytest.raises(ValueError, match="1 sample"):
         CoreVectorRanker().fit(X[:1], y[:1])
-    with pytest.raises(ValueError, match="needs a query with two different grades"):
-        CoreVectorRanker().fit(X, y, query_ids=np.arange(20))
-    with pytest.raises(ValueError, match="query_ids has to name the query of each of 20"):
-        CoreVectorRanker().fit(X, y, query_ids=[1, 2])
-    for pairs in ([[0, 1, 2]], [[0.0, 1.0]], np.zeros((0, 2), int)):
-        with pytest.raises(ValueError, match=r"of shape \(n_pairs, 2\)"):
-            CoreVectorRanker().fit(X, pairs=pairs)
-    for pairs in ([[0, 20]], [[3, 3]]):
-        with pytest.raises(ValueError, match="two different samples out of 20"):
-            CoreVectorRanker().fit(X, pairs=pairs)
     with pytest.raises(ValueError, match="NaN"):
         CoreVectorRanker().fit(X * np.nan, y)
     with pytest.raises(ValueError, match="not positive semi-definite"):
