@@ -42,8 +42,8 @@ class KernelPCANovelty(KernelNovelty, Base):
     Parameters
     ----------
     n_components : int or float, default=0.9
-        Dimensions k of the subspace; a number in (0, 1) is the share of the variance that it has
-        to reach, at least.
+        Dimensions k of the subspace; a number in (0, 1) is the fraction of the variance that it
+        has to reach, at least.
     kernel : str, Kernel or callable, default="rbf"
         Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
         returns their kernel matrix, or "precomputed".
@@ -57,9 +57,9 @@ class KernelPCANovelty(KernelNovelty, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     contamination : float or "max", default=0.1
-        Share of new samples from the source of the training samples that are to be called novel,
-        in (0, 0.5]; or "max" to call novel what is farther from the subspace than any training
-        sample, held out or not.
+        Fraction of new samples from the source of the training samples that are to be called
+        novel, in (0, 0.5]; or "max" to call novel what is farther from the subspace than any
+        training sample, held out or not.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" as long
@@ -76,7 +76,7 @@ class KernelPCANovelty(KernelNovelty, Base):
     n_components_ : int
         Dimensions of the subspace.
     explained_variance_ratio_ : float
-        Share of the variance in the subspace.
+        Fraction of the variance in the subspace.
     mean_residual_ : float
         Mean squared distance of the training samples from the subspace: the variance that is left.
     landmarks_ : ndarray of shape (rank,)

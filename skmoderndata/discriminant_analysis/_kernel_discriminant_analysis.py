@@ -36,7 +36,7 @@ class KernelDiscriminantAnalysis(
 
     with :math:`S_w = \sum_c \pi_c C_c` the covariance within the classes and
     :math:`S_b = \sum_c \pi_c (\mu_c - \mu)(\mu_c - \mu)'` that of their means, and
-    :math:`\pi_c` the shares of the classes. Samples are assigned to the most probable class, if
+    :math:`\pi_c` the class priors. Samples are assigned to the most probable class, if
     each class is normal with covariance :math:`S_w + \lambda I`.
 
     Parameters
@@ -60,7 +60,7 @@ class KernelDiscriminantAnalysis(
         Directions to keep, which the classifier uses as well; None keeps all, one less than there
         are classes.
     priors : array-like of shape (n_classes,) or None, default=None
-        Probabilities of the classes; None takes their shares of the training samples.
+        Probabilities of the classes; None takes their fractions of the training samples.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" as long
@@ -81,7 +81,7 @@ class KernelDiscriminantAnalysis(
     eigenvalues_ : ndarray of shape (n_components,)
         Variance of the class means along each direction, in descending order.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Their shares of the sum over all directions.
+        Their fractions of the sum over all directions.
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     ridge_ : float
@@ -321,13 +321,13 @@ class KernelDiscriminantAnalysis(
         # the term in |Z|^2 is the same for all classes
         return Z @ means.T - 0.5 * (means**2).sum(axis=1) + np.log(self.priors_)
 
-    def _check_priors(self, shares):
+    def _check_priors(self, fractions):
         if self.priors is None:
-            return shares
+            return fractions
         priors = np.asarray(self.priors, dtype=np.float64)
-        if priors.shape != shares.shape or not (priors > 0).all():
+        if priors.shape != fractions.shape or not (priors > 0).all():
             raise ValueError(
                 f"priors={self.priors!r} has to hold one positive probability for each of the "
-                f"{len(shares)} classes."
+                f"{len(fractions)} classes."
             )
         return priors / priors.sum()

@@ -61,7 +61,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     residual_trace_ : float
         Trace of the kernel matrix minus that of the approximation, exact.
     explained_ratio_ : float
-        Share of the trace of the kernel matrix that the features explain.
+        Fraction of the trace of the kernel matrix that the features explain.
     n_components_ : int
         Number of features.
     n_features_in_ : int
@@ -257,7 +257,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         return Z
 
     def score(self, X, y=None):
-        """Share of the samples' similarity to themselves that the features explain.
+        """Fraction of the samples' similarity to themselves that the features explain.
 
         Parameters
         ----------

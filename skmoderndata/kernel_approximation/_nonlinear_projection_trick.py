@@ -292,7 +292,7 @@ class NonlinearProjectionTrick(
         return Z
 
     def score(self, X, y=None):
-        """Share of the spread of samples in the feature space that the coordinates explain.
+        """Fraction of the spread of samples in the feature space that the coordinates explain.
 
         Parameters
         ----------

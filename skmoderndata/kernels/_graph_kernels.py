@@ -411,7 +411,7 @@ class VonNeumann(_BetweenNodes):
         Weight of a step, at least 0 and below ``1 / rho`` with rho the spectral radius of B; None
         takes ``relative / rho``.
     relative : float, default=0.5
-        Share of the largest possible `lam`, above 0 and below 1; used where `lam` is None.
+        Fraction of the largest possible `lam`, above 0 and below 1; used where `lam` is None.
     include_identity : bool, default=True
         Count walks of length 0. Without them the series is ``B (I - lam B)^-1``, which is positive
         semi-definite only if B is: another B is refused.

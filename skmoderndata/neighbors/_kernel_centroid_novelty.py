@@ -18,7 +18,7 @@ class KernelCentroidNovelty(KernelNovelty, Base):
     r"""Samples far from the mean in feature space, with a bound on false alarms.
 
     A sample is novel if its distance from the mean :math:`\mu` of the n training samples exceeds
-    a threshold: one that a given share of samples of the same source exceed, or, with
+    a threshold: one that a given fraction of samples of the same source exceed, or, with
     `contamination="bound"` [1]_,
 
     .. math::
@@ -44,8 +44,8 @@ class KernelCentroidNovelty(KernelNovelty, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     contamination : float or "bound", default=0.1
-        Share of new samples from the source of the training samples that are to be called novel,
-        in (0, 0.5]; or "bound" for the threshold above, which is for training samples without
+        Fraction of new samples from the source of the training samples that are to be called
+        novel, in (0, 0.5]; or "bound" for the threshold above, for training samples without
         outliers.
     delta : float, default=0.01
         Probability with which the bound may fail.

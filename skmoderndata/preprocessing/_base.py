@@ -41,7 +41,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return K.astype(np.float64, copy=False), K.dtype
 
     def score(self, X, y=None):
-        """Share of a matrix that is left: its cosine with what `transform` makes of it.
+        """Cosine of a matrix with what `transform` makes of it.
 
         1 where the step changes nothing but the scale. For a search over the parameters of a step
         let the score of the estimator after it decide.

@@ -190,7 +190,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         return self._values(X, self.X_fit_)
 
     def score(self, X, y=None):
-        """Share of the samples in the feature space that the training samples span.
+        """Fraction of the samples in the feature space that the training samples span.
 
         For a search let the score of the estimator after this step decide.
 

@@ -37,7 +37,7 @@ class SpectrumCorrector(KernelMatrixStep):
     n_negative_ : int
         Number of negative ones.
     negative_share_ : float
-        Their share of the sum of magnitudes: 0 for a kernel matrix.
+        Their fraction of the sum of magnitudes: 0 for a kernel matrix.
     projection_ : ndarray of shape (n_train, n_train)
         Matrix that multiplies new rows; the identity for "shift".
     shift_ : float

@@ -13,7 +13,7 @@ class Classes(NamedTuple):
 
     codes: Array  # (n,), class numbers
     weights: Array  # (n,), positive
-    shares: Array  # (C,), weight of the scatter of each class in the sum
+    scales: Array  # (C,), weight of the scatter of each class in the sum
     mass: Array  # (C,), sums of the weights
 
 
@@ -26,10 +26,10 @@ class Directions(NamedTuple):
     scores: Array  # (n, q), values of the directions at the samples
 
 
-def classes_of(codes: Array, weights: Array, shares: Array | None) -> Classes:
-    """Sum the weights; `shares=None` weighs the scatter of a class by its share of them."""
+def classes_of(codes: Array, weights: Array, scales: Array | None) -> Classes:
+    """Sum the weights; `scales=None` weighs the scatter of a class by its fraction of them."""
     mass = np.bincount(codes, weights=weights)
-    return Classes(codes, weights, mass / mass.sum() if shares is None else shares, mass)
+    return Classes(codes, weights, mass / mass.sum() if scales is None else scales, mass)
 
 
 def mean_differences(classes: Classes, priors: Array) -> Array:
@@ -91,24 +91,24 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
 
 
 def _centre_columns(K: Array, classes: Classes) -> Array:
-    """Multiply `K @ N` for `N = sqrt(share / mass) (diag(sqrt w) - w sqrt(w)' / mass)`."""
-    codes, w, shares, mass = classes
+    """Multiply `K @ N` for `N = sqrt(scale / mass) (diag(sqrt w) - w sqrt(w)' / mass)`."""
+    codes, w, scales, mass = classes
     n, C = len(codes), len(mass)
     indicator = np.zeros((n, C))
     indicator[np.arange(n), codes] = w / mass[codes]
     centred: Array = K - (K @ indicator)[:, codes]
-    centred *= np.sqrt(w * (shares / mass)[codes])
+    centred *= np.sqrt(w * (scales / mass)[codes])
     return centred
 
 
 def _spread(B: Array, classes: Classes) -> Array:
     """Multiply `N @ B`."""
-    codes, w, shares, mass = classes
+    codes, w, scales, mass = classes
     root = np.sqrt(w)
     sums = np.zeros((len(mass), B.shape[1]))
     np.add.at(sums, codes, root[:, None] * B)
     spread: Array = root[:, None] * B - w[:, None] * (sums / mass[:, None])[codes]
-    return spread * np.sqrt(shares / mass)[codes][:, None]
+    return spread * np.sqrt(scales / mass)[codes][:, None]
 
 
 def _ridge(within: float, between: float, alpha: float) -> float:

@@ -9,7 +9,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def outlier_threshold(scores: Array, weights: Array, contamination: float) -> float:
-    """Value below which lies the given share of the weights, at most.
+    """Value below which lies the given fraction of the weights, at most.
 
     It lies halfway between two scores, or just below the lowest, so that rounding decides about
     none of them.
