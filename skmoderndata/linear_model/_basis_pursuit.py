@@ -309,5 +309,5 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 def _residual(rows, t, coef, intercept):
     """Norm of the weighted residual of target t, in double precision."""
     X, Y, root = rows
-    rest = Y[:, t] - X @ coef.astype(np.float64) - np.float64(intercept)
-    return float(linalg.norm(root * rest))
+    residual = Y[:, t] - X @ coef.astype(np.float64) - np.float64(intercept)
+    return float(linalg.norm(root * residual))

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.linear_model import LinearRegression, lars_path
+from sklearn.linear_model import Lasso, LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skmoderndata._solvers.common import convex_problems
-from skmoderndata._solvers.recovery.basis_pursuit import basis_pursuit, pursuit_gap
-from skmoderndata._solvers.recovery.homotopy import follow_path
+from skmoderndata._solvers.recovery.basis_pursuit import basis_pursuit, nearest, pursuit_gap
 from skmoderndata._solvers.recovery.l1_recovery import quick_pursuit
 from skmoderndata.linear_model import BasisPursuit
 from tests.oracles.basis_pursuit import least_l1, transition
@@ -80,23 +79,23 @@ def test_short_cut_of_large_problems_is_the_path(n_nonzero, share, positive, see
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("kind", ["normal", "alike", "sizes"])
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.8])
-def test_path_is_that_of_scikit_learn(share, kind, positive, seed):
-    """The support and signs where the residual of the lasso has a given norm."""
+def test_path_passes_the_lasso_of_scikit_learn(share, kind, positive, seed):
+    """The penalty that belongs to a bound is the largest slope of the residual."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 50))
     X = X + 2 * rng.normal(size=(30, 1)) if kind == "alike" else X
-    X = X * 10 ** rng.uniform(-1, 1, 50) if kind == "sizes" else X
-    y = np.abs(X @ rng.normal(size=50)) if positive else X @ rng.normal(size=50)
-    y /= np.linalg.norm(y)
-    _, _, path = lars_path(X, y, method="lasso", positive=positive)
-    norms = np.linalg.norm(y[:, None] - X @ path, axis=0)
-    bound = norms[-1] + share * (1 - norms[-1])
-    piece = next(follow_path(X, y, bound=bound, positive=positive))
-    at = int(np.argmax(norms <= bound))  # the piece ends here
-    signs = np.zeros(50)
-    signs[piece.support] = piece.signs
-    inside = 0.5 * (path[:, at - 1] + path[:, at])
-    assert_array_equal(signs, np.sign(inside))
+    X = X * 10 ** rng.uniform(-0.5, 0.5, 50) if kind == "sizes" else X
+    w = rng.normal(size=50)
+    y = X @ (np.abs(w) if positive else w) + rng.normal(size=30)
+    least = np.linalg.norm(y - nearest(X, y[:, None], positive=positive)[:, 0])
+    bound = least + share * (np.linalg.norm(y) - least)
+    result = basis_pursuit(X, y, bound=bound, positive=positive)
+    assert result.route == "path"
+    slopes = X.T @ (y - X @ result.coef)
+    penalty = (slopes if positive else np.abs(slopes)).max() / 30
+    lasso = Lasso(alpha=penalty, fit_intercept=False, positive=positive, tol=1e-9, max_iter=10**6)
+    coef = lasso.fit(X, y).coef_
+    assert_allclose(coef, result.coef, atol=1e-3 * np.abs(coef).max())  # of coordinate descent
 
 
 @pytest.mark.certificate
