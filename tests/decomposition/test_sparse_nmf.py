@@ -490,27 +490,44 @@ def test_zero_rows_columns_and_rows_without_entries(seed):
     assert everything.score(np.full((4, 3), np.nan)) == 0
 
 
+HOYER = {"penalty": "hoyer"}
+REFUSALS = {
+    "needs sparseness_components, sparseness_codes or both": (HOYER, lambda X: X),
+    "sparseness_components": (HOYER | {"sparseness_components": 1.5}, lambda X: X),
+    r"at least 2 entries .* n_features=1": (
+        HOYER | {"sparseness_components": 0.5},
+        lambda X: X[:, :1],
+    ),
+    r"at least 2 entries .* n_samples=1": (HOYER | {"sparseness_codes": 0.5}, lambda X: X[:1]),
+    "Negative values in data passed to SparseNMF": ({}, lambda X: X - 5),
+    "does not take NaN in sparse input": (
+        {},
+        lambda X: sparse.csr_array(np.where(X > X.mean(), np.nan, 0)),
+    ),
+    r"sparseness_components=0.9\) needs penalty='hoyer'": (
+        {"sparseness_components": 0.9},
+        lambda X: X,
+    ),
+    r"sparseness_codes=0.9\) .* got penalty=None": (
+        {"penalty": None, "sparseness_codes": 0.9},
+        lambda X: X,
+    ),
+}
+
+
 @pytest.mark.edge
-def test_messages():
+@pytest.mark.parametrize("message", REFUSALS)
+def test_messages(message):
+    settings, change = REFUSALS[message]
+    with pytest.raises(ValueError, match=message):
+        SparseNMF(**settings).fit(change(mixed()))
+
+
+@pytest.mark.edge
+def test_weights_and_codes_that_do_not_fit_are_refused():
     X = mixed()
-    with pytest.raises(ValueError, match="needs sparseness_components, sparseness_codes or both"):
-        SparseNMF(penalty="hoyer").fit(X)
-    with pytest.raises(ValueError, match="sparseness_components"):
-        SparseNMF(penalty="hoyer", sparseness_components=1.5).fit(X)
-    with pytest.raises(ValueError, match=r"at least 2 entries .* n_features=1"):
-        SparseNMF(penalty="hoyer", sparseness_components=0.5).fit(X[:, :1])
-    with pytest.raises(ValueError, match=r"at least 2 entries .* n_samples=1"):
-        SparseNMF(penalty="hoyer", sparseness_codes=0.5).fit(X[:1])
-    with pytest.raises(ValueError, match="Negative values in data passed to SparseNMF"):
-        SparseNMF().fit(X - 5)
-    with pytest.raises(ValueError, match="does not take NaN in sparse input"):
-        SparseNMF().fit(sparse.csr_array(np.where(X > X.mean(), np.nan, 0)))
     with pytest.raises(ValueError, match="takes no sample_weight"):
         SparseNMF(penalty="hoyer", sparseness_codes=0.5).fit(X, sample_weight=np.ones(len(X)))
-    with pytest.raises(ValueError, match=r"sparseness_components=0.9\) needs penalty='hoyer'"):
-        SparseNMF(sparseness_components=0.9).fit(X)
-    with pytest.raises(ValueError, match=r"sparseness_codes=0.9\) .* got penalty=None"):
-        SparseNMF(penalty=None, sparseness_codes=0.9).fit(X)
     with pytest.raises(ValueError, match="X has 3 codes a row"):
         SparseNMF().fit(X).inverse_transform(np.ones((2, 3)))
 

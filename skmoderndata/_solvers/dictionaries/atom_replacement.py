@@ -119,12 +119,12 @@ def exchange_atoms(
     start, rows, place = users
     most = -(-len(D) // 32)
     error = np.where(np.isfinite(codes.residual_sq), codes.residual_sq, 0.0)
-    share = _sums(error[rows], start)
+    misfit = _sums(error[rows], start)
     savings = _sums(codes.values[place] ** 2, start)
     if constant:  # is neither split nor given up
-        share[0], savings[0] = -1.0, np.inf
+        misfit[0], savings[0] = -1.0, np.inf
     halves = []
-    for j in np.argsort(-share, kind="stable")[:most]:
+    for j in np.argsort(-misfit, kind="stable")[:most]:
         part = slice(start[j], start[j + 1])
         if part.stop - part.start < 4 or (constant and j == 0):
             continue

@@ -235,8 +235,8 @@ def add_batch(
     """Add a batch to the statistics and move the atoms to their optima; D and X are left alone.
 
     Statistics of earlier batches are multiplied by `forget`; None takes
-    ``(1 - m / N) ** RHO`` for a batch of m of N signals so far, so that what counts is a share of
-    all signals that stays the same, as in on-line dictionary learning [Mairal et al. 2010]; but
+    ``(1 - m / N) ** RHO`` for a batch of m of N signals so far, so that what counts is a fixed
+    fraction of all signals, as in on-line dictionary learning [Mairal et al. 2010]; but
     the last ``WAIT`` times k signals count in any case.
 
     With `replace`, atoms that had ``WAIT`` times k signals to find `min_usage` users and did not,
