@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.codes.pursuit import EPS
-from skmoderndata._solvers.codes.pursuit import inner as inner_product
+from skmoderndata._solvers.codes.products import EPS
+from skmoderndata._solvers.codes.products import inner as inner_product
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     TOL,

@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
 from skmoderndata._solvers.codes.gram_rows import same_entries
+from skmoderndata._solvers.codes.products import EPS, MAGNITUDE, inner, low_bits
 from skmoderndata._solvers.codes.pursuit import (
     BARRED,
-    EPS,
-    MAGNITUDE,
-    append_row,
     correlations,
-    inner,
-    low_bits,
     nonnegative_on_support,
     pursuit_residual_sq,
-    solve_chosen,
 )
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
@@ -244,7 +240,7 @@ def _fit(G, b, L, index, t, limit, a):  # type: ignore[no-untyped-def]
     """
     left = 0
     for s in range(t):
-        if left < limit and append_row(G, L, index, left, index[s]):
+        if left < limit and append_atom(L, left, G[index[s]], index, index[s]) > 0.0:
             index[left] = index[s]
             left += 1
     solve_chosen(L, index, left, b, a)
@@ -269,7 +265,7 @@ def _fit_positive(  # type: ignore[no-untyped-def]
     t = 0
     for s in range(n_candidates):
         j = candidates[s]
-        if first[j] > 0.0 and t < limit and append_row(G, L, index, t, j):
+        if first[j] > 0.0 and t < limit and append_atom(L, t, G[j], index, j) > 0.0:
             index[t] = j
             a[t] = first[j]
             t += 1
@@ -288,7 +284,7 @@ def _fit_positive(  # type: ignore[no-untyped-def]
             slope, g = b[j], G[j]
             for q in range(t):
                 slope -= g[index[q]] * a[q]
-            if slope > floor and entered < limit and append_row(G, L, index, entered, j):
+            if slope > floor and entered < limit and append_atom(L, entered, G[j], index, j) > 0.0:
                 index[entered] = j
                 a[entered] = 0.0
                 entered += 1

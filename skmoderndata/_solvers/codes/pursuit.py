@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.cholesky import SPAN, append_atom, drop, solve_chosen
 from skmoderndata._solvers.codes.gram_rows import (
     all_rows,
     ask_row,
@@ -17,6 +18,7 @@ from skmoderndata._solvers.codes.gram_rows import (
     no_rows,
     same_entries,
 )
+from skmoderndata._solvers.codes.products import EPS, inner, largest_entry, low_bits
 from skmoderndata._solvers.codes.signal_blocks import (
     ATOMS,
     BLOCK,
@@ -35,11 +37,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SPAN = 1e-10  # an atom whose part outside of the chosen ones is less (squared) lies in their span
 BARRED = 1e-3  # an atom of which a mask leaves less (squared norm) would get a huge coefficient
-EPS = float(np.finfo(float).eps)
 MOST_PRODUCTS = 2**23  # numbers; of entries of atoms with each other within groups
-MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 def orthogonal_matching_pursuit(
@@ -409,30 +408,6 @@ def _rescale(index, value, count, norms):  # type: ignore[no-untyped-def]
     for i in range(count.shape[0]):
         for t in range(count[i]):
             value[i, t] /= norms[index[i, t]]
-
-
-@jit
-def largest_entry(bits, k, low):  # type: ignore[no-untyped-def]
-    """Index of the double of largest magnitude among `k`, given as bits; the first of ties.
-
-    Magnitudes of doubles are ordered as their bits are, and integers can be compared many at a
-    time. The index takes the place of the last bits, so that ties are ties up to rounding.
-    """
-    keep = MAGNITUDE & ~low
-    best = np.int64(-1)
-    for j in range(k):
-        key = (bits[j] & keep) | (k - 1 - j)
-        best = max(best, key)
-    return k - 1 - (best & low)
-
-
-@jit
-def low_bits(k):  # type: ignore[no-untyped-def]
-    """Mask of the bits that hold an index below k."""
-    low = np.int64(1)
-    while low < k:
-        low *= 2
-    return low - 1
 
 
 @jit
@@ -900,97 +875,6 @@ def _mp(  # type: ignore[no-untyped-def]
 
 
 @jit
-def inner(u, v, count):  # type: ignore[no-untyped-def]
-    """Inner product of the first `count` entries, four sums at a time."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    p = 0
-    while p + 4 <= count:
-        s0 += u[p] * v[p]
-        s1 += u[p + 1] * v[p + 1]
-        s2 += u[p + 2] * v[p + 2]
-        s3 += u[p + 3] * v[p + 3]
-        p += 4
-    while p < count:
-        s0 += u[p] * v[p]
-        p += 1
-    return (s0 + s1) + (s2 + s3)
-
-
-@jit
-def append_row(G, L, index, t, new):  # type: ignore[no-untyped-def]
-    """Row t of the Cholesky factor for atom `new` after ``index[:t]``; False if dependent."""
-    return append_products(G[new], L, index, t, new)
-
-
-@jit
-def append_products(g, L, index, t, new):  # type: ignore[no-untyped-def]
-    """`append_row` from the row `g` of the Gram matrix that belongs to the new atom."""
-    pivot = g[new]
-    if pivot <= 0.0:
-        return False
-    for s in range(t):
-        # several sums at a time; a view of a row would cost as much as a short row
-        s0, s1, s2, s3 = g[index[s]], 0.0, 0.0, 0.0
-        q = 0
-        while q + 4 <= s:
-            s0 -= L[t, q] * L[s, q]
-            s1 += L[t, q + 1] * L[s, q + 1]
-            s2 += L[t, q + 2] * L[s, q + 2]
-            s3 += L[t, q + 3] * L[s, q + 3]
-            q += 4
-        while q < s:
-            s0 -= L[t, q] * L[s, q]
-            q += 1
-        L[t, s] = (s0 - ((s1 + s2) + s3)) / L[s, s]
-        pivot -= L[t, s] * L[t, s]
-    if pivot <= SPAN * g[new]:
-        return False
-    L[t, t] = np.sqrt(pivot)
-    return True
-
-
-@jit
-def drop_row(L, t, place):  # type: ignore[no-untyped-def]
-    """Take atom number `place` of `t` out of a Cholesky factor, by Givens rotations."""
-    for s in range(place, t - 1):
-        for q in range(s + 2):
-            L[s, q] = L[s + 1, q]
-    for q in range(place, t - 1):
-        c, d = L[q, q], L[q, q + 1]
-        radius = np.sqrt(c * c + d * d)
-        c /= radius
-        d /= radius
-        L[q, q] = radius
-        for s in range(q + 1, t - 1):
-            u, v = L[s, q], L[s, q + 1]
-            L[s, q] = c * u + d * v
-            L[s, q + 1] = c * v - d * u
-
-
-@jit
-def solve_chosen(L, index, t, b, z):  # type: ignore[no-untyped-def]
-    """Solve ``G_II z = b_I`` with the Cholesky factor of G_II."""
-    for s in range(t):
-        s0, s1, s2, s3 = b[index[s]], 0.0, 0.0, 0.0
-        q = 0
-        while q + 4 <= s:
-            s0 -= L[s, q] * z[q]
-            s1 += L[s, q + 1] * z[q + 1]
-            s2 += L[s, q + 2] * z[q + 2]
-            s3 += L[s, q + 3] * z[q + 3]
-            q += 4
-        while q < s:
-            s0 -= L[s, q] * z[q]
-            q += 1
-        z[s] = (s0 - ((s1 + s2) + s3)) / L[s, s]
-    for s in range(t - 1, -1, -1):
-        last = z[s] / L[s, s]
-        z[s] = last
-        for q in range(s):
-            z[q] -= L[s, q] * last
-
-
-@jit
 def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def]
     """Go on with non-negative least squares on ``index[:t]`` from the feasible `a`.
 
@@ -1017,7 +901,7 @@ def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def
         for s in range(before - 1, -1, -1):
             new = a[s] + step * (z[s] - a[s])
             if z[s] <= 0.0 and new <= 1e-14 * a[s]:
-                drop_row(L, t, s)
+                drop(L, t, s)
                 t -= 1
                 for q in range(s, t):
                     a[q] = a[q + 1]
@@ -1025,7 +909,7 @@ def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def
             else:
                 a[s] = new
         if t == before:  # rounding
-            drop_row(L, t, lowest)
+            drop(L, t, lowest)
             t -= 1
             for q in range(lowest, t):
                 a[q] = a[q + 1]
@@ -1103,7 +987,7 @@ def _nonnegative_omp(  # type: ignore[no-untyped-def]
                 break
             steps += 1
             G = ask_row(new, columns, seen, unit, G, place)
-            if not append_products(G[place[new]], L, index, t, new):
+            if append_atom(L, t, G[place[new]], index, new) == 0.0:
                 banned[new] = True
                 n_banned += 1
                 continue
@@ -1215,7 +1099,7 @@ def _group_omp(  # type: ignore[no-untyped-def]
             chosen[steps] = new
             steps += 1
             for j in range(edges[new], edges[new + 1]):
-                if append_row(G, L, index, t, j):
+                if append_atom(L, t, G[j], index, j) > 0.0:
                     index[t] = j
                     home[t] = new
                     t += 1
