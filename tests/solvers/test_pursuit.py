@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._solvers.codes.hard_thresholding import METHODS, hard_thresholding
-from skmoderndata._solvers.codes.pursuit import (
+from skmoderndata._solvers.codes.greedy import (
     group_matching_pursuit,
     matching_pursuit,
     nonnegative_matching_pursuit,
@@ -20,6 +19,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
     to_dense,
 )
+from skmoderndata._solvers.codes.thresholding import METHODS, hard_thresholding
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
 from skmoderndata.sparse_coding import SparseCoder
 from tests.oracles import sparse_coder as oracle

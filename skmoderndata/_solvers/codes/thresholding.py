@@ -11,13 +11,13 @@ import numpy as np
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
 from skmoderndata._solvers.codes.gram_rows import same_entries
-from skmoderndata._solvers.codes.products import EPS, MAGNITUDE, inner, low_bits
-from skmoderndata._solvers.codes.pursuit import (
+from skmoderndata._solvers.codes.greedy import (
     BARRED,
     correlations,
     nonnegative_on_support,
     pursuit_residual_sq,
 )
+from skmoderndata._solvers.codes.products import EPS, MAGNITUDE, inner, low_bits
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     STALL,
