@@ -4,11 +4,14 @@ numba keeps the order of floating-point sums, so that a plain sum waits for each
 plain loop over rows loads and stores its result once a row: hence four of them at a time.
 """
 
+from typing import Any
+
 import numpy as np
 
 from skmoderndata._jit import jit
 
 EPS = float(np.finfo(float).eps)
+ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)  # all bits of a double but the sign
 
 
@@ -85,3 +88,17 @@ def low_bits(k):  # type: ignore[no-untyped-def]
     while low < k:
         low *= 2
     return low - 1
+
+
+@jit
+def sort_pairs(index, value, count):  # type: ignore[no-untyped-def]
+    """Sort the first `count` pairs by index."""
+    for t in range(1, count):
+        j, v = index[t], value[t]
+        s = t
+        while s > 0 and index[s - 1] > j:
+            index[s] = index[s - 1]
+            value[s] = value[s - 1]
+            s -= 1
+        index[s] = j
+        value[s] = v

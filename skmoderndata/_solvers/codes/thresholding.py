@@ -10,13 +10,8 @@ import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
-from skmoderndata._solvers.codes.gram_rows import same_entries
-from skmoderndata._solvers.codes.greedy import (
-    BARRED,
-    correlations,
-    nonnegative_on_support,
-    pursuit_residual_sq,
-)
+from skmoderndata._solvers.codes.gram_rows import BARRED, same_entries
+from skmoderndata._solvers.codes.greedy import nonnegative_on_support
 from skmoderndata._solvers.codes.products import EPS, MAGNITUDE, inner, low_bits
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
@@ -703,3 +698,53 @@ def _pursue(  # type: ignore[no-untyped-def]
         out_residual[i] = rho
         out_stop[i] = TOL if rho <= bound else stop
         out_steps[i] = max(1, steps)
+
+
+@jit
+def correlations(columns, r, c):  # type: ignore[no-untyped-def]
+    """Inner products ``c = D r`` from the transposed dictionary; zeros of `r` cost nothing."""
+    n, k = columns.shape
+    for j in range(k):
+        c[j] = 0.0
+    p = 0
+    while p < n:
+        if p + 4 <= n:
+            r0, r1, r2, r3 = r[p], r[p + 1], r[p + 2], r[p + 3]
+            d0, d1, d2, d3 = columns[p], columns[p + 1], columns[p + 2], columns[p + 3]
+            for j in range(k):
+                c[j] += (r0 * d0[j] + r1 * d1[j]) + (r2 * d2[j] + r3 * d3[j])
+            p += 4
+        else:
+            r0, d0 = r[p], columns[p]
+            for j in range(k):
+                c[j] += r0 * d0[j]
+            p += 1
+
+
+@jit
+def returned(a, norm, single):  # type: ignore[no-untyped-def]
+    """Coefficient of a unit atom as the code that is returned has it.
+
+    It is divided by the norm of the atom, and rounded where codes are of single precision.
+    """
+    coefficient = a / norm
+    if single:
+        coefficient = np.float64(np.float32(coefficient))
+    return coefficient * norm
+
+
+@jit
+def pursuit_residual_sq(x, rows, index, a, count, norms, single, r):  # type: ignore[no-untyped-def]
+    """Squared norm of the residual of the code that is returned; `r` receives the residual.
+
+    It is computed from the signal itself: this is the number that bounds are compared with.
+    """
+    n = x.shape[0]
+    for p in range(n):
+        r[p] = x[p]
+    for t in range(count):
+        coefficient = returned(a[t], norms[index[t]], single)
+        d = rows[index[t]]
+        for p in range(n):
+            r[p] -= coefficient * d[p]
+    return inner(r, r, n)
