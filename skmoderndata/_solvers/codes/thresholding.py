@@ -4,36 +4,89 @@ All look for ``min |x - a D|^2`` over codes `a` with at most s atoms (or groups 
 best code they meet, and end with least squares on its support.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
-from skmoderndata._solvers.codes.gram_rows import BARRED, same_entries
+from skmoderndata._solvers.codes.gram_rows import (
+    ask_row,
+    code_by_rows,
+    next_signal,
+    returned_residual_sq,
+)
 from skmoderndata._solvers.codes.greedy import nonnegative_on_support
-from skmoderndata._solvers.codes.products import EPS, MAGNITUDE, inner, low_bits
+from skmoderndata._solvers.codes.products import (
+    EPS,
+    MAGNITUDE,
+    ZERO,
+    add_rows,
+    inner,
+    low_bits,
+    sort_pairs,
+)
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     STALL,
     TOL,
     Atoms,
-    Block,
     SparseCodes,
-    by_pattern,
-    code_in_blocks,
-    dense_block,
     with_gram,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
-IHT, HTP, COSAMP, SUBSPACE = range(4)
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
-FEW = 16  # so many of the largest are found by insertion
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
+GO_ON = -1
+
+
+class Rule(NamedTuple):
+    """How many groups to find, `s`, of atoms ``start[g]:start[g + 1]``, and when to end."""
+
+    start: Array
+    s: int
+    max_iter: int
+    rtol: float
+    single: bool
+
+
+class Work(NamedTuple):
+    """Arrays of the signal that is coded, for k atoms.
+
+    The support is ``index[:t]`` with coefficients ``a[:t]``, `L` its Cholesky factor; `code` (k,)
+    is the code it stands for, and `c` (k,) are the correlations of the residual.
+    """
+
+    index: Array
+    a: Array
+    L: Array
+    code: Array
+    c: Array
+    old: Array  # the support before the step
+    best_index: Array
+    best_a: Array
+    z: Array  # what the next support is chosen by
+    candidates: Array
+    y: Array
+    inside: Array  # False, but for marks that are taken back
+    keys: Array
+    pivots: Array
+    r: Array
+
+
+def _work(k: int, n: int) -> Work:
+    widest = min(k, n) + 1
+    return Work(
+        np.empty(k, np.int64), np.zeros(k), np.empty((widest, widest)), np.zeros(k), np.zeros(k),
+        np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k), np.empty(k),
+        np.empty(k, np.int64), np.empty(k), np.zeros(k, np.bool_), np.empty(k, np.int64),
+        np.empty(k, np.int64), np.empty(n),
+    )  # fmt: skip
 
 
 def hard_thresholding(
@@ -71,84 +124,393 @@ def hard_thresholding(
     `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero. Bounds hold for the code
     that is returned: with ``single=True`` for the one rounded to single precision.
     """
-    if mask is not None:
-        return by_pattern(
-            X,
-            mask,
-            atoms,
-            lambda signals, masked, rows: hard_thresholding(
-                signals, masked, method=method, n_nonzero=n_nonzero, tol_sq=tol_sq[rows],
-                groups=groups, positive=positive, max_iter=max_iter, rtol=rtol, single=single,
-                n_jobs=n_jobs,
-            ),
-            renormalize=True,
-            barred=BARRED,
-            each=lambda signals, known, rows: _code(
-                signals, known, atoms, method, n_nonzero, tol_sq[rows], groups, positive,
-                max_iter, rtol, single, n_jobs,
-            ),
-        )  # fmt: skip
-    return _code(
-        X, None, atoms, method, n_nonzero, tol_sq, groups, positive, max_iter, rtol, single, n_jobs
-    )
-
-
-def _code(
-    X: Array,
-    mask: Array | None,
-    atoms: Atoms,
-    method: str,
-    n_nonzero: int,
-    tol_sq: Array,
-    groups: Array | None,
-    positive: bool,
-    max_iter: int,
-    rtol: float,
-    single: bool,
-    n_jobs: int | None,
-) -> SparseCodes:
-    k = len(atoms.rows)
-    order = np.arange(k) if groups is None else np.argsort(groups, kind="stable")
-    start = (
-        np.arange(k + 1)
-        if groups is None
-        else np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
-    )
-    inverse = np.empty_like(order)
-    inverse[order] = np.arange(k)
-    rows = np.ascontiguousarray(atoms.rows[order])
-    norms = np.ascontiguousarray(atoms.norms[order])
-    columns = np.ascontiguousarray(rows.T)
+    n, k = X.shape[1], len(atoms.rows)
     if mask is None:
-        whole = with_gram(atoms).gram
-        assert whole is not None
-        gram, squares = np.ascontiguousarray(whole[np.ix_(order, order)]), columns
-    else:  # inner products of the masked atoms that are taken up, as they are
-        gram, squares = np.empty((1, 1)), columns**2
-    s = min(n_nonzero, len(start) - 1)
-    kind = METHODS.index(method)
+        atoms = with_gram(atoms)
+    order, start = np.arange(k), np.arange(k + 1)
+    if groups is not None:  # the atoms of a group one after the other
+        order = np.argsort(groups, kind="stable")
+        start = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
+        gram = None if atoms.gram is None else atoms.gram[np.ix_(order, order)]
+        atoms = Atoms(atoms.rows[order], atoms.norms[order], gram)
+    rule = Rule(start, min(n_nonzero, len(start) - 1), max_iter, rtol, single)
+    cap = min(k, rule.s * int(np.diff(start).max()))
+    iterate = {"iht": _iht, "htp": _htp, "cosamp": _cosamp, "subspace_pursuit": _subspace_pursuit}
 
-    def work(part: slice) -> Block:
-        x = np.array(X[part], dtype=np.float64, order="C")
-        m = len(x)
-        codes = np.zeros((m, k))
-        residual_sq, stop, steps = np.zeros(m), np.zeros(m, np.int8), np.zeros(m, np.int32)
-        B = x @ columns
-        if mask is None:
-            known, unit = np.ones((1, x.shape[1])), np.ones((1, k))
-        else:
-            known = mask[part].astype(np.float64)
-            left = known @ squares
-            usable = left > BARRED
-            unit = np.where(usable, 1.0 / np.sqrt(np.where(usable, left, 1.0)), 0.0)
-            B *= unit
-        _pursue(
-            B, gram, columns, rows, norms, known, unit, mask is not None, x, tol_sq[part], start,
-            s, kind, positive, max_iter, rtol, single, codes, residual_sq, stop, steps,
-        )  # fmt: skip
-        return dense_block(codes[:, inverse], residual_sq, stop, np.full(m, np.nan), steps)
+    def kernel(*given: Any) -> None:
+        # None, not False: numba leaves out branches for what is None
+        iterate[method](*given, rule, True if positive else None, _work(k, n))
 
-    return code_in_blocks(len(X), work, n_jobs=n_jobs, block=64)
+    codes = code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs)
+    if groups is None:
+        return codes
+    back = sparse.csr_array((codes.values, order[codes.indices], codes.indptr), (len(X), k))
+    back.sort_indices()
+    return codes._replace(indices=back.indices.astype(np.int32), values=back.data)
+
+
+@jit
+def _htp(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
+    """Hard thresholding pursuit: the support after a gradient step, least squares on it."""
+    for i in range(signals.x.shape[0]):
+        next_signal(signals, i, place, most)
+        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
+        t, G = _start(signals, dictionary, i, G, place, rule, positive, w)
+        rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
+        best_t, best_rho = _keep_best(w, t, rho, ZERO, size)
+        idle, steps = 0, ZERO
+        stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+        while stop == GO_ON:
+            steps += 1
+            n_old = _set_aside(w, t)
+            for j in range(w.z.shape[0]):
+                w.z[j] = w.code[j] + w.c[j]  # mu = 1
+            t = _select_support(w.z, rule.start, rule.s, True, positive, w)
+            t, G = _fit(signals, dictionary, i, t, room, w.code, G, place, positive, w)
+            rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
+            idle = 0 if rho < best_rho else idle + 1
+            best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
+            stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+            if rho > signals.tol_sq[i] and (_same(w.index, t, w.old, n_old) or idle >= PATIENCE):
+                stop = STALL
+        G = _finish(
+            signals, dictionary, found, i, best_t, False, stop, steps, G, place, rule, positive, w
+        )
+
+
+@jit
+def _cosamp(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
+    """CoSaMP: least squares on the support and the 2s best new atoms, pruned to s."""
+    for i in range(signals.x.shape[0]):
+        next_signal(signals, i, place, most)
+        size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+        room = signals.room[i]
+        if positive is None:
+            room = max(1, room - 1)  # a square system fits everything
+        t, G = _start(signals, dictionary, i, G, place, rule, positive, w)
+        rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
+        best_t, best_rho = _keep_best(w, t, rho, ZERO, size)
+        idle, steps = 0, ZERO
+        stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+        while stop == GO_ON:
+            steps += 1
+            n_old = _set_aside(w, t)
+            t = _merge(n_old, 2 * rule.s, rule, positive, w)
+            t, G = _fit(signals, dictionary, i, t, room, w.code, G, place, positive, w)
+            _spread(t, w.z, w)
+            t = _select_support(w.z, rule.start, rule.s, False, positive, w)
+            for s in range(t):
+                w.a[s] = w.z[w.index[s]]
+            former = rho
+            rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
+            idle = 0 if rho < best_rho else idle + 1
+            best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
+            stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+            settled = _same(w.index, t, w.old, n_old) or rho >= former or idle >= PATIENCE
+            if rho > signals.tol_sq[i] and settled:
+                stop = STALL
+        G = _finish(
+            signals, dictionary, found, i, best_t, True, stop, steps, G, place, rule, positive, w
+        )
+
+
+@jit
+def _subspace_pursuit(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
+    """Subspace pursuit: the support and s new atoms, least squares, pruned, least squares."""
+    for i in range(signals.x.shape[0]):
+        next_signal(signals, i, place, most)
+        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
+        t, G = _start(signals, dictionary, i, G, place, rule, positive, w)
+        rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
+        best_t, best_rho = _keep_best(w, t, rho, ZERO, size)
+        idle, steps = 0, ZERO
+        stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+        while stop == GO_ON:
+            steps += 1
+            n_old = _set_aside(w, t)
+            t = _merge(n_old, rule.s, rule, positive, w)
+            for turn in range(2):
+                if turn == 1:
+                    _spread(t, w.z, w)
+                    t = _select_support(w.z, rule.start, rule.s, True, positive, w)
+                first = w.code if turn == 0 else w.z
+                t, G = _fit(signals, dictionary, i, t, room, first, G, place, positive, w)
+            former = rho
+            rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
+            idle = 0 if rho < best_rho else idle + 1
+            best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
+            stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+            settled = _same(w.index, t, w.old, n_old) or rho >= former or idle >= PATIENCE
+            if rho > signals.tol_sq[i] and settled:
+                stop = STALL
+        G = _finish(
+            signals, dictionary, found, i, best_t, False, stop, steps, G, place, rule, positive, w
+        )
+
+
+@jit
+def _iht(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
+    """Normalised iterative hard thresholding, with least squares where the support settles."""
+    for i in range(signals.x.shape[0]):
+        next_signal(signals, i, place, most)
+        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
+        tiny = 100 * EPS * size
+        t, best_t, steps = ZERO, ZERO, ZERO
+        rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
+        best_rho, fit_rho = size, np.inf
+        since = repeated = 0  # steps after least squares, and on the same support
+        reach = 0.0  # longest step on the support
+        fitted = True  # the gradient on the support is zero
+        stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+        while stop == GO_ON:
+            steps += 1
+            n_old = _set_aside(w, t)
+            if repeated >= SETTLED or since >= WANDERING:
+                # where further steps on this support would lead
+                t, G = _fit(signals, dictionary, i, t, room, w.code, G, place, positive, w)
+                fitted, repeated, since = True, 0, 0
+            else:
+                mu, t, G = _step_size(
+                    signals, dictionary, i, t, fitted, G, place, rule, positive, w
+                )
+                if mu == 0.0:
+                    stop = STALL
+                    continue
+                if fitted and n_old > 0:  # as far as steps on the support reached
+                    mu = max(mu, reach)
+                else:
+                    reach = max(mu, reach) if repeated > 0 else mu
+                t, G = _gradient_step(
+                    signals, dictionary, i, n_old, t, mu, G, place, rule, positive, w
+                )
+                repeated = repeated + 1 if _same(w.index, t, w.old, n_old) else 0
+                if fitted and repeated > 0:  # no support within reach is better
+                    stop = STALL
+                    continue
+                fitted = False
+                since += 1
+            former = rho
+            rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
+            best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
+            stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+            if rho <= signals.tol_sq[i]:
+                continue
+            if fitted:
+                if fit_rho - rho <= rule.rtol * max(rho, tiny):
+                    stop = STALL
+                fit_rho = rho
+            elif former - rho <= rule.rtol * max(rho, tiny):
+                repeated = SETTLED  # to the limit at once
+        G = _finish(
+            signals, dictionary, found, i, best_t, True, stop, steps, G, place, rule, positive, w
+        )
+
+
+@jit
+def _step_size(signals, dictionary, i, t, fitted, G, place, rule, positive, w):  # type: ignore[no-untyped-def]
+    """Exact line search along the gradient on the support, or on the s steepest atoms if fitted.
+
+    Returns the step size (0 at a stationary point), the number of atoms considered, and G; the
+    atoms are in `candidates` as well.
+    """
+    if fitted:
+        t = _select_support(w.c, rule.start, rule.s, False, positive, w)
+    above = 0.0
+    for s in range(t):
+        w.candidates[s] = w.index[s]
+        w.y[s] = w.c[w.index[s]]
+        above += w.y[s] * w.y[s]
+    below, G = _quadratic(signals, dictionary, i, w.index, w.y, t, G, place)
+    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+    if above <= 100 * EPS * size * EPS or below <= 0.0:
+        return 0.0, t, G
+    return above / below, t, G
+
+
+@jit
+def _gradient_step(signals, dictionary, i, n_old, t_before, mu, G, place, rule, positive, w):  # type: ignore[no-untyped-def]
+    """Take the step ``a <- H_s(a + mu c)``, with mu reduced until the residual falls for sure."""
+    k = w.z.shape[0]
+    for shrinking in range(62):
+        for j in range(k):
+            w.z[j] = w.code[j] + mu * w.c[j]
+        t = _select_support(w.z, rule.start, rule.s, False, positive, w)
+        if _same(w.index, t, w.old, n_old) or shrinking == 61:
+            break
+        if n_old == 0 and _same(w.index, t, w.candidates, t_before):
+            break
+        # a' - a lives on both supports
+        u = ZERO
+        for s in range(t):
+            j = w.index[s]
+            w.inside[j] = True
+            w.keys[u] = j
+            w.y[u] = w.z[j] - w.code[j]
+            u += 1
+        for s in range(n_old):
+            j = w.old[s]
+            if not w.inside[j]:
+                w.keys[u] = j
+                w.y[u] = -w.code[j]
+                u += 1
+        for s in range(t):
+            w.inside[w.index[s]] = False
+        change = inner(w.y, w.y, u)
+        curved, G = _quadratic(signals, dictionary, i, w.keys, w.y, u, G, place)
+        if curved <= 0.0 or mu <= 0.99 * change / curved:
+            break
+        mu /= 2 * 0.99
+    for s in range(t):
+        w.a[s] = w.z[w.index[s]]
+    return t, G
+
+
+@jit
+def _quadratic(signals, dictionary, i, index, v, t, G, place):  # type: ignore[no-untyped-def]
+    """Quadratic form ``v G v`` of a vector with t entries, and G."""
+    total = 0.0
+    for s in range(t):
+        if place[index[s]] < 0:
+            G = ask_row(index[s], dictionary.columns, signals.known[i], signals.scale[i], G, place)
+        g = G[place[index[s]]]
+        product = 0.0
+        for q in range(t):
+            product += g[index[q]] * v[q]
+        total += v[s] * product
+    return total, G
+
+
+@jit
+def _start(signals, dictionary, i, G, place, rule, positive, w):  # type: ignore[no-untyped-def]
+    """Least squares on the atoms of the largest correlations, where the bound asks for any."""
+    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+    if size <= signals.tol_sq[i]:
+        return ZERO, G
+    for j in range(w.c.shape[0]):
+        w.code[j] = 0.0
+        w.c[j] = signals.b[i, j]
+    t = _select_support(w.c, rule.start, rule.s, True, positive, w)
+    return _fit(signals, dictionary, i, t, signals.room[i], w.code, G, place, positive, w)
+
+
+@jit
+def _verdict(signals, i, size, rho, best_rho, steps, rule):  # type: ignore[no-untyped-def]
+    """Reason to stop before the next step, or GO_ON."""
+    if rho <= signals.tol_sq[i]:
+        return TOL
+    if best_rho <= 100 * EPS * size:
+        return STALL
+    return MAX_ITER if steps >= rule.max_iter else GO_ON
+
+
+@jit
+def _measure(signals, dictionary, i, t, size, G, place, rule, w):  # type: ignore[no-untyped-def]
+    """Squared residual of the code; `code` and ``c = b - G a`` are brought up to date."""
+    _spread(t, w.code, w)
+    for j in range(w.c.shape[0]):
+        w.c[j] = signals.b[i, j]
+    for s in range(t):
+        w.pivots[s] = place[w.index[s]]
+    add_rows(w.c, -1.0, w.a, G, w.pivots, t)
+    rho = size
+    for s in range(t):
+        rho -= w.a[s] * (signals.b[i, w.index[s]] + w.c[w.index[s]])
+    if rho > 1e-6 * size and rho > signals.tol_sq[i]:
+        return rho
+    # differences of large numbers decide nothing
+    return returned_residual_sq(signals, dictionary, i, w.index, w.a, t, rule.single, w.y, w.r)
+
+
+@jit
+def _keep_best(w, t, rho, best_t, best_rho):  # type: ignore[no-untyped-def]
+    """Store the code if it is the best so far; returns its number of atoms and residual."""
+    if not rho < best_rho:
+        return best_t, best_rho
+    for s in range(t):
+        w.best_index[s] = w.index[s]
+        w.best_a[s] = w.a[s]
+    return t, rho
+
+
+@jit
+def _finish(  # type: ignore[no-untyped-def]
+    signals, dictionary, found, i, t, refit, stop, steps, G, place, rule, positive, w
+):
+    """Write the best code, or with `refit` that of least squares on its support, if not worse."""
+    index, value, bound = found.index[i], found.value[i], signals.tol_sq[i]
+    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+    count = t
+    for s in range(t):
+        index[s] = w.best_index[s]
+    rho = returned_residual_sq(signals, dictionary, i, index, w.best_a, t, rule.single, value, w.r)
+    if refit and t > 0:
+        for s in range(t):
+            w.index[s] = index[s]
+            w.z[index[s]] = w.best_a[s]
+        u, G = _fit(signals, dictionary, i, t, signals.room[i], w.z, G, place, positive, w)
+        refined = returned_residual_sq(
+            signals, dictionary, i, w.index, w.a, u, rule.single, w.y, w.r
+        )
+        same_verdict = refined <= bound or rho > bound
+        near = rho * (1 + 1e-9) + 100 * EPS * size
+        if refined <= rho or (same_verdict and refined <= near):
+            rho, count = refined, u
+            for s in range(u):
+                index[s] = w.index[s]
+                value[s] = w.y[s]
+    sort_pairs(index, value, count)
+    found.count[i] = count
+    found.residual_sq[i] = rho
+    found.stop[i] = TOL if rho <= bound else stop
+    found.steps[i] = max(1, steps)
+    return G
+
+
+@jit
+def _spread(t, code, w):  # type: ignore[no-untyped-def]
+    """Write the coefficients of the support to a dense code."""
+    for j in range(code.shape[0]):
+        code[j] = 0.0
+    for s in range(t):
+        code[w.index[s]] = w.a[s]
+
+
+@jit
+def _set_aside(w, t):  # type: ignore[no-untyped-def]
+    """Copy the support to `old`; returns its size."""
+    for s in range(t):
+        w.old[s] = w.index[s]
+    return t
+
+
+@jit
+def _same(index, t, other, u):  # type: ignore[no-untyped-def]
+    """Tell whether two supports are the same."""
+    if t != u:
+        return False
+    for s in range(t):
+        if index[s] != other[s]:
+            return False
+    return True
+
+
+@jit
+def _merge(n_old, grow, rule, positive, w):  # type: ignore[no-untyped-def]
+    """Add the atoms of the `grow` best groups for the residual to `old`; returns how many."""
+    t = _select_support(w.c, rule.start, grow, True, positive, w)
+    for s in range(t):
+        w.candidates[s] = w.index[s]
+    for s in range(n_old):
+        w.index[s] = w.old[s]
+        w.inside[w.old[s]] = True
+    u = n_old
+    for s in range(t):
+        if not w.inside[w.candidates[s]]:
+            w.index[u] = w.candidates[s]
+            u += 1
+    for s in range(n_old):
+        w.inside[w.old[s]] = False
+    return u
 
 
 @jit
@@ -178,573 +540,109 @@ def _select(keys, m, s):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _least_of_largest(keys, m, s, work):  # type: ignore[no-untyped-def]
-    """Return the s-th largest of the first `m` integers, all different."""
-    if s > FEW:
-        for g in range(m):
-            work[g] = keys[g]
-        return _select(work, m, s)
-    for q in range(s):
-        work[q] = -1
-    for g in range(m):  # the largest so far in order: few of many integers enter
-        key = keys[g]
-        if key > work[s - 1]:
-            q = s - 1
-            while q > 0 and work[q - 1] < key:
-                work[q] = work[q - 1]
-                q -= 1
-            work[q] = key
-    return work[s - 1]
+def _select_support(z, start, s, whole, positive, w):  # type: ignore[no-untyped-def]
+    """Write the atoms of the s largest groups of `z` to `index`, ascending; returns their number.
 
-
-@jit
-def _keep(z, start, s, positive, whole, score, keys, work, index):  # type: ignore[no-untyped-def]
-    """Write the atoms of the s largest groups of `z` to `index`, ascending; return their number.
-
-    Groups without any (positive) entry are never kept. With ``whole=True`` all atoms of a group
-    are written, otherwise, if `positive`, those with positive entries.
+    Groups without any (positive) entry are never selected. With ``whole=True`` all atoms of a
+    group are written, otherwise, if `positive`, those with positive entries.
     """
     n_groups = start.shape[0] - 1
     low = low_bits(n_groups)
+    score = w.y
     bits = score.view(np.int64)
     for g in range(n_groups):
         total = 0.0
         for j in range(start[g], start[g + 1]):
-            if not positive or z[j] > 0.0:
+            if positive is None or z[j] > 0.0:
                 total += z[j] * z[j]
         score[g] = total
-    keep = MAGNITUDE & ~low
+        # magnitudes of doubles are ordered as their bits are; the index makes all different
+        w.keys[g] = (bits[g] & MAGNITUDE & ~low) | (n_groups - 1 - g)
+        w.pivots[g] = w.keys[g]
+    least = _select(w.pivots, n_groups, min(s, n_groups))
+    t = ZERO
     for g in range(n_groups):
-        keys[g] = (bits[g] & keep) | (n_groups - 1 - g)
-    least = _least_of_largest(keys, n_groups, min(s, n_groups), work)
-    t = 0
-    for g in range(n_groups):
-        if keys[g] >= least and score[g] > 0.0:
+        if w.keys[g] >= least and score[g] > 0.0:
             for j in range(start[g], start[g + 1]):
-                if whole or not positive or z[j] > 0.0:
-                    index[t] = j
+                if whole or positive is None or z[j] > 0.0:
+                    w.index[t] = j
                     t += 1
     return t
 
 
 @jit
-def _fit(G, b, L, index, t, limit, a):  # type: ignore[no-untyped-def]
-    """Least squares on ``index[:t]``: coefficients in `a`, returns how many atoms are left.
+def _fit(signals, dictionary, i, t, limit, first, G, place, positive, w):  # type: ignore[no-untyped-def]
+    """Least squares on ``index[:t]``: coefficients in `a`, returns how many atoms remain, and G.
 
-    Atoms in the span of earlier ones are left out, and all beyond `limit`.
+    Atoms in the span of earlier ones are left out, and all beyond `limit`. With `positive`,
+    non-negative least squares from the feasible values ``first[index[:t]]``.
     """
-    left = 0
+    b = signals.b[i]
     for s in range(t):
-        if left < limit and append_atom(L, left, G[index[s]], index, index[s]) > 0.0:
-            index[left] = index[s]
-            left += 1
-    solve_chosen(L, index, left, b, a)
-    return left
+        if place[w.index[s]] < 0:
+            j = w.index[s]
+            G = ask_row(j, dictionary.columns, signals.known[i], signals.scale[i], G, place)
+    if positive is None:
+        u = ZERO
+        for s in range(t):
+            j = w.index[s]
+            if u < limit and append_atom(w.L, u, G[place[j]], w.index, j) > 0.0:
+                w.index[u] = j
+                u += 1
+        solve_chosen(w.L, w.index, u, b, w.a)
+    else:
+        floor = 1e-12 * np.sqrt(inner(signals.x[i], signals.x[i], w.r.shape[0]))
+        u = _fit_positive(G, place, b, t, limit, first, floor, w)
+    return u, G
 
 
 @jit
-def _fit_positive(  # type: ignore[no-untyped-def]
-    G, b, L, index, t, limit, first, floor, a, z, candidates, barred
-):
-    """Non-negative least squares on ``index[:t]``: returns how many atoms have a coefficient.
+def _fit_positive(G, place, b, n_candidates, limit, first, floor, w):  # type: ignore[no-untyped-def]
+    """Non-negative least squares on ``index[:n_candidates]``: returns the size of its support.
 
-    Lawson and Hanson's algorithm from the feasible values ``first[index[:t]]``, where all atoms of
-    positive slope enter at once. That lowers the residual: with S the Schur complement of the
-    atoms inside and c the slopes, ``c S^-1 c > 0``, so that not all who enter are turned away. An
-    atom that depends on those inside has slope zero when its turn comes, and is not given up
-    before. `barred` is an array of False, and is left as one.
+    Lawson and Hanson's algorithm, where all atoms of positive slope enter at once. That lowers the
+    residual: with S the Schur complement of the atoms inside and c the slopes, ``c S^-1 c > 0``,
+    so that not all who enter are turned away. An atom that depends on those inside has slope zero
+    when its turn comes, and is not given up before.
     """
-    n_candidates = t
+    index, a, L = w.index, w.a, w.L
     for s in range(n_candidates):
-        candidates[s] = index[s]
-    t = 0
+        w.candidates[s] = index[s]
+    t = ZERO
     for s in range(n_candidates):
-        j = candidates[s]
-        if first[j] > 0.0 and t < limit and append_atom(L, t, G[j], index, j) > 0.0:
+        j = w.candidates[s]
+        if first[j] > 0.0 and t < limit and append_atom(L, t, G[place[j]], index, j) > 0.0:
             index[t] = j
             a[t] = first[j]
             t += 1
-    t = nonnegative_on_support(L, index, t, b, a, z)
+    t = nonnegative_on_support(L, index, t, b, a, w.y)
     value = 0.0
     for s in range(t):
         value += a[s] * b[index[s]]
     for _ in range(3 * n_candidates + 10):
         for s in range(t):
-            barred[index[s]] = True
+            w.inside[index[s]] = True
         entered = t
         for s in range(n_candidates):
-            j = candidates[s]
-            if barred[j]:
+            j = w.candidates[s]
+            if w.inside[j] or entered >= limit:
                 continue
-            slope, g = b[j], G[j]
+            slope, g = b[j], G[place[j]]
             for q in range(t):
                 slope -= g[index[q]] * a[q]
-            if slope > floor and entered < limit and append_atom(L, entered, G[j], index, j) > 0.0:
+            if slope > floor and append_atom(L, entered, g, index, j) > 0.0:
                 index[entered] = j
                 a[entered] = 0.0
                 entered += 1
         for s in range(t):
-            barred[index[s]] = False
+            w.inside[index[s]] = False
         if entered == t:
             break
-        t = nonnegative_on_support(L, index, entered, b, a, z)
+        t = nonnegative_on_support(L, index, entered, b, a, w.y)
         former, value = value, 0.0
         for s in range(t):
             value += a[s] * b[index[s]]
         if value <= former * (1 + 1e-14):  # rounding
             break
-    for s in range(1, t):  # ascending
-        j, v = index[s], a[s]
-        q = s - 1
-        while q >= 0 and index[q] > j:
-            index[q + 1] = index[q]
-            a[q + 1] = a[q]
-            q -= 1
-        index[q + 1] = j
-        a[q + 1] = v
+    sort_pairs(index, a, t)
     return t
-
-
-@jit
-def _spread(G, b, index, a, t, code, c):  # type: ignore[no-untyped-def]
-    """Dense code and correlations ``c = b - G a`` of the chosen atoms; returns ``a (b + c)``."""
-    k = b.shape[0]
-    for j in range(k):
-        code[j] = 0.0
-        c[j] = b[j]
-    for s in range(t):
-        g = G[index[s]]
-        v = a[s]
-        code[index[s]] = v
-        for j in range(k):
-            c[j] -= v * g[j]
-    total = 0.0
-    for s in range(t):
-        total += a[s] * (b[index[s]] + c[index[s]])
-    return total
-
-
-@jit
-def _take_up(index, t, rows, known, unit, M, G, seen, taken, n_seen):  # type: ignore[no-untyped-def]
-    """Masked atoms of unit norm in `M`, and their inner products in G, for ``index[:t]``.
-
-    ``seen[:n_seen]`` are the atoms for which there are such already, `taken` marks them; returns
-    how many there are now.
-    """
-    n = rows.shape[1]
-    for s in range(t):
-        j = index[s]
-        if taken[j]:
-            continue
-        taken[j] = True
-        seen[n_seen] = j
-        n_seen += 1
-        d = M[j]
-        for p in range(n):
-            d[p] = rows[j, p] * known[p] * unit[j]
-        for q in range(n_seen):
-            product = inner(d, M[seen[q]], n)
-            G[j, seen[q]] = product
-            G[seen[q], j] = product
-    return n_seen
-
-
-@jit
-def _spread_masked(columns, unit, M, x, index, a, t, code, c, r):  # type: ignore[no-untyped-def]
-    """Dense code and correlations of the residual with masked atoms; returns ``|r|^2``."""
-    k = c.shape[0]
-    n = x.shape[0]
-    for j in range(k):
-        code[j] = 0.0
-    for p in range(n):
-        r[p] = x[p]
-    for s in range(t):
-        code[index[s]] = a[s]
-        d = M[index[s]]
-        for p in range(n):
-            r[p] -= a[s] * d[p]
-    correlations(columns, r, c)
-    for j in range(k):
-        c[j] *= unit[j]
-    return inner(r, r, n)
-
-
-@jit
-def _quadratic(G, index, v, t):  # type: ignore[no-untyped-def]
-    """Quadratic form ``v G v`` of a vector with `t` entries."""
-    total = 0.0
-    for s in range(t):
-        g = G[index[s]]
-        product = 0.0
-        for q in range(t):
-            product += g[index[q]] * v[q]
-        total += v[s] * product
-    return total
-
-
-@jit
-def _same(u, v, count):  # type: ignore[no-untyped-def]
-    for s in range(count):
-        if u[s] != v[s]:
-            return False
-    return True
-
-
-@jit
-def _pursue(  # type: ignore[no-untyped-def]
-    B, G, columns, rows, norms, known, unit, masked, X, tol_sq, start, n_keep, kind, positive,
-    max_iter, rtol, single,
-    out_codes, out_residual, out_stop, out_steps,
-):  # fmt: skip
-    """Run one of the four iterations on each signal.
-
-    With a mask, `M` holds masked atoms of unit norm and `G` their inner products, as far as they
-    are taken up, and `lengths` the norms that the code is divided by.
-    """
-    m, k = B.shape
-    n = X.shape[1]
-    n_groups = start.shape[0] - 1
-    score = np.empty(n_groups)
-    keys = np.empty(n_groups, np.int64)
-    pivots = np.empty(n_groups, np.int64)
-    widest = min(k, n) + 1
-    L = np.empty((widest, widest))
-    a = np.zeros(k)
-    work = np.empty(k)
-    index = np.empty(k, np.int64)
-    old = np.empty(k, np.int64)
-    other = np.empty(k, np.int64)
-    both = np.empty(k, np.int64)
-    code = np.empty(k)
-    trial = np.empty(k)
-    c = np.empty(k)
-    best_index = np.empty(k, np.int64)
-    best_a = np.empty(k)
-    r = np.empty(n)
-    inside = np.zeros(k, np.bool_)
-    M, lengths = rows, norms
-    taken = np.zeros(k, np.bool_)
-    seen = np.empty(k, np.int64)
-    n_seen = 0
-    if masked:
-        G, M, lengths = np.empty((k, k)), np.empty((k, n)), np.empty(k)
-    room = n
-    for i in range(m):
-        x = X[i]
-        b = B[i]
-        if masked and (i == 0 or not same_entries(known[i], known[i - 1])):
-            for s in range(n_seen):
-                taken[seen[s]] = False
-            n_seen = 0
-            room = 0
-            for p in range(n):
-                room += 1 if known[i, p] > 0 else 0
-            for j in range(k):
-                lengths[j] = norms[j] / unit[i, j] if unit[i, j] > 0.0 else 1.0
-        wide = max(1, room - 1 if kind == COSAMP else room)  # a square system fits everything
-        size = inner(x, x, n)
-        bound = tol_sq[i]
-        if size <= bound or size == 0.0:  # nothing has to be explained
-            out_residual[i] = size
-            out_stop[i] = TOL if size <= bound else STALL
-            out_steps[i] = 1
-            continue
-        tiny = 100 * EPS * size
-        floor = 1e-12 * np.sqrt(size)
-        for j in range(k):
-            code[j] = 0.0
-            c[j] = b[j]
-        t = 0
-        rho, former = size, size
-        best_t, best_rho = 0, size
-        stop = MAX_ITER
-        steps = 0
-        idle = 0
-        reach = 0.0  # longest step on the support
-        since = 0  # gradient steps after least squares
-        repeated = 0  # gradient steps that left the support as it was
-        fitted = True  # the gradient on the support is zero
-        fit_rho = np.inf
-        met = False
-        first = kind != IHT  # the first support: the largest correlations
-        while True:
-            if not first:
-                if met or best_rho <= tiny:
-                    stop = TOL if met else STALL
-                    break
-                if steps >= max_iter:
-                    break
-                steps += 1
-            for s in range(t):
-                old[s] = index[s]
-            n_old = t
-            if first:
-                t = _keep(c, start, n_keep, positive, True, score, keys, pivots, index)
-                if masked:
-                    n_seen = _take_up(
-                        index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
-                    )  # fmt: skip
-                if positive:
-                    t = _fit_positive(
-                        G, b, L, index, t, room, code, floor, a, work, other, inside
-                    )  # fmt: skip
-                else:
-                    t = _fit(G, b, L, index, t, room, a)
-            elif kind == HTP:
-                # after least squares the gradient on the support is zero: mu = 1
-                for j in range(k):
-                    trial[j] = code[j] + c[j]
-                t = _keep(trial, start, n_keep, positive, True, score, keys, pivots, index)
-                if masked:
-                    n_seen = _take_up(
-                        index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
-                    )  # fmt: skip
-                if positive:
-                    t = _fit_positive(
-                        G, b, L, index, t, room, code, floor, a, work, other, inside
-                    )  # fmt: skip
-                else:
-                    t = _fit(G, b, L, index, t, room, a)
-            elif kind == IHT and (repeated >= SETTLED or since >= WANDERING):
-                # where further steps on this support would lead
-                if positive:
-                    t = _fit_positive(
-                        G, b, L, index, t, room, code, floor, a, work, other, inside
-                    )  # fmt: skip
-                else:
-                    t = _fit(G, b, L, index, t, room, a)
-                fitted = True
-                repeated = 0
-                since = 0
-            elif kind == IHT:
-                # the step length of exact line search on the support
-                if fitted:
-                    t = _keep(c, start, n_keep, positive, False, score, keys, pivots, index)
-                    if masked:
-                        n_seen = _take_up(
-                            index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
-                        )  # fmt: skip
-                t_before = t
-                above = 0.0
-                for s in range(t):
-                    other[s] = index[s]
-                for s in range(t):
-                    work[s] = c[index[s]]
-                    above += work[s] * work[s]
-                below = _quadratic(G, index, work, t)
-                if above <= tiny * EPS or below <= 0.0:
-                    stop = STALL
-                    t = n_old
-                    break
-                mu = above / below
-                if fitted and n_old > 0:  # as far as steps on the support reached
-                    mu = max(mu, reach)
-                else:
-                    reach = max(mu, reach) if repeated > 0 else mu
-                shrinking = 0
-                while True:
-                    for j in range(k):
-                        trial[j] = code[j] + mu * c[j]
-                    t = _keep(trial, start, n_keep, positive, False, score, keys, pivots, index)
-                    if masked:
-                        n_seen = _take_up(
-                            index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
-                        )  # fmt: skip
-                    if t == n_old and _same(index, old, t):
-                        repeated += 1
-                        break
-                    repeated = 0
-                    if n_old == 0 and t == t_before and _same(index, other, t):
-                        break
-                    if shrinking > 60:
-                        break
-                    # a' - a lives on both supports
-                    u = 0
-                    for s in range(t):
-                        inside[index[s]] = True
-                    for s in range(n_old):
-                        if not inside[old[s]]:
-                            both[u] = old[s]
-                            work[u] = -code[old[s]]
-                            u += 1
-                    for s in range(t):
-                        inside[index[s]] = False
-                        both[u] = index[s]
-                        work[u] = trial[index[s]] - code[index[s]]
-                        u += 1
-                    change = 0.0
-                    for s in range(u):
-                        change += work[s] * work[s]
-                    curved = _quadratic(G, both, work, u)
-                    if curved <= 0.0 or mu <= 0.99 * change / curved:
-                        break
-                    mu /= 2 * 0.99
-                    shrinking += 1
-                if fitted and repeated > 0:  # no support within reach is better
-                    stop = STALL
-                    break
-                for s in range(t):
-                    a[s] = trial[index[s]]
-                fitted = False
-                since += 1
-            else:
-                grow = 2 * n_keep if kind == COSAMP else n_keep
-                # new atoms: the best of the residual, besides the old ones
-                t = _keep(c, start, grow, positive, True, score, keys, pivots, index)
-                if masked:
-                    n_seen = _take_up(
-                        index, t, rows, known[i], unit[i], M, G, seen, taken, n_seen
-                    )  # fmt: skip
-                for s in range(n_old):
-                    inside[old[s]] = True
-                u = n_old
-                for s in range(n_old):
-                    other[s] = old[s]
-                for s in range(t):
-                    if not inside[index[s]]:
-                        other[u] = index[s]
-                        u += 1
-                for s in range(n_old):
-                    inside[old[s]] = False
-                for s in range(u):
-                    index[s] = other[s]
-                if positive:
-                    t = _fit_positive(
-                        G, b, L, index, u, room, code, floor, a, work, other, inside
-                    )  # fmt: skip
-                else:
-                    t = _fit(G, b, L, index, u, wide, a)
-                for j in range(k):
-                    trial[j] = 0.0
-                for s in range(t):
-                    trial[index[s]] = a[s]
-                whole = kind == SUBSPACE
-                t = _keep(trial, start, n_keep, positive, whole, score, keys, pivots, index)
-                if kind == COSAMP:
-                    for s in range(t):
-                        a[s] = trial[index[s]]
-                elif positive:
-                    t = _fit_positive(
-                        G, b, L, index, t, room, trial, floor, a, work, other, inside
-                    )  # fmt: skip
-                else:
-                    t = _fit(G, b, L, index, t, room, a)
-            former = rho
-            if masked:
-                rho = _spread_masked(columns, unit[i], M, x, index, a, t, code, c, r)
-            else:
-                rho = size - _spread(G, b, index, a, t, code, c)
-            if rho <= 1e-6 * size or rho <= bound:
-                # differences of large numbers decide nothing
-                rho = pursuit_residual_sq(x, M, index, a, t, lengths, False, r)
-                met = rho <= bound
-                if met and single:
-                    met = pursuit_residual_sq(x, M, index, a, t, lengths, True, r) <= bound
-            idle += 1
-            if rho < best_rho or met:
-                idle = 0
-                best_rho, best_t = rho, t
-                for s in range(t):
-                    best_index[s] = index[s]
-                    best_a[s] = a[s]
-            if first:
-                first = False
-                continue
-            if met:
-                continue
-            if kind == IHT and fitted:
-                if fit_rho - rho <= rtol * max(rho, tiny):
-                    stop = STALL
-                    break
-                fit_rho = rho
-            elif kind == IHT:
-                if former - rho <= rtol * max(rho, tiny):
-                    repeated = SETTLED  # to the limit at once
-            elif (
-                (t == n_old and _same(index, old, t))
-                or (kind >= COSAMP and rho >= former)
-                or idle >= PATIENCE
-            ):
-                stop = STALL
-                break
-        # the best code that was met, or least squares on its support
-        t = best_t
-        for s in range(t):
-            index[s] = best_index[s]
-        rho = pursuit_residual_sq(x, M, index, best_a, t, lengths, single, r)
-        if kind == IHT or kind == COSAMP:
-            if positive:
-                for s in range(t):
-                    trial[index[s]] = best_a[s]
-                t = _fit_positive(
-                    G, b, L, index, t, room, trial, floor, a, work, other, inside
-                )  # fmt: skip
-            else:
-                t = _fit(G, b, L, index, t, room, a)
-            refined = pursuit_residual_sq(x, M, index, a, t, lengths, single, r)
-            same_verdict = refined <= bound or rho > bound
-            if refined <= rho or (same_verdict and refined <= rho * (1 + 1e-9) + tiny):
-                rho = refined
-            else:
-                t = best_t
-                for s in range(t):
-                    index[s] = best_index[s]
-                    a[s] = best_a[s]
-        else:
-            for s in range(t):
-                a[s] = best_a[s]
-        for s in range(t):
-            out_codes[i, index[s]] = a[s] / lengths[index[s]]
-        out_residual[i] = rho
-        out_stop[i] = TOL if rho <= bound else stop
-        out_steps[i] = max(1, steps)
-
-
-@jit
-def correlations(columns, r, c):  # type: ignore[no-untyped-def]
-    """Inner products ``c = D r`` from the transposed dictionary; zeros of `r` cost nothing."""
-    n, k = columns.shape
-    for j in range(k):
-        c[j] = 0.0
-    p = 0
-    while p < n:
-        if p + 4 <= n:
-            r0, r1, r2, r3 = r[p], r[p + 1], r[p + 2], r[p + 3]
-            d0, d1, d2, d3 = columns[p], columns[p + 1], columns[p + 2], columns[p + 3]
-            for j in range(k):
-                c[j] += (r0 * d0[j] + r1 * d1[j]) + (r2 * d2[j] + r3 * d3[j])
-            p += 4
-        else:
-            r0, d0 = r[p], columns[p]
-            for j in range(k):
-                c[j] += r0 * d0[j]
-            p += 1
-
-
-@jit
-def returned(a, norm, single):  # type: ignore[no-untyped-def]
-    """Coefficient of a unit atom as the code that is returned has it.
-
-    It is divided by the norm of the atom, and rounded where codes are of single precision.
-    """
-    coefficient = a / norm
-    if single:
-        coefficient = np.float64(np.float32(coefficient))
-    return coefficient * norm
-
-
-@jit
-def pursuit_residual_sq(x, rows, index, a, count, norms, single, r):  # type: ignore[no-untyped-def]
-    """Squared norm of the residual of the code that is returned; `r` receives the residual.
-
-    It is computed from the signal itself: this is the number that bounds are compared with.
-    """
-    n = x.shape[0]
-    for p in range(n):
-        r[p] = x[p]
-    for t in range(count):
-        coefficient = returned(a[t], norms[index[t]], single)
-        d = rows[index[t]]
-        for p in range(n):
-            r[p] -= coefficient * d[p]
-    return inner(r, r, n)
