@@ -56,14 +56,14 @@ class Dictionary(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a compiled coder fills in for each signal: pairs, and how the code ended.
+    """What a compiled coder fills in: `counts[i]` pairs for signal i, and how its code ended.
 
     Coefficients refer to atoms of unit norm.
     """
 
-    index: Array
-    value: Array
-    count: Array
+    chosen: Array
+    values: Array
+    counts: Array
     residual_sq: Array
     stop: Array
     steps: Array
@@ -161,9 +161,9 @@ def _code_blocks(
         G, place = no_rows(k) if gram is None else all_rows(gram)
         signals = Signals(x, known, scale, b, tol_sq[part], room, fresh)
         kernel(signals, dictionary, found, G, place, most)
-        index, value, count, residual_sq, stop, steps = found
-        value /= atoms.norms[index]
-        return Block(count, index, value, residual_sq, stop, np.full(m, np.nan), steps)
+        chosen, values, counts, residual_sq, stop, steps = found
+        values /= atoms.norms[chosen]
+        return Block(counts, chosen, values, residual_sq, stop, np.full(m, np.nan), steps)
 
     return code_in_blocks(n_signals, work, n_jobs=n_jobs, block=block)
 

@@ -149,7 +149,7 @@ def _omp(  # type: ignore[no-untyped-def]
     """Pursuit by a progressive Cholesky factorisation, one signal after the other."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
-    cap = found.index.shape[1]
+    cap = found.chosen.shape[1]
     low = low_bits(k)
     U, L = np.empty((cap, k)), np.empty((cap, cap))
     h, a, r = np.empty(cap), np.empty(cap), np.empty(n)
@@ -161,7 +161,7 @@ def _omp(  # type: ignore[no-untyped-def]
         next_signal(signals, i, place, most)
         room = min(cap, signals.room[i])
         known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        index, value, bound = found.index[i], found.value[i], signals.tol_sq[i]
+        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
         size = inner(signals.x[i], signals.x[i], n)
         rho, floor = size, 10 * EPS * np.sqrt(size)
         t, n_banned, steps = ZERO, 0, 0
@@ -257,7 +257,7 @@ def _omp(  # type: ignore[no-untyped-def]
             if rho <= bound:
                 stop = TOL
         sort_pairs(index, value, t)
-        found.count[i] = t
+        found.counts[i] = t
         found.residual_sq[i] = rho
         found.stop[i] = stop
         found.steps[i] = steps
@@ -281,7 +281,7 @@ def _mp(  # type: ignore[no-untyped-def]
     """Run matching pursuit: each step takes a row of the Gram matrix from the correlations."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
-    cap = found.index.shape[1]
+    cap = found.chosen.shape[1]
     low = low_bits(k)
     r, a = np.empty(n), np.empty(cap)
     alpha, score = np.empty(k), np.empty(k)
@@ -289,7 +289,7 @@ def _mp(  # type: ignore[no-untyped-def]
     score_bits = score.view(np.int64)
     for i in range(m):
         next_signal(signals, i, place, most)
-        index, value, bound = found.index[i], found.value[i], signals.tol_sq[i]
+        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
         size = inner(signals.x[i], signals.x[i], n)
         rho, floor = size, 10 * EPS * np.sqrt(size)
         t, steps = ZERO, 0
@@ -339,7 +339,7 @@ def _mp(  # type: ignore[no-untyped-def]
             taken[j] = False
         rho = returned_residual_sq(signals, dictionary, i, index, a, count, single, value, r)
         sort_pairs(index, value, count)
-        found.count[i] = count
+        found.counts[i] = count
         found.residual_sq[i] = rho
         found.stop[i] = TOL if rho <= bound else stop
         found.steps[i] = steps
@@ -393,7 +393,7 @@ def _nonnegative_omp(  # type: ignore[no-untyped-def]
     """Pursuit with non-negative least squares on the chosen atoms."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
-    cap = found.index.shape[1]
+    cap = found.chosen.shape[1]
     low = low_bits(k)
     L = np.empty((cap, cap))
     a, z, r, at = np.empty(cap), np.empty(cap), np.empty(n), np.empty(cap, np.int64)
@@ -403,7 +403,7 @@ def _nonnegative_omp(  # type: ignore[no-untyped-def]
         next_signal(signals, i, place, most)
         room = min(cap, signals.room[i])
         known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        index, value, bound = found.index[i], found.value[i], signals.tol_sq[i]
+        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
         size = inner(signals.x[i], signals.x[i], n)
         rho, floor = size, 10 * EPS * np.sqrt(size)
         t, steps, n_banned = ZERO, 0, 0
@@ -454,7 +454,7 @@ def _nonnegative_omp(  # type: ignore[no-untyped-def]
         if t == 0:
             rho = size
         sort_pairs(index, value, t)
-        found.count[i] = t
+        found.counts[i] = t
         found.residual_sq[i] = rho
         found.stop[i] = stop
         found.steps[i] = steps
@@ -616,7 +616,7 @@ def _group_omp(  # type: ignore[no-untyped-def]
         x, known = signals.x[i], signals.known[i]
         if place[k] == 0:  # another mask
             _group_bases(dictionary, order, known, signals.scale[i], bases)
-        index, value, bound = found.index[i], found.value[i], signals.tol_sq[i]
+        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
         size = inner(x, x, n)
         rho, floor = size, 10 * EPS * np.sqrt(size)
         t, steps, count, short = ZERO, ZERO, ZERO, False
@@ -664,7 +664,7 @@ def _group_omp(  # type: ignore[no-untyped-def]
             taken[chosen[s]] = False
             y[start[chosen[s]] : start[chosen[s] + 1]] = 0.0
         sort_pairs(index, value, count)
-        found.count[i] = count
+        found.counts[i] = count
         found.residual_sq[i] = rho
         found.stop[i] = stop
         found.steps[i] = steps

@@ -42,6 +42,7 @@ METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
+FEW = 16  # so many of the largest are found by insertion
 GO_ON = -1
 
 
@@ -58,11 +59,11 @@ class Rule(NamedTuple):
 class Work(NamedTuple):
     """Arrays of the signal that is coded, for k atoms.
 
-    The support is ``index[:t]`` with coefficients ``a[:t]``, `L` its Cholesky factor; `code` (k,)
+    The atoms of the code are ``support[:t]`` with coefficients ``a[:t]``, `L` its Cholesky factor; `code` (k,)
     is the code it stands for, and `c` (k,) are the correlations of the residual.
     """
 
-    index: Array
+    support: Array
     a: Array
     L: Array
     code: Array
@@ -171,7 +172,7 @@ def _htp(signals, dictionary, found, G, place, most, rule, positive, w):  # type
             idle = 0 if rho < best_rho else idle + 1
             best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
             stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
-            if rho > signals.tol_sq[i] and (_same(w.index, t, w.old, n_old) or idle >= PATIENCE):
+            if rho > signals.tol_sq[i] and (_same(w.support, t, w.old, n_old) or idle >= PATIENCE):
                 stop = STALL
         G = _finish(
             signals, dictionary, found, i, best_t, False, stop, steps, G, place, rule, positive, w
@@ -200,13 +201,13 @@ def _cosamp(signals, dictionary, found, G, place, most, rule, positive, w):  # t
             _spread(t, w.z, w)
             t = _select_support(w.z, rule.start, rule.s, False, positive, w)
             for s in range(t):
-                w.a[s] = w.z[w.index[s]]
+                w.a[s] = w.z[w.support[s]]
             former = rho
             rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
             idle = 0 if rho < best_rho else idle + 1
             best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
             stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
-            settled = _same(w.index, t, w.old, n_old) or rho >= former or idle >= PATIENCE
+            settled = _same(w.support, t, w.old, n_old) or rho >= former or idle >= PATIENCE
             if rho > signals.tol_sq[i] and settled:
                 stop = STALL
         G = _finish(
@@ -240,7 +241,7 @@ def _subspace_pursuit(signals, dictionary, found, G, place, most, rule, positive
             idle = 0 if rho < best_rho else idle + 1
             best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
             stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
-            settled = _same(w.index, t, w.old, n_old) or rho >= former or idle >= PATIENCE
+            settled = _same(w.support, t, w.old, n_old) or rho >= former or idle >= PATIENCE
             if rho > signals.tol_sq[i] and settled:
                 stop = STALL
         G = _finish(
@@ -283,7 +284,7 @@ def _iht(signals, dictionary, found, G, place, most, rule, positive, w):  # type
                 t, G = _gradient_step(
                     signals, dictionary, i, n_old, t, mu, G, place, rule, positive, w
                 )
-                repeated = repeated + 1 if _same(w.index, t, w.old, n_old) else 0
+                repeated = repeated + 1 if _same(w.support, t, w.old, n_old) else 0
                 if fitted and repeated > 0:  # no support within reach is better
                     stop = STALL
                     continue
@@ -317,10 +318,10 @@ def _step_size(signals, dictionary, i, t, fitted, G, place, rule, positive, w): 
         t = _select_support(w.c, rule.start, rule.s, False, positive, w)
     above = 0.0
     for s in range(t):
-        w.candidates[s] = w.index[s]
-        w.y[s] = w.c[w.index[s]]
+        w.candidates[s] = w.support[s]
+        w.y[s] = w.c[w.support[s]]
         above += w.y[s] * w.y[s]
-    below, G = _quadratic(signals, dictionary, i, w.index, w.y, t, G, place)
+    below, G = _quadratic(signals, dictionary, i, w.support, w.y, t, G, place)
     size = inner(signals.x[i], signals.x[i], w.r.shape[0])
     if above <= 100 * EPS * size * EPS or below <= 0.0:
         return 0.0, t, G
@@ -335,14 +336,14 @@ def _gradient_step(signals, dictionary, i, n_old, t_before, mu, G, place, rule, 
         for j in range(k):
             w.z[j] = w.code[j] + mu * w.c[j]
         t = _select_support(w.z, rule.start, rule.s, False, positive, w)
-        if _same(w.index, t, w.old, n_old) or shrinking == 61:
+        if _same(w.support, t, w.old, n_old) or shrinking == 61:
             break
-        if n_old == 0 and _same(w.index, t, w.candidates, t_before):
+        if n_old == 0 and _same(w.support, t, w.candidates, t_before):
             break
         # a' - a lives on both supports
         u = ZERO
         for s in range(t):
-            j = w.index[s]
+            j = w.support[s]
             w.inside[j] = True
             w.keys[u] = j
             w.y[u] = w.z[j] - w.code[j]
@@ -354,14 +355,14 @@ def _gradient_step(signals, dictionary, i, n_old, t_before, mu, G, place, rule, 
                 w.y[u] = -w.code[j]
                 u += 1
         for s in range(t):
-            w.inside[w.index[s]] = False
+            w.inside[w.support[s]] = False
         change = inner(w.y, w.y, u)
         curved, G = _quadratic(signals, dictionary, i, w.keys, w.y, u, G, place)
         if curved <= 0.0 or mu <= 0.99 * change / curved:
             break
         mu /= 2 * 0.99
     for s in range(t):
-        w.a[s] = w.z[w.index[s]]
+        w.a[s] = w.z[w.support[s]]
     return t, G
 
 
@@ -410,15 +411,15 @@ def _measure(signals, dictionary, i, t, size, G, place, rule, w):  # type: ignor
     for j in range(w.c.shape[0]):
         w.c[j] = signals.b[i, j]
     for s in range(t):
-        w.pivots[s] = place[w.index[s]]
+        w.pivots[s] = place[w.support[s]]
     add_rows(w.c, -1.0, w.a, G, w.pivots, t)
     rho = size
     for s in range(t):
-        rho -= w.a[s] * (signals.b[i, w.index[s]] + w.c[w.index[s]])
+        rho -= w.a[s] * (signals.b[i, w.support[s]] + w.c[w.support[s]])
     if rho > 1e-6 * size and rho > signals.tol_sq[i]:
         return rho
     # differences of large numbers decide nothing
-    return returned_residual_sq(signals, dictionary, i, w.index, w.a, t, rule.single, w.y, w.r)
+    return returned_residual_sq(signals, dictionary, i, w.support, w.a, t, rule.single, w.y, w.r)
 
 
 @jit
@@ -427,7 +428,7 @@ def _keep_best(w, t, rho, best_t, best_rho):  # type: ignore[no-untyped-def]
     if not rho < best_rho:
         return best_t, best_rho
     for s in range(t):
-        w.best_index[s] = w.index[s]
+        w.best_index[s] = w.support[s]
         w.best_a[s] = w.a[s]
     return t, rho
 
@@ -437,7 +438,7 @@ def _finish(  # type: ignore[no-untyped-def]
     signals, dictionary, found, i, t, refit, stop, steps, G, place, rule, positive, w
 ):
     """Write the best code, or with `refit` that of least squares on its support, if not worse."""
-    index, value, bound = found.index[i], found.value[i], signals.tol_sq[i]
+    index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
     size = inner(signals.x[i], signals.x[i], w.r.shape[0])
     count = t
     for s in range(t):
@@ -445,21 +446,21 @@ def _finish(  # type: ignore[no-untyped-def]
     rho = returned_residual_sq(signals, dictionary, i, index, w.best_a, t, rule.single, value, w.r)
     if refit and t > 0:
         for s in range(t):
-            w.index[s] = index[s]
+            w.support[s] = index[s]
             w.z[index[s]] = w.best_a[s]
         u, G = _fit(signals, dictionary, i, t, signals.room[i], w.z, G, place, positive, w)
         refined = returned_residual_sq(
-            signals, dictionary, i, w.index, w.a, u, rule.single, w.y, w.r
+            signals, dictionary, i, w.support, w.a, u, rule.single, w.y, w.r
         )
         same_verdict = refined <= bound or rho > bound
         near = rho * (1 + 1e-9) + 100 * EPS * size
         if refined <= rho or (same_verdict and refined <= near):
             rho, count = refined, u
             for s in range(u):
-                index[s] = w.index[s]
+                index[s] = w.support[s]
                 value[s] = w.y[s]
     sort_pairs(index, value, count)
-    found.count[i] = count
+    found.counts[i] = count
     found.residual_sq[i] = rho
     found.stop[i] = TOL if rho <= bound else stop
     found.steps[i] = max(1, steps)
@@ -472,14 +473,14 @@ def _spread(t, code, w):  # type: ignore[no-untyped-def]
     for j in range(code.shape[0]):
         code[j] = 0.0
     for s in range(t):
-        code[w.index[s]] = w.a[s]
+        code[w.support[s]] = w.a[s]
 
 
 @jit
 def _set_aside(w, t):  # type: ignore[no-untyped-def]
     """Copy the support to `old`; returns its size."""
     for s in range(t):
-        w.old[s] = w.index[s]
+        w.old[s] = w.support[s]
     return t
 
 
@@ -499,14 +500,14 @@ def _merge(n_old, grow, rule, positive, w):  # type: ignore[no-untyped-def]
     """Add the atoms of the `grow` best groups for the residual to `old`; returns how many."""
     t = _select_support(w.c, rule.start, grow, True, positive, w)
     for s in range(t):
-        w.candidates[s] = w.index[s]
+        w.candidates[s] = w.support[s]
     for s in range(n_old):
-        w.index[s] = w.old[s]
+        w.support[s] = w.old[s]
         w.inside[w.old[s]] = True
     u = n_old
     for s in range(t):
         if not w.inside[w.candidates[s]]:
-            w.index[u] = w.candidates[s]
+            w.support[u] = w.candidates[s]
             u += 1
     for s in range(n_old):
         w.inside[w.old[s]] = False
@@ -540,8 +541,28 @@ def _select(keys, m, s):  # type: ignore[no-untyped-def]
 
 
 @jit
+def _least_of_largest(keys, m, s, work):  # type: ignore[no-untyped-def]
+    """Return the s-th largest of the first `m` integers, all different."""
+    if s > FEW:
+        for g in range(m):
+            work[g] = keys[g]
+        return _select(work, m, s)
+    for q in range(s):
+        work[q] = -1
+    for g in range(m):  # the largest so far in order: few of many integers enter
+        key = keys[g]
+        if key > work[s - 1]:
+            q = s - 1
+            while q > 0 and work[q - 1] < key:
+                work[q] = work[q - 1]
+                q -= 1
+            work[q] = key
+    return work[s - 1]
+
+
+@jit
 def _select_support(z, start, s, whole, positive, w):  # type: ignore[no-untyped-def]
-    """Write the atoms of the s largest groups of `z` to `index`, ascending; returns their number.
+    """Write the atoms of the s largest groups of `z` to `support`, ascending; returns their number.
 
     Groups without any (positive) entry are never selected. With ``whole=True`` all atoms of a
     group are written, otherwise, if `positive`, those with positive entries.
@@ -558,38 +579,37 @@ def _select_support(z, start, s, whole, positive, w):  # type: ignore[no-untyped
         score[g] = total
         # magnitudes of doubles are ordered as their bits are; the index makes all different
         w.keys[g] = (bits[g] & MAGNITUDE & ~low) | (n_groups - 1 - g)
-        w.pivots[g] = w.keys[g]
-    least = _select(w.pivots, n_groups, min(s, n_groups))
+    least = _least_of_largest(w.keys, n_groups, min(s, n_groups), w.pivots)
     t = ZERO
     for g in range(n_groups):
         if w.keys[g] >= least and score[g] > 0.0:
             for j in range(start[g], start[g + 1]):
                 if whole or positive is None or z[j] > 0.0:
-                    w.index[t] = j
+                    w.support[t] = j
                     t += 1
     return t
 
 
 @jit
 def _fit(signals, dictionary, i, t, limit, first, G, place, positive, w):  # type: ignore[no-untyped-def]
-    """Least squares on ``index[:t]``: coefficients in `a`, returns how many atoms remain, and G.
+    """Least squares on ``support[:t]``: coefficients in `a`, returns how many atoms remain, and G.
 
     Atoms in the span of earlier ones are left out, and all beyond `limit`. With `positive`,
-    non-negative least squares from the feasible values ``first[index[:t]]``.
+    non-negative least squares from the feasible values ``first[support[:t]]``.
     """
     b = signals.b[i]
     for s in range(t):
-        if place[w.index[s]] < 0:
-            j = w.index[s]
+        if place[w.support[s]] < 0:
+            j = w.support[s]
             G = ask_row(j, dictionary.columns, signals.known[i], signals.scale[i], G, place)
     if positive is None:
         u = ZERO
         for s in range(t):
-            j = w.index[s]
-            if u < limit and append_atom(w.L, u, G[place[j]], w.index, j) > 0.0:
-                w.index[u] = j
+            j = w.support[s]
+            if u < limit and append_atom(w.L, u, G[place[j]], w.support, j) > 0.0:
+                w.support[u] = j
                 u += 1
-        solve_chosen(w.L, w.index, u, b, w.a)
+        solve_chosen(w.L, w.support, u, b, w.a)
     else:
         floor = 1e-12 * np.sqrt(inner(signals.x[i], signals.x[i], w.r.shape[0]))
         u = _fit_positive(G, place, b, t, limit, first, floor, w)
@@ -598,14 +618,14 @@ def _fit(signals, dictionary, i, t, limit, first, G, place, positive, w):  # typ
 
 @jit
 def _fit_positive(G, place, b, n_candidates, limit, first, floor, w):  # type: ignore[no-untyped-def]
-    """Non-negative least squares on ``index[:n_candidates]``: returns the size of its support.
+    """Non-negative least squares on ``support[:n_candidates]``: returns the size of its support.
 
     Lawson and Hanson's algorithm, where all atoms of positive slope enter at once. That lowers the
     residual: with S the Schur complement of the atoms inside and c the slopes, ``c S^-1 c > 0``,
     so that not all who enter are turned away. An atom that depends on those inside has slope zero
     when its turn comes, and is not given up before.
     """
-    index, a, L = w.index, w.a, w.L
+    index, a, L = w.support, w.a, w.L
     for s in range(n_candidates):
         w.candidates[s] = index[s]
     t = ZERO
