@@ -59,8 +59,9 @@ class Rule(NamedTuple):
 class Work(NamedTuple):
     """Arrays of the signal that is coded, for k atoms.
 
-    The atoms of the code are ``support[:t]`` with coefficients ``a[:t]``, `L` its Cholesky factor; `code` (k,)
-    is the code it stands for, and `c` (k,) are the correlations of the residual.
+    The atoms of the code are ``support[:t]``, their coefficients ``a[:t]``, and `L` is a Cholesky
+    factor of their inner products; `code` (k,) is the same code, dense, and `c` (k,) are the
+    correlations of its residual.
     """
 
     support: Array
@@ -281,9 +282,11 @@ def _iht(signals, dictionary, found, G, place, most, rule, positive, w):  # type
                     mu = max(mu, reach)
                 else:
                     reach = max(mu, reach) if repeated > 0 else mu
-                t, G = _gradient_step(
+                t, shrunk, G = _gradient_step(
                     signals, dictionary, i, n_old, t, mu, G, place, rule, positive, w
                 )
+                if shrunk:
+                    repeated = 0
                 repeated = repeated + 1 if _same(w.support, t, w.old, n_old) else 0
                 if fitted and repeated > 0:  # no support within reach is better
                     stop = STALL
@@ -330,7 +333,10 @@ def _step_size(signals, dictionary, i, t, fitted, G, place, rule, positive, w): 
 
 @jit
 def _gradient_step(signals, dictionary, i, n_old, t_before, mu, G, place, rule, positive, w):  # type: ignore[no-untyped-def]
-    """Take the step ``a <- H_s(a + mu c)``, with mu reduced until the residual falls for sure."""
+    """Take the step ``a <- H_s(a + mu c)``, with mu reduced until the residual falls for sure.
+
+    Returns the size of the new support, whether mu was reduced, and G.
+    """
     k = w.z.shape[0]
     for shrinking in range(62):
         for j in range(k):
@@ -363,7 +369,7 @@ def _gradient_step(signals, dictionary, i, n_old, t_before, mu, G, place, rule, 
         mu /= 2 * 0.99
     for s in range(t):
         w.a[s] = w.z[w.support[s]]
-    return t, G
+    return t, shrinking > 0, G
 
 
 @jit
@@ -562,7 +568,7 @@ def _least_of_largest(keys, m, s, work):  # type: ignore[no-untyped-def]
 
 @jit
 def _select_support(z, start, s, whole, positive, w):  # type: ignore[no-untyped-def]
-    """Write the atoms of the s largest groups of `z` to `support`, ascending; returns their number.
+    """Write the atoms of the s largest groups of `z` to `support`; returns how many there are.
 
     Groups without any (positive) entry are never selected. With ``whole=True`` all atoms of a
     group are written, otherwise, if `positive`, those with positive entries.
