@@ -17,7 +17,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.pursuit import (
+from skmoderndata._solvers.codes.greedy import (
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )

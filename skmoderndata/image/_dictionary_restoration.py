@@ -19,7 +19,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread

@@ -18,21 +18,19 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.codes.greedy import (
+    group_matching_pursuit,
+    matching_pursuit,
+    nonnegative_matching_pursuit,
+    orthogonal_matching_pursuit,
+)
 from skmoderndata._solvers.codes.groups import group_lasso_codes
-from skmoderndata._solvers.codes.hard_thresholding import METHODS as PRUNING
-from skmoderndata._solvers.codes.hard_thresholding import hard_thresholding
 from skmoderndata._solvers.codes.l1_coding import METHODS as LASSO
 from skmoderndata._solvers.codes.l1_coding import (
     bounded_lasso_codes,
     lasso_codes,
     proximal_codes,
     rounded_codes,
-)
-from skmoderndata._solvers.codes.pursuit import (
-    group_matching_pursuit,
-    matching_pursuit,
-    nonnegative_matching_pursuit,
-    orthogonal_matching_pursuit,
 )
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
@@ -44,6 +42,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_dense,
     with_gram,
 )
+from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
+from skmoderndata._solvers.codes.thresholding import hard_thresholding
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
 from skmoderndata._validation import check_array, check_groups, validate_data
 

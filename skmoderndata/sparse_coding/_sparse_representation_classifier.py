@@ -18,7 +18,7 @@ from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.groups import group_lasso_codes
 from skmoderndata._solvers.codes.l1_coding import bounded_lasso_codes, lasso_codes
-from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     Atoms,

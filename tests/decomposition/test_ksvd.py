@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata import KSVD
-from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
 from skmoderndata._solvers.dictionaries.atom_replacement import two_lines
 from skmoderndata._solvers.dictionaries.atom_updates import (

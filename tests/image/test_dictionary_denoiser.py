@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.datasets import load_sample_image
 
-from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
 from skmoderndata._solvers.dictionaries.patches import (
     _texture_of_noise,

@@ -6,10 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._solvers.codes.hard_thresholding import METHODS, hard_thresholding
-from skmoderndata._solvers.codes.pursuit import (
-    append_row,
-    drop_row,
+from skmoderndata._solvers.codes.greedy import (
     group_matching_pursuit,
     matching_pursuit,
     nonnegative_matching_pursuit,
@@ -22,6 +19,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
     to_dense,
 )
+from skmoderndata._solvers.codes.thresholding import METHODS, hard_thresholding
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
 from skmoderndata.sparse_coding import SparseCoder
 from tests.oracles import sparse_coder as oracle
@@ -325,24 +323,6 @@ def test_with_all_atoms_positive_codes_are_nonnegative_least_squares(rank, seed)
         settled = codes.stop != MAX_ITER
         assert settled.mean() > (0.8 if method == "iht" else 0.99)
         assert_allclose(codes.residual_sq[settled], expected[settled], rtol=1e-8, atol=1e-12)
-
-
-@pytest.mark.oracle
-def test_a_factor_without_an_atom_is_that_of_the_others(seed):
-    rng = np.random.default_rng(seed)
-    D = rng.normal(size=(9, 12))
-    G = D @ D.T
-    index, L = np.arange(9), np.zeros((9, 9))
-    for t in range(9):
-        assert append_row(G, L, index, t, t)
-    assert_allclose(np.tril(L), np.linalg.cholesky(G), rtol=1e-12, atol=1e-12)
-    left = list(range(9))
-    for place in (4, 0, 6, 2):
-        drop_row(L, len(left), place)
-        del left[place]
-        t = len(left)
-        expected = np.linalg.cholesky(G[np.ix_(left, left)])
-        assert_allclose(np.tril(L[:t, :t]), expected, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.oracle

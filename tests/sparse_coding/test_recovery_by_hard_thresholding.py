@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from skmoderndata._solvers.codes.hard_thresholding import METHODS, hard_thresholding
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
+from skmoderndata._solvers.codes.thresholding import METHODS, hard_thresholding
 from skmoderndata.sparse_coding import SparseRecovery, phase_transition
 from tests.oracles import compressed_sensing as naive
 

@@ -5,13 +5,167 @@ for every mask, of which a sparse code needs the rows of the few atoms that it t
 code with a dictionary whose whole Gram matrix would not fit in memory.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.products import ZERO, add_rows, residual_sq
+from skmoderndata._solvers.codes.signal_blocks import (
+    BLOCK,
+    FEW,
+    Atoms,
+    Block,
+    SparseCodes,
+    by_pattern,
+    code_in_blocks,
+    gram_pays,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+BARRED = 1e-3  # an atom of which a mask leaves less (squared norm) would get a huge coefficient
+ROWS_KEPT = 2**25  # bytes of rows that are kept for the next signal
+
+
+class Signals(NamedTuple):
+    """A block of m signals for a compiled coder.
+
+    `x` (m, n) are the signals, zero where `known` (m, n) is 0 instead of 1. `scale` (m, k) holds
+    the reciprocal norms of the masked atoms, 0 for barred ones, so that `b` (m, k) are inner
+    products with atoms of unit norm. `tol_sq` (m,) bounds squared residuals, `room` (m,) is the
+    number of known entries, and `fresh` (m,) tells where a mask is not that of the signal before.
+    """
+
+    x: Array
+    known: Array
+    scale: Array
+    b: Array
+    tol_sq: Array
+    room: Array
+    fresh: Array
+
+
+class Dictionary(NamedTuple):
+    """Atoms of unit norm in rows (k, n) and in columns (n, k), with their former norms (k,)."""
+
+    rows: Array
+    columns: Array
+    norms: Array
+
+
+class Found(NamedTuple):
+    """What a compiled coder fills in: `counts[i]` pairs for signal i, and how its code ended.
+
+    Coefficients refer to atoms of unit norm.
+    """
+
+    chosen: Array
+    values: Array
+    counts: Array
+    residual_sq: Array
+    stop: Array
+    steps: Array
+
+
+Kernel = Callable[[Signals, Dictionary, Found, Array, Array, int], None]
+
+
+def code_by_rows(
+    X: Array,
+    atoms: Atoms,
+    mask: Array | None,
+    kernel: Kernel,
+    *,
+    cap: int,
+    tol_sq: Array,
+    n_jobs: int | None = None,
+    renormalize: bool = True,
+) -> SparseCodes:
+    """Run a compiled coder that asks for rows of the Gram matrix, on blocks of signals.
+
+    It is called as ``kernel(signals, dictionary, found, G, place, most)`` and forgets rows when
+    there are more than `most`. Signals that share a mask share a dictionary of masked atoms (of
+    unit norm, unless ``renormalize=False``). `cap` is the largest number of atoms in a code.
+    """
+    given: dict[str, Any] = {"cap": cap, "n_jobs": n_jobs, "renormalize": renormalize}
+    if mask is None:
+        return _code_blocks(X, atoms, None, kernel, tol_sq=tol_sq, **given)
+    return by_pattern(
+        X,
+        mask,
+        atoms,
+        lambda signals, masked, rows: _code_blocks(
+            signals, masked, None, kernel, tol_sq=tol_sq[rows], **given
+        ),
+        renormalize=renormalize,
+        barred=BARRED,
+        gram=renormalize,
+        each=lambda signals, known, rows: _code_blocks(
+            signals, atoms, known, kernel, tol_sq=tol_sq[rows], **given
+        ),
+    )
+
+
+def _code_blocks(
+    X: Array,
+    atoms: Atoms,
+    mask: Array | None,
+    kernel: Kernel,
+    *,
+    cap: int,
+    tol_sq: Array,
+    n_jobs: int | None,
+    renormalize: bool,
+) -> SparseCodes:
+    n_signals, n = X.shape
+    k = len(atoms.rows)
+    columns = np.ascontiguousarray(atoms.rows.T)
+    dictionary = Dictionary(np.ascontiguousarray(atoms.rows), columns, atoms.norms)
+    squares = None if mask is None else columns**2
+    gram = atoms.gram if mask is None else None
+    if gram is None and mask is None and renormalize and gram_pays(k, n_signals):
+        gram = atoms.rows @ columns
+    most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
+    tol_sq = np.ascontiguousarray(tol_sq, dtype=np.float64)
+    block = max(16, min(BLOCK, 2**22 // max(n, k)))
+
+    all_known, unit = np.ones((block, n)), np.ones((block, k))
+
+    def work(part: slice) -> Block:
+        x = np.array(X[part], dtype=np.float64, order="C")
+        m = len(x)
+        fresh = np.zeros(m, np.bool_)
+        if mask is None:
+            known, scale, room = all_known[:m], unit[:m], np.full(m, n)
+        else:
+            known, room = mask[part].astype(np.float64), mask[part].sum(axis=1)
+            fresh[1:] = (known[1:] != known[:-1]).any(axis=1)
+            left = known @ squares
+            usable = left > BARRED
+            scale = usable.astype(np.float64)
+            if renormalize:
+                scale /= np.sqrt(np.where(usable, left, 1.0))
+        b = x @ columns
+        if mask is not None:
+            b *= scale
+        found = Found(
+            np.zeros((m, cap), np.int64),
+            np.zeros((m, cap)),
+            np.zeros(m, np.int32),
+            np.zeros(m),
+            np.zeros(m, np.int8),
+            np.zeros(m, np.int32),
+        )
+        G, place = no_rows(k) if gram is None else all_rows(gram)
+        signals = Signals(x, known, scale, b, tol_sq[part], room, fresh)
+        kernel(signals, dictionary, found, G, place, most)
+        chosen, values, counts, residual_sq, stop, steps = found
+        values /= atoms.norms[chosen]
+        return Block(counts, chosen, values, residual_sq, stop, np.full(m, np.nan), steps)
+
+    return code_in_blocks(n_signals, work, n_jobs=n_jobs, block=block)
 
 
 def no_rows(n_atoms: int, capacity: int = 64) -> tuple[Array, Array]:
@@ -50,32 +204,16 @@ def ask_row(j, columns, known, scale, G, place):  # type: ignore[no-untyped-def]
     for i in range(k):
         g[i] = 0.0
     if scale[j] != 0.0:
-        # four entries of the signal at a time: the row is loaded and stored a fourth as often
-        p0, p1, p2, c0, c1, c2 = 0, 0, 0, 0.0, 0.0, 0.0
-        waiting = 0
+        weights, at, count = np.empty(n), np.empty(n, np.int64), ZERO
         for p in range(n):
             c = known[p] * columns[p, j]
-            if c == 0.0:
-                continue
-            if waiting == 0:
-                p0, c0 = p, c
-            elif waiting == 1:
-                p1, c1 = p, c
-            elif waiting == 2:
-                p2, c2 = p, c
-            else:
-                d0, d1, d2, d3 = columns[p0], columns[p1], columns[p2], columns[p]
-                for i in range(k):
-                    g[i] += (c0 * d0[i] + c1 * d1[i]) + (c2 * d2[i] + c * d3[i])
-                waiting = -1
-            waiting += 1
-        for w in range(waiting):
-            c = c0 if w == 0 else c1 if w == 1 else c2
-            d = columns[p0 if w == 0 else p1 if w == 1 else p2]
-            for i in range(k):
-                g[i] += c * d[i]
+            if c != 0.0:
+                weights[count] = c
+                at[count] = p
+                count += 1
+        add_rows(g, scale[j], weights, columns, at, count)
         for i in range(k):
-            g[i] *= scale[j] * scale[i]
+            g[i] *= scale[i]
     place[j] = t
     place[k] = t + 1
     return G
@@ -97,3 +235,28 @@ def same_entries(known, former):  # type: ignore[no-untyped-def]
         if known[p] != former[p]:
             return False
     return True
+
+
+@jit
+def next_signal(signals, i, place, most):  # type: ignore[no-untyped-def]
+    """Forget rows that do not serve signal i, or are more than `most`."""
+    if signals.fresh[i] or place[place.shape[0] - 1] > most:
+        forget_rows(place)
+
+
+@jit
+def returned_residual_sq(  # type: ignore[no-untyped-def]
+    signals, dictionary, i, index, a, t, single, value, r
+):
+    """Squared residual of the code that is returned for signal i; `r` receives the residual.
+
+    `value` receives the coefficients `a` of masked atoms of unit norm as the caller will see them,
+    for atoms of unit norm: divided by the norms, and rounded where codes are of single precision.
+    """
+    for s in range(t):
+        j = index[s]
+        value[s] = a[s] * signals.scale[i, j]
+        if single:
+            rounded = np.float64(np.float32(value[s] / dictionary.norms[j]))
+            value[s] = rounded * dictionary.norms[j]
+    return residual_sq(signals.x[i], signals.known[i], dictionary.rows, index, value, t, r)

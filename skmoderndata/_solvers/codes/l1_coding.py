@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.cholesky import SPAN, solve_chosen
 from skmoderndata._solvers.codes.gram_rows import (
     all_rows,
     ask_row,
@@ -17,14 +18,7 @@ from skmoderndata._solvers.codes.gram_rows import (
     no_rows,
     same_entries,
 )
-from skmoderndata._solvers.codes.pursuit import (
-    EPS,
-    MAGNITUDE,
-    SPAN,
-    largest_entry,
-    low_bits,
-    solve_chosen,
-)
+from skmoderndata._solvers.codes.products import EPS, MAGNITUDE, largest_entry, low_bits
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     MEMORY,

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.threads import one_blas_thread
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -51,7 +50,10 @@ class SparseCodes(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Codes of one block of signals: `counts[i]` pairs in row i of `chosen` and `values`."""
+    """Codes of one block of signals: `counts[i]` pairs in row i of `chosen` and `values`.
+
+    A compact block has the pairs of all signals one after the other.
+    """
 
     counts: Array
     chosen: Array
@@ -226,10 +228,10 @@ def concatenate_codes(parts: list[SparseCodes]) -> SparseCodes:
 
 def compact(part: Block) -> Block:
     """Drop the unused ends of the rows of `chosen` and `values`."""
-    total = int(part.counts.sum())
-    index, value = np.empty(total, np.int32), np.empty(total)
-    _flatten(part.counts, part.chosen, part.values, index, value)
-    return part._replace(chosen=index, values=value)
+    if part.chosen.ndim == 1:
+        return part
+    used = np.arange(part.chosen.shape[1]) < part.counts[:, None]
+    return part._replace(chosen=part.chosen[used].astype(np.int32), values=part.values[used])
 
 
 def join(parts: list[Block]) -> SparseCodes:
@@ -302,17 +304,16 @@ def take_back(codes: SparseCodes, order: Array) -> SparseCodes:
 
 def dense_block(codes: Array, residual_sq: Array, stop: Array, gap: Array, n_iter: Array) -> Block:
     """Give codes that a solver kept as a dense array the form of a block."""
-    count = np.count_nonzero(codes, axis=1).astype(np.int32)
-    cap = max(1, int(count.max(initial=0)))
-    index, value = np.zeros((len(codes), cap), np.int32), np.zeros((len(codes), cap))
-    _gather(codes, index, value)
-    return Block(count, index, value, residual_sq, stop, gap, n_iter)
+    row, chosen = np.nonzero(codes)
+    counts = np.bincount(row, minlength=len(codes)).astype(np.int32)
+    values = codes[row, chosen]
+    return Block(counts, chosen.astype(np.int32), values, residual_sq, stop, gap, n_iter)
 
 
 def to_dense(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> Array:
     """Codes as an array of shape (N, n_atoms)."""
     out = np.zeros((len(codes.residual_sq), n_atoms), dtype=dtype)
-    _scatter(codes.indptr, codes.indices, codes.values, out)
+    out[np.repeat(np.arange(len(out)), np.diff(codes.indptr)), codes.indices] = codes.values
     return out
 
 
@@ -325,34 +326,3 @@ def to_csr(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> sparse.
     data = codes.values.astype(dtype, copy=False)
     out: sparse.csr_array = sparse.csr_array((data, codes.indices, indptr), shape=shape)
     return out
-
-
-@jit
-def _flatten(count, index, value, flat_index, flat_value):  # type: ignore[no-untyped-def]
-    """Rows of differing length one after the other."""
-    place = 0
-    for i in range(count.shape[0]):
-        for t in range(count[i]):
-            flat_index[place] = index[i, t]
-            flat_value[place] = value[i, t]
-            place += 1
-
-
-@jit
-def _gather(codes, index, value):  # type: ignore[no-untyped-def]
-    """Non-zeros of each row."""
-    for i in range(codes.shape[0]):
-        t = 0
-        for j in range(codes.shape[1]):
-            if codes[i, j] != 0.0:
-                index[i, t] = j
-                value[i, t] = codes[i, j]
-                t += 1
-
-
-@jit
-def _scatter(indptr, indices, values, out):  # type: ignore[no-untyped-def]
-    """Write the codes into rows of zeros."""
-    for i in range(out.shape[0]):
-        for t in range(indptr[i], indptr[i + 1]):
-            out[i, indices[t]] = values[t]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import logsumexp, softmax
 
-from skmoderndata._solvers.codes.pursuit import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, prepare_atoms
 from skmoderndata._solvers.dictionaries.atom_updates import residual_without, users_of_atoms
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.codes.hard_thresholding import METHODS as PRUNING
-from skmoderndata._solvers.codes.hard_thresholding import hard_thresholding
-from skmoderndata._solvers.codes.pursuit import (
+from skmoderndata._solvers.codes.greedy import (
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, to_dense
+from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
+from skmoderndata._solvers.codes.thresholding import hard_thresholding
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.recovery.basis_pursuit import (
     basis_pursuit,
