@@ -249,6 +249,34 @@ def check_memberships(Z, n_components, *, called="components"):
     return Z > 0.5
 
 
+def check_codes(X, n_components, *, owner, accept_sparse="csr"):
+    """Check codes given to `inverse_transform`, and return them.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_components)
+        Codes.
+    n_components : int
+        Number of columns that X must have.
+    owner : estimator instance
+        What the error message names.
+    accept_sparse : str or False, default="csr"
+        Whether codes may be sparse, as `check_array` has it.
+
+    Returns
+    -------
+    X : ndarray or csr_array of shape (n_samples, n_components)
+        Codes in single or double precision.
+    """
+    X = check_array(X, accept_sparse=accept_sparse, dtype=[np.float64, np.float32])
+    if X.shape[1] != n_components:
+        raise ValueError(
+            f"X has {X.shape[1]} coefficients a row, but {type(owner).__name__} has "
+            f"{n_components} components."
+        )
+    return X
+
+
 def check_groups(groups, n_members, *, member="feature", whole="X"):
     """Check groups that partition features or atoms, and return the number of each one's group.
 

@@ -21,7 +21,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.l1_coding import METHODS, lasso_codes
+from skmoderndata._solvers.codes.lasso import METHODS, lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import (
     concatenate_codes,
     prepare_atoms,
@@ -38,7 +38,7 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata._validation import check_array, known_entries, validate_data
+from skmoderndata._validation import check_array, check_codes, known_entries, validate_data
 
 
 class FeatureSignDictionaryLearning(
@@ -414,12 +414,7 @@ class FeatureSignDictionaryLearning(
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if X.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X has {X.shape[1]} coefficients a row, but {type(self).__name__} has "
-                f"{len(self.components_)} components."
-            )
+        X = check_codes(X, len(self.components_), owner=self)
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):

@@ -19,13 +19,13 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.l1_coding import lasso_codes
+from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, to_dense
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.sparsenet import dictionary_step, energies, smooth_codes
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, check_codes, validate_data
 
 BLOCK = 512  # signals that are coded together
 
@@ -290,12 +290,7 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32])
-        if X.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X has {X.shape[1]} coefficients a row, but {type(self).__name__} has "
-                f"{len(self.components_)} components."
-            )
+        X = check_codes(X, len(self.components_), owner=self, accept_sparse=False)
         return X @ self.components_.astype(X.dtype, copy=False)
 
     def score(self, X, y=None):

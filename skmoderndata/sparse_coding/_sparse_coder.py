@@ -18,16 +18,13 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.group_coding import group_lasso_codes, principal_axes
 from skmoderndata._solvers.codes.hard_thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.hard_thresholding import hard_thresholding
-from skmoderndata._solvers.codes.l1_coding import METHODS as LASSO
-from skmoderndata._solvers.codes.l1_coding import (
-    bounded_lasso_codes,
-    lasso_codes,
-    proximal_codes,
-    rounded_codes,
-)
+from skmoderndata._solvers.codes.lasso import METHODS as LASSO
+from skmoderndata._solvers.codes.lasso import lasso_codes
+from skmoderndata._solvers.codes.proximal import proximal_codes
 from skmoderndata._solvers.codes.pursuit import (
     group_matching_pursuit,
     matching_pursuit,
@@ -36,19 +33,28 @@ from skmoderndata._solvers.codes.pursuit import (
 )
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
+    STALL,
     STOP_REASONS,
-    SparseCodes,
+    TOL,
     gram_pays,
     prepare_atoms,
+    squared_residuals,
     to_csr,
     to_dense,
     with_gram,
 )
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
-from skmoderndata._validation import check_array, check_groups, validate_data
+from skmoderndata._validation import (
+    check_array,
+    check_codes,
+    check_groups,
+    known_entries,
+    validate_data,
+)
 
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")
+SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
 BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `tol`
 
 
@@ -382,12 +388,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if X.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X has {X.shape[1]} coefficients a row, but the dictionary of "
-                f"{type(self).__name__} has {len(self.components_)} atoms."
-            )
+        X = check_codes(X, len(self.components_), owner=self)
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
@@ -410,22 +411,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        codes = self._encode(X).codes
-        known = X.data if sparse.issparse(X) else X
-        peak = float(np.nanmax(np.abs(known), initial=0.0))
-        if peak == 0:
-            return 0.0
-        power = -int(np.frexp(peak)[1])  # so that no square over- or underflows
-        total = rest = 0.0
-        for part in _stretches(X):
-            x = np.ldexp(_as_dense(X[part]).astype(np.float64), power)
-            a = sparse.csr_array(codes[part], dtype=np.float64)
-            a.data = np.ldexp(a.data, power)
-            missing = np.isnan(x)
-            left = x - a @ self.components_.astype(np.float64)
-            total += float(np.square(x[~missing]).sum())
-            rest += float(np.square(left[~missing]).sum())
-        return -rest / total
+        values = (X.data if sparse.issparse(X) else X).astype(np.float64)
+        total = float(np.nansum(values**2))
+        return -float(self._encode(X).residual_norm2.sum()) / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
         return validate_data(
@@ -536,16 +524,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return Encoding(codes, *rest)
 
     def _encode_dense(self, X, atoms, bounds):
-        missing = np.isnan(X)
-        mask = ~missing if missing.any() else None
-        if mask is not None:
-            X = np.where(mask, X, X.dtype.type(0))
-        with np.errstate(all="ignore"):  # what over- or underflows is coded again
+        X, mask = known_entries(X)
+        bounds = self._bounds(X, bounds)
+        if X.dtype == np.float64:
             found = self._solve(X, mask, atoms, bounds)
-        far = self._far_from_one(X, found)
-        if far.size:
-            near, powers = self._solve_scaled(X, mask, atoms, bounds, far)
-            found = _put_rows(found, far, near, powers, len(self.components_))
+        else:
+            found = self._solve_single(X, mask, atoms, bounds)
         unfinished = found.stop == MAX_ITER
         if self.algorithm in CONVEX and unfinished.any():
             warn_not_converged(
@@ -581,56 +565,48 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             found.n_iter,
         )
 
-    @staticmethod
-    def _far_from_one(X, found):
-        """Rows whose squares over- or underflow."""
-        rest = found.residual_sq
-        rows = np.flatnonzero(~((rest > 1e-200) & (rest < 1e200)))
-        peaks = np.abs(X[rows]).max(axis=1, initial=0.0).astype(np.float64)
-        return rows[(peaks > 0) & ((peaks < 1e-100) | (peaks > 1e100))]
+    def _solve_single(self, X, mask, atoms, bounds):
+        """Codes of signals in single precision, with their own residuals.
 
-    def _solve_scaled(self, X, mask, atoms, bounds, rows):
-        """Codes of rows scaled to about one, where the problem is the same; the powers of two."""
-        powers = -np.frexp(np.abs(X[rows]).max(axis=1))[1]
-        scaled = np.ldexp(X[rows], powers[:, None])
-        known = None if mask is None else mask[rows]
-        with np.errstate(all="ignore"):
-            return self._solve(scaled, known, atoms, bounds[rows], np.ldexp(1.0, powers)), powers
+        They are computed in double precision, within bounds that leave room for rounding. The
+        gaps are those of the codes before they are rounded.
+        """
+        known = X.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # -1 for no bound
+            radius = np.sqrt(bounds)
+            # coefficients are off by 2^-24 at most, their sum by more
+            margin = np.minimum(SINGLE_MARGIN * np.linalg.norm(known, axis=1), 0.5 * radius)
+        inner = np.where(bounds > 0, (radius - margin) ** 2, bounds)
+        codes = self._solve(known, mask, atoms, inner)
+        codes = codes._replace(values=codes.values.astype(np.float32).astype(np.float64))
+        residual_sq = squared_residuals(codes, known, atoms, mask)
+        missed = (bounds >= 0) & (codes.stop == TOL) & (residual_sq > bounds)
+        return codes._replace(residual_sq=residual_sq, stop=np.where(missed, STALL, codes.stop))
 
-    def _solve(self, X, mask, atoms, bounds, scale=1.0):
+    def _solve(self, X, mask, atoms, bounds):
         n = X.shape[1]
         common = {"mask": mask, "n_jobs": self.n_jobs}
         bounded = self.tol is not None or self.tol_relative is not None
-        bounds = self._bounds(X, bounds, scale)
         if self.algorithm in CONVEX:
             common |= {"positive": self.positive, "tol": self.tol_gap}
-            alpha = np.full(len(X), 1.0 if self.alpha is None else float(self.alpha)) * scale
-            if bounded:
-                return bounded_lasso_codes(
-                    X,
-                    atoms,
-                    tol_sq=np.maximum(bounds, 0.0),
-                    alpha=None if self.alpha is None else alpha,
-                    max_iter=self.max_iter or 1000,
-                    single=X.dtype == np.float32,
-                    memory=_memory(),
-                    **common,
-                )
-            codes = self._penalised(X, atoms, {"alpha": alpha, **common})
-            if X.dtype == np.float32:
-                given = {"alpha": alpha, "groups": self._labels, "mask": mask}
-                codes = rounded_codes(codes, X, atoms, **given)
-            return codes
+            alpha = np.full(len(X), 1.0 if self.alpha is None else float(self.alpha))
+            if not bounded:
+                return self._penalised(X, atoms, {"alpha": alpha, **common})
+            return bounded_lasso_codes(
+                X,
+                atoms,
+                tol_sq=np.maximum(bounds, 0.0),
+                alpha=None if self.alpha is None else alpha,
+                max_iter=self.max_iter or 1000,
+                memory=_memory(),
+                **common,
+            )
         greedy = self.algorithm in GREEDY
         if mask is None and atoms.gram is None and greedy and self._labels is None:
             # as with missing entries: rows of the Gram matrix for the atoms that are chosen
             common["mask"] = np.ones(X.shape, np.bool_)
         most = self.n_nonzero_coefs or (len(self._atoms.rows) if bounded and greedy else None)
-        common |= {
-            "n_nonzero": most or max(1, n // 10),
-            "tol_sq": bounds,
-            "single": X.dtype == np.float32,
-        }
+        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": bounds}
         if self.algorithm in PRUNING:
             return hard_thresholding(
                 X,
@@ -699,9 +675,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             )
         return bounds
 
-    def _bounds(self, X, bounds, scale):
+    def _bounds(self, X, bounds):
         """Bound on the squared residual of each signal, -1 for none."""
-        bounds = bounds * scale**2 if self.tol is not None else bounds
         if self.tol_relative is not None:
             sizes = np.einsum("ij,ij->i", X, X, dtype=np.float64)
             bounds = np.maximum(bounds, self.tol_relative * sizes)
@@ -729,28 +704,3 @@ def _stretches(X, n_atoms=0):
     row_bytes = 8 * (4 * X.shape[1] + 2 * n_atoms)
     step = max(1, int(_memory() / row_bytes))
     return [slice(first, first + step) for first in range(0, X.shape[0], step)]
-
-
-def _as_dense(X):
-    return X.toarray() if sparse.issparse(X) else X
-
-
-def _put_rows(codes, rows, new, powers, n_atoms):
-    """Replace the codes of some rows by codes of the rows times a power of two."""
-    matrix, part = to_csr(codes, n_atoms), to_csr(new, n_atoms)
-    with np.errstate(all="ignore"):
-        part.data = np.ldexp(part.data, -np.repeat(powers, np.diff(part.indptr)))
-        residual_sq = np.ldexp(new.residual_sq, -2 * powers)
-    place = np.arange(len(codes.residual_sq))
-    place[rows] = len(place) + np.arange(len(rows))
-    matrix = sparse.vstack([matrix, part]).tocsr()[place]
-    fields = {
-        name: np.concatenate([getattr(codes, name), value])[place]
-        for name, value in (
-            ("residual_sq", residual_sq),
-            ("stop", new.stop),
-            ("gap", new.gap),
-            ("n_iter", new.n_iter),
-        )
-    }
-    return SparseCodes(matrix.indptr, matrix.indices, matrix.data, **fields)

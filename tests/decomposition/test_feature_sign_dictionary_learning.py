@@ -9,7 +9,7 @@ from sklearn.decomposition import DictionaryLearning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.codes.l1_coding import lasso_codes
+from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
 from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     code_statistics,
@@ -360,11 +360,6 @@ def test_scale_of_values(seed):
         scaled = FeatureSignDictionaryLearning(**given, alpha=0.2 * scale).fit(scale * X)
         assert_allclose(scaled.components_, model.components_, atol=1e-6)
         assert_allclose(scaled.transform(scale * X), scale * model.transform(X), rtol=1e-5)
-    for scale in (1e-150, 1e150):
-        with pytest.raises(ValueError, match="squares the values of X, and the largest is"):
-            FeatureSignDictionaryLearning(**given).fit(scale * X)
-        with pytest.raises(ValueError, match="divide X by it"):
-            model.transform(scale * X)
     with pytest.raises(ValueError, match=r"use X\.toarray"):
         model.fit(sparse.csr_array(np.where(X > 1, np.nan, X)))
     with pytest.raises(ValueError, match="contains infinity"):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.codes.l1_coding import lasso_codes
+from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import Atoms, prepare_atoms, to_dense
 from skmoderndata._solvers.common.iterate import Progress
 

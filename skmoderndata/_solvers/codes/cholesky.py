@@ -1,0 +1,106 @@
+"""A lower Cholesky factor that grows and shrinks by one row, and solves.
+
+The factor ``L L^T = A`` of a matrix with t rows stands in the leading t x t part of a larger
+array; what lies above the diagonal or beyond row t is never read. Codes hold the factor of
+``G_II``, the inner products of the chosen atoms I.
+"""
+
+import numpy as np
+
+from skmoderndata._jit import jit
+
+SPAN = 1e-10  # a vector whose squared distance from others is less, relatively, lies in their span
+
+
+@jit
+def append(L, t, column, diagonal):  # type: ignore[no-untyped-def]
+    """Grow the factor of t rows by one; returns the squared pivot, 0 for a dependent row.
+
+    The new row of A is ``column[:t]``, `diagonal`. Row t of L may serve as `column`. Where the
+    pivot is 0, or where L is full, there are t rows as before.
+    """
+    if t >= L.shape[0]:
+        return 0.0
+    for s in range(t):
+        L[t, s] = column[s]
+    solve_lower(L, t, L[t])
+    pivot = diagonal
+    for s in range(t):
+        pivot -= L[t, s] * L[t, s]
+    if not pivot > SPAN * diagonal:
+        return 0.0
+    L[t, t] = np.sqrt(pivot)
+    return pivot
+
+
+@jit
+def append_atom(L, t, g, index, new):  # type: ignore[no-untyped-def]
+    """`append` for atom `new` after the atoms ``index[:t]``; `g` is its row of the Gram matrix."""
+    if t >= L.shape[0]:
+        return 0.0
+    row = L[t]
+    for s in range(t):
+        row[s] = g[index[s]]
+    return append(L, t, row, g[new])
+
+
+@jit
+def drop(L, t, position):  # type: ignore[no-untyped-def]
+    """Remove row and column `position` of A from a factor of t rows, by Givens rotations."""
+    for s in range(position, t - 1):
+        for q in range(s + 2):
+            L[s, q] = L[s + 1, q]
+    for q in range(position, t - 1):
+        c, d = L[q, q], L[q, q + 1]
+        radius = np.sqrt(c * c + d * d)
+        c /= radius
+        d /= radius
+        L[q, q] = radius
+        for s in range(q + 1, t - 1):
+            u, v = L[s, q], L[s, q + 1]
+            L[s, q] = c * u + d * v
+            L[s, q + 1] = c * v - d * u
+
+
+@jit
+def solve_lower(L, t, b):  # type: ignore[no-untyped-def]
+    """Replace ``b[:t]`` by the solution of ``L z = b``."""
+    for s in range(t):
+        # four sums at a time, as one would wait for each addition
+        s0, s1, s2, s3 = b[s], 0.0, 0.0, 0.0
+        q = 0
+        while q + 4 <= s:
+            s0 -= L[s, q] * b[q]
+            s1 += L[s, q + 1] * b[q + 1]
+            s2 += L[s, q + 2] * b[q + 2]
+            s3 += L[s, q + 3] * b[q + 3]
+            q += 4
+        while q < s:
+            s0 -= L[s, q] * b[q]
+            q += 1
+        b[s] = (s0 - ((s1 + s2) + s3)) / L[s, s]
+
+
+@jit
+def solve_upper(L, t, b):  # type: ignore[no-untyped-def]
+    """Replace ``b[:t]`` by the solution of ``L^T z = b``."""
+    for s in range(t - 1, -1, -1):
+        last = b[s] / L[s, s]
+        b[s] = last
+        for q in range(s):  # by rows of L, which are consecutive in memory
+            b[q] -= L[s, q] * last
+
+
+@jit
+def solve(L, t, b):  # type: ignore[no-untyped-def]
+    """Replace ``b[:t]`` by the solution of ``A z = b``."""
+    solve_lower(L, t, b)
+    solve_upper(L, t, b)
+
+
+@jit
+def solve_chosen(L, index, t, b, z):  # type: ignore[no-untyped-def]
+    """Solve ``G_II z = b_I`` with ``I = index[:t]``; `b` has an entry for each atom."""
+    for s in range(t):
+        z[s] = b[index[s]]
+    solve(L, t, z)

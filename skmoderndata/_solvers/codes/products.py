@@ -1,0 +1,87 @@
+"""Inner loops of the coders: products, weighted sums of rows, residuals, the largest entry.
+
+numba keeps the order of floating-point sums, so that a plain sum waits for each addition and a
+plain loop over rows loads and stores its result once a row: hence four of them at a time.
+"""
+
+import numpy as np
+
+from skmoderndata._jit import jit
+
+EPS = float(np.finfo(float).eps)
+MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)  # all bits of a double but the sign
+
+
+@jit
+def inner(u, v, count):  # type: ignore[no-untyped-def]
+    """Inner product of the first `count` entries."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    p = 0
+    while p + 4 <= count:
+        s0 += u[p] * v[p]
+        s1 += u[p + 1] * v[p + 1]
+        s2 += u[p + 2] * v[p + 2]
+        s3 += u[p + 3] * v[p + 3]
+        p += 4
+    while p < count:
+        s0 += u[p] * v[p]
+        p += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@jit
+def add_rows(out, sign, a, rows, at, count):  # type: ignore[no-untyped-def]
+    """``out += sign * sum_s a[s] rows[at[s]]`` over the first `count` of `a` and `at`."""
+    k = out.shape[0]
+    s = 0
+    while s + 4 <= count:
+        a0, a1, a2, a3 = sign * a[s], sign * a[s + 1], sign * a[s + 2], sign * a[s + 3]
+        g0, g1, g2, g3 = rows[at[s]], rows[at[s + 1]], rows[at[s + 2]], rows[at[s + 3]]
+        for j in range(k):
+            out[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
+        s += 4
+    while s < count:
+        a0, g0 = sign * a[s], rows[at[s]]
+        for j in range(k):
+            out[j] += a0 * g0[j]
+        s += 1
+
+
+@jit
+def residual_sq(x, known, rows, index, a, t, r):  # type: ignore[no-untyped-def]
+    """Squared norm of ``x - sum_s a[s] d_index[s]`` on the known entries; `r` receives it.
+
+    Computed from the signal itself: this is the number that bounds are compared with.
+    """
+    n = x.shape[0]
+    for p in range(n):
+        r[p] = x[p]
+    add_rows(r, -1.0, a, rows, index, t)
+    for p in range(n):
+        r[p] *= known[p]
+    return inner(r, r, n)
+
+
+@jit
+def largest_entry(bits, k, low):  # type: ignore[no-untyped-def]
+    """Index of the double of largest magnitude among `k`, given as bits; the first of ties.
+
+    Magnitudes of doubles are ordered as their bits are, and integers can be compared many at a
+    time: OMP as a whole takes 1.5 times as long with comparisons of doubles. The index takes the
+    place of the last bits (`low`, from `low_bits`), so that ties are ties up to rounding.
+    """
+    keep = MAGNITUDE & ~low
+    best = np.int64(-1)
+    for j in range(k):
+        key = (bits[j] & keep) | (k - 1 - j)
+        best = max(best, key)
+    return k - 1 - (best & low)
+
+
+@jit
+def low_bits(k):  # type: ignore[no-untyped-def]
+    """Mask of the bits that hold an index below k."""
+    low = np.int64(1)
+    while low < k:
+        low *= 2
+    return low - 1
