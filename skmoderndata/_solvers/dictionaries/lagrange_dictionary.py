@@ -20,7 +20,7 @@ from skmoderndata._solvers.common.linalg import fix_signs
 Array = np.ndarray[Any, np.dtype[Any]]
 Coder = Callable[[Array, "sparse.csr_array | None"], SparseCodes]
 
-# least multiplier, in proportion to the largest diagonal entry of S: S may be singular
+# least multiplier, relative to the largest diagonal entry of S: S may be singular
 LEAST, MOST = 1e-14, 1e-10
 FURTHEST = 0.9  # largest momentum of the atoms
 
@@ -108,17 +108,18 @@ def update_atoms(
     multipliers = np.zeros(len(S))
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
-    S, T, old = S[np.ix_(used, used)], T[used], D[used]
+    # in units of the largest entry: S and T are squares of the data, and are squared again
+    largest = float(np.diag(S).max())
+    S, T, old, size = S[np.ix_(used, used)] / largest, T[used] / largest, D[used], size / largest
     diagonal = np.diag(S)
     # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
-    largest = float(diagonal.max())
-    floor = min(max(0.5 * tol * size / len(S), LEAST * largest), MOST * largest)
+    floor = min(max(0.5 * tol * size / len(S), LEAST), MOST)
     # at the optimum d_j (S_jj + multiplier_j) is what the other atoms leave
     left = T - S @ old + diagonal[:, None] * old
     lam = np.maximum(np.linalg.norm(left, axis=1) - diagonal, floor)
     point = _factored(S, T, lam)
     if point is None:
-        lam = np.maximum(lam, 1e-8 * largest)
+        lam = np.maximum(lam, 1e-8)
         point = dual_point(S, T, lam)
     best, best_value = old, primal_value(S, T, old)
     bound, best_lam = point.value, lam
@@ -148,8 +149,9 @@ def update_atoms(
             continue
         assert candidate is not None
         lam, point = trial, candidate
-    D[used], multipliers[used] = best, best_lam
-    return DictionaryUpdate(D, multipliers, max(best_value - bound, 0.0), it.n_iter, it.converged)
+    D[used], multipliers[used] = best, best_lam * largest
+    gap = max(best_value - bound, 0.0) * largest
+    return DictionaryUpdate(D, multipliers, gap, it.n_iter, it.converged)
 
 
 def _factored(S: Array, T: Array, multipliers: Array) -> DualPoint | None:
@@ -193,7 +195,9 @@ def update_positive_atoms(
     used = np.flatnonzero(np.diag(S) > 0)
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
-    S, T, d = S[np.ix_(used, used)], T[used], np.ascontiguousarray(D[used])
+    largest = float(np.diag(S).max())  # the unit, as in `update_atoms`
+    S, T, size = S[np.ix_(used, used)] / largest, T[used] / largest, size / largest
+    d = np.ascontiguousarray(D[used])
     it = Iterations(max_iter, tol)
     gap = np.inf
     for _ in it:
@@ -203,8 +207,8 @@ def update_positive_atoms(
         gap = float(np.sum(np.linalg.norm(np.maximum(ahead, 0.0), axis=1) - along))
         it.residual = gap / size
     D[used] = d
-    multipliers[used] = np.maximum(along, 0.0)
-    return DictionaryUpdate(D, multipliers, max(gap, 0.0), it.n_iter, it.converged)
+    multipliers[used] = np.maximum(along, 0.0) * largest
+    return DictionaryUpdate(D, multipliers, max(gap, 0.0) * largest, it.n_iter, it.converged)
 
 
 @jit
