@@ -67,8 +67,8 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     max_iter : int, default=10
         Number of passes over the signals.
     tol_code : float, default=1e-3
-        Codes end when the largest entry of the gradient is so small, in proportion to the largest
-        product of the signal with an atom. For "abs" it is the duality gap, in proportion. Codes
+        Codes end when the largest entry of the gradient is so small, relative to the largest
+        product of the signal with an atom. For "abs" it is the relative duality gap. Codes
         above it after their last step, of 300 for a smooth prior, are told of by a warning, unless
         it is 0.
     init : {"random"} or array-like of shape (n_components, n_features), default="random"
@@ -351,7 +351,7 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             )
 
     def _code(self, X, D):
-        """Codes, the largest gradient (or duality gap) in proportion, how many are above it."""
+        """Codes, the largest relative gradient (or duality gap), how many miss the tolerance."""
         if self.prior == "abs":
             codes = lasso_codes(
                 X,
@@ -394,8 +394,7 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return D, np.full(k, float(self.variance_goal)), np.ones(k)
 
     def _validate(self, X, reset):
-        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
-        return X
+        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
 
     @property
     def _n_features_out(self):

@@ -122,7 +122,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         with the least l1 norm ("lasso" without groups, "homotopy"; other algorithms with a penalty
         take no bound).
     tol_relative : float, default=None
-        The same in proportion to the squared norm of the signal. A signal is done when it meets
+        The same relative to the squared norm of the signal. A signal is done when it meets
         one of the bounds.
     alpha : float, default=None
         Weight of the penalty. With a bound it is the least weight that may be used to meet it.
@@ -135,7 +135,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Take the atoms at unit norm and scale the codes back. It matters for penalties only, where
         with False long atoms are cheaper than short ones.
     tol_gap : float, default=1e-6
-        Largest duality gap of a signal, in proportion to its objective.
+        Largest duality gap of a signal, relative to its objective.
     max_iter : int, default=None
         Most steps for a signal: of proximal gradient (None: 10,000), sweeps of coordinate descent
         (1000), steps of hard thresholding and of pursuit with pruning (100), steps of matching
@@ -160,10 +160,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         "stall" (nothing left to gain; a bound that is out of reach, or needs a penalty below
         `alpha`), "max_iter".
     dual_gap_ : ndarray of shape (n_samples,)
-        Duality gap of each training signal in proportion to its objective (with a bound, to the
-        sum of the moduli, where it is met); NaN for the algorithms
-        that solve no convex problem, for which `residual_norm2_` and `n_nonzero_` say all that can
-        be checked.
+        Duality gap of each training signal relative to its objective (with a bound that is met,
+        to the l1 norm of the code); NaN for the algorithms that solve no convex problem, for which
+        `residual_norm2_` and `n_nonzero_` say all that can be checked.
     n_iter_ : int
         Most steps taken for a training signal.
     n_features_in_ : int
@@ -194,8 +193,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     they do with missing entries, where every pattern of them has a Gram matrix of its own; where
     many signals share a pattern, that is computed.
 
-    All is computed in double precision; float32 input gives float32 codes, and a bound that is
-    met, is met by the rounded code, of which residuals and gaps tell. Where atoms repeat (or are
+    All is computed in double precision. Float32 input gives float32 codes: they are computed
+    within bounds that leave a margin for rounding (2^-20 of the norm of the signal, at most half
+    of the root of the bound), `residual_norm2_` is that of the rounded codes, `dual_gap_` that of
+    the codes before rounding. Where atoms repeat (or are
     opposite, unless `positive`), the first is used. Atoms of which missing entries hide more than
     99.9 % (squared) are not used by the algorithms without penalty. A signal that is zero or has
     no known entry has a zero code.
@@ -392,7 +393,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals in proportion to their squares.
+        """Minus the squared residuals of signals relative to their squares.
 
         It rises with the number of atoms allowed and says nothing of how many are good; to choose
         the number, score what the codes are for, or entries that were hidden as NaN.
@@ -520,8 +521,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         ]
         stack = sparse.vstack if self.code_format == "csr" else np.concatenate
         codes = stack([part.codes for part in parts])
-        rest = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
-        return Encoding(codes, *rest)
+        others = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
+        return Encoding(codes, *others)
 
     def _encode_dense(self, X, atoms, bounds):
         X, mask = known_entries(X)

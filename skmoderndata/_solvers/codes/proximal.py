@@ -66,11 +66,11 @@ def proximal_codes(
         if known is not None:
             x = np.where(known > 0, x, 0.0)
         problem = _Problem(x, known, rows, transposed, gram, alpha[part], grouped)
-        codes, gap, rest, steps, done = _proximal_gradient(
+        codes, gap, residual_sq, steps, done = _proximal_gradient(
             problem, largest, accelerate, tol, max_iter
         )
         stop = np.where(done, TOL, MAX_ITER).astype(np.int8)
-        return dense_block(codes[:, inverse] / atoms.norms, rest, stop, gap, steps)
+        return dense_block(codes[:, inverse] / atoms.norms, residual_sq, stop, gap, steps)
 
     return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block_size(n, 2 * k, memory))
 
@@ -94,8 +94,8 @@ class _Groups(NamedTuple):
         if self.positive:
             Z = np.maximum(Z, 0.0)
         norms = self.norms(Z)
-        left = np.maximum(norms - threshold[:, None] * self.weights, 0.0)
-        factor = np.divide(left, norms, out=np.zeros_like(norms), where=norms > 0)
+        shrunk = np.maximum(norms - threshold[:, None] * self.weights, 0.0)
+        factor = np.divide(shrunk, norms, out=np.zeros_like(norms), where=norms > 0)
         if len(self.start) != Z.shape[1]:
             factor = np.repeat(factor, self.sizes, axis=1)
         out: Array = Z * factor
@@ -120,10 +120,10 @@ class _Problem(NamedTuple):
     alpha: Array
     groups: _Groups
 
-    def some(self, kept: Array) -> "_Problem":
+    def some(self, which: Array) -> "_Problem":
         """Return the problem of some of the signals."""
-        known = None if self.known is None else self.known[kept]
-        return self._replace(x=self.x[kept], known=known, alpha=self.alpha[kept])
+        known = None if self.known is None else self.known[which]
+        return self._replace(x=self.x[which], known=known, alpha=self.alpha[which])
 
     def residual(self, A: Array) -> Array:
         """Known entries of ``x - a D``."""
@@ -148,7 +148,7 @@ class _Problem(NamedTuple):
 
 
 def _largest_eigenvalue(gram: Array) -> float:
-    """Upper bound on the largest eigenvalue, tight up to one part in a hundred."""
+    """Upper bound on the largest eigenvalue, tight up to one per cent."""
     k = len(gram)
     if k <= 2000:
         return float(np.linalg.eigvalsh(gram)[-1]) * (1 + 1e-12)
@@ -165,7 +165,7 @@ def _proximal_gradient(
     size = np.einsum("ij,ij->i", problem.x, problem.x)
     B = problem.x @ problem.transposed
     m, k = B.shape
-    codes, gap, rest = np.zeros((m, k)), np.zeros(m), size.copy()
+    codes, gap, residual_sq = np.zeros((m, k)), np.zeros(m), size.copy()
     steps, done = np.zeros(m, np.int32), np.ones(m, np.bool_)
     # without an atom, or with a large penalty, zero is the answer
     active = np.flatnonzero(problem.groups.dual_norm(B) > problem.alpha)
@@ -174,11 +174,11 @@ def _proximal_gradient(
     A = np.zeros((active.size, k))
     Y, t = A, np.ones(active.size)
     done[active] = False
-    left, b, floor = problem.some(active), B[active], 4 * EPS * size[active]
+    running, b, floor = problem.some(active), B[active], 4 * EPS * size[active]
     for step in range(1, max_iter + 1):
         if active.size == 0:
             break
-        new = left.groups.shrink(Y - left.gradient(Y, b) / largest, left.alpha / largest)
+        new = running.groups.shrink(Y - running.gradient(Y, b) / largest, running.alpha / largest)
         if accelerate:
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
@@ -190,18 +190,17 @@ def _proximal_gradient(
             Y = new
         A = new
         if step % 10 == 0 or step == max_iter:
-            reached, primal, rr = left.gaps(A)
-            certain = reached <= np.maximum(tol * primal, floor)
-            # what has overflowed will not end
-            ready = certain | ~np.isfinite(primal) | np.bool_(step == max_iter)
+            reached, objective, rr = running.gaps(A)
+            certain = reached <= np.maximum(tol * objective, floor)
+            ready = certain | np.bool_(step == max_iter)
             rows = active[ready]
-            codes[rows], rest[rows], steps[rows] = A[ready], rr[ready], step
-            gap[rows] = reached[ready] / primal[ready]
+            codes[rows], residual_sq[rows], steps[rows] = A[ready], rr[ready], step
+            gap[rows] = reached[ready] / objective[ready]
             done[rows] = certain[ready]
             if ready.any():
                 stay = ~ready
-                left = left.some(stay)
+                running = running.some(stay)
                 active, A, Y, t, b, floor = (
                     active[stay], A[stay], Y[stay], t[stay], b[stay], floor[stay],
                 )  # fmt: skip
-    return codes, gap, rest, steps, done
+    return codes, gap, residual_sq, steps, done
