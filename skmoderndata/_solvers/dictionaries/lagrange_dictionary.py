@@ -267,8 +267,8 @@ def learn_l1_dictionary(
 
     After each update atoms of norm below 1 are scaled to norm 1 and their codes down, which
     changes no fit and lowers the penalty. Atoms that no signal uses become the largest residuals.
-    With `known`, a Boolean mask, hidden entries are filled by the fit before the update of the atoms:
-    this majorises the objective over the known entries.
+    With `known`, a Boolean mask, hidden entries are filled by the fit before the update of the
+    atoms: this majorises the objective over the known entries.
 
     With `momentum` the signals are coded with atoms further along the line of the last two
     updates. Where that does not lower the objective, the codes with the atoms themselves are
