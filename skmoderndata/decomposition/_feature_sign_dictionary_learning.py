@@ -21,7 +21,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.l1_coding import METHODS, lasso_codes
+from skmoderndata._solvers.codes.lasso import METHODS, lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import (
     concatenate_codes,
     prepare_atoms,
@@ -38,7 +38,7 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata._validation import check_array, known_entries, validate_data
+from skmoderndata._validation import check_array, check_codes, known_entries, validate_data
 
 
 class FeatureSignDictionaryLearning(
@@ -81,7 +81,7 @@ class FeatureSignDictionaryLearning(
     max_iter : int, default=200
         Largest number of passes.
     tol : float, default=1e-5
-        Stop when a pass lowers the objective by less, in proportion. With 0 all passes are made.
+        Stop when a pass lowers the objective by a smaller fraction. With 0 all passes are made.
     transform_alpha : float, default=None
         Weight of the penalty in `transform` and `score`; None takes `alpha`.
     store_codes : bool, default=False
@@ -103,9 +103,9 @@ class FeatureSignDictionaryLearning(
     objective_ : ndarray of shape (n_iter_,)
         The objective after each pass.
     dual_gap_ : ndarray of shape (n_samples,)
-        Duality gap of the last code of each training signal, in proportion to its objective.
+        Duality gap of the last code of each training signal, relative to its objective.
     dictionary_gap_ : float
-        Duality gap of the last update of the atoms, in proportion to the objective. With
+        Duality gap of the last update of the atoms, relative to the objective. With
         `positive_dict` it is the gap of Frank and Wolfe, an upper bound as well.
     multipliers_ : ndarray of shape (n_components,)
         Lagrange multipliers of ``|d_j|^2 <= 1`` (of half of it): by how much the objective would
@@ -147,7 +147,7 @@ class FeatureSignDictionaryLearning(
     majorises the objective over the known entries: it still never rises, but passes gain less.
     `partial_fit` codes a batch, adds it to the statistics, and takes the optimal atoms for these.
     With `positive_dict` the dual does not separate: atoms are updated in turn, each to its optimum
-    for given others, until a bound on what is left to gain is 1e-8 of the objective or after 200
+    for given others, until a bound on the possible decrease is 1e-8 of the objective or after 200
     rounds. Sparse signals become dense in stretches of bounded memory. All is computed in double
     precision. X is not centred.
 
@@ -414,16 +414,11 @@ class FeatureSignDictionaryLearning(
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if X.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X has {X.shape[1]} coefficients a row, but {type(self).__name__} has "
-                f"{len(self.components_)} components."
-            )
+        X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals in proportion to their squares.
+        """Minus the squared residuals of signals relative to their squares.
 
         Parameters
         ----------
@@ -486,7 +481,7 @@ class FeatureSignDictionaryLearning(
         )
 
     def _validate(self, X, reset):
-        X = validate_data(
+        return validate_data(
             self,
             X,
             reset=reset,
@@ -494,10 +489,6 @@ class FeatureSignDictionaryLearning(
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
         )
-        if sparse.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # that of the user stays as it is
-            X.sum_duplicates()
-        return X
 
     def _last(self, n):
         """Atoms of the last fit, to start from."""

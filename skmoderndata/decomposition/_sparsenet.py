@@ -19,13 +19,13 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.l1_coding import lasso_codes
+from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, to_dense
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.sparsenet import dictionary_step, energies, smooth_codes
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, check_codes, validate_data
 
 BLOCK = 512  # signals that are coded together
 
@@ -67,8 +67,8 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     max_iter : int, default=10
         Number of passes over the signals.
     tol_code : float, default=1e-3
-        Codes end when the largest entry of the gradient is so small, in proportion to the largest
-        product of the signal with an atom. For "abs" it is the duality gap, in proportion. Codes
+        Codes end when the largest entry of the gradient is so small, relative to the largest
+        product of the signal with an atom. For "abs" it is the relative duality gap. Codes
         above it after their last step, of 300 for a smooth prior, are told of by a warning, unless
         it is 0.
     init : {"random"} or array-like of shape (n_components, n_features), default="random"
@@ -290,12 +290,7 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32])
-        if X.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X has {X.shape[1]} coefficients a row, but {type(self).__name__} has "
-                f"{len(self.components_)} components."
-            )
+        X = check_codes(X, len(self.components_), estimator=self)
         return X @ self.components_.astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
@@ -356,7 +351,7 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             )
 
     def _code(self, X, D):
-        """Codes, the largest gradient (or duality gap) in proportion, how many are above it."""
+        """Codes, the largest relative gradient (or duality gap), how many miss the tolerance."""
         if self.prior == "abs":
             codes = lasso_codes(
                 X,
@@ -399,8 +394,7 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return D, np.full(k, float(self.variance_goal)), np.ones(k)
 
     def _validate(self, X, reset):
-        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
-        return X
+        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
 
     @property
     def _n_features_out(self):

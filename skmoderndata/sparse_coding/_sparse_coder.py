@@ -18,6 +18,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import (
     group_matching_pursuit,
     matching_pursuit,
@@ -25,19 +26,17 @@ from skmoderndata._solvers.codes.greedy import (
     orthogonal_matching_pursuit,
 )
 from skmoderndata._solvers.codes.groups import group_lasso_codes
-from skmoderndata._solvers.codes.l1_coding import METHODS as LASSO
-from skmoderndata._solvers.codes.l1_coding import (
-    bounded_lasso_codes,
-    lasso_codes,
-    proximal_codes,
-    rounded_codes,
-)
+from skmoderndata._solvers.codes.lasso import METHODS as LASSO
+from skmoderndata._solvers.codes.lasso import lasso_codes
+from skmoderndata._solvers.codes.proximal import proximal_codes
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
+    STALL,
     STOP_REASONS,
-    SparseCodes,
+    TOL,
     gram_pays,
     prepare_atoms,
+    squared_residuals,
     to_csr,
     to_dense,
     with_gram,
@@ -45,10 +44,17 @@ from skmoderndata._solvers.codes.signal_blocks import (
 from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.thresholding import hard_thresholding
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
-from skmoderndata._validation import check_array, check_groups, validate_data
+from skmoderndata._validation import (
+    check_array,
+    check_codes,
+    check_groups,
+    known_entries,
+    validate_data,
+)
 
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")
+SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
 BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `tol`
 
 
@@ -116,7 +122,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         with the least l1 norm ("lasso" without groups, "homotopy"; other algorithms with a penalty
         take no bound).
     tol_relative : float, default=None
-        The same in proportion to the squared norm of the signal. A signal is done when it meets
+        The same relative to the squared norm of the signal. A signal is done when it meets
         one of the bounds.
     alpha : float, default=None
         Weight of the penalty. With a bound it is the least weight that may be used to meet it.
@@ -129,7 +135,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Take the atoms at unit norm and scale the codes back. It matters for penalties only, where
         with False long atoms are cheaper than short ones.
     tol_gap : float, default=1e-6
-        Largest duality gap of a signal, in proportion to its objective.
+        Largest duality gap of a signal, relative to its objective.
     max_iter : int, default=None
         Most steps for a signal: of proximal gradient (None: 10,000), sweeps of coordinate descent
         (1000), steps of hard thresholding and of pursuit with pruning (100), steps of matching
@@ -154,10 +160,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         "stall" (nothing left to gain; a bound that is out of reach, or needs a penalty below
         `alpha`), "max_iter".
     dual_gap_ : ndarray of shape (n_samples,)
-        Duality gap of each training signal in proportion to its objective (with a bound, to the
-        sum of the moduli, where it is met); NaN for the algorithms
-        that solve no convex problem, for which `residual_norm2_` and `n_nonzero_` say all that can
-        be checked.
+        Duality gap of each training signal relative to its objective (with a bound that is met,
+        to the l1 norm of the code); NaN for the algorithms that solve no convex problem, for which
+        `residual_norm2_` and `n_nonzero_` say all that can be checked.
     n_iter_ : int
         Most steps taken for a training signal.
     n_features_in_ : int
@@ -188,8 +193,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     they do with missing entries, where every pattern of them has a Gram matrix of its own; where
     many signals share a pattern, that is computed.
 
-    All is computed in double precision; float32 input gives float32 codes, and a bound that is
-    met, is met by the rounded code, of which residuals and gaps tell. Where atoms repeat (or are
+    All is computed in double precision. Float32 input gives float32 codes: they are computed
+    within bounds that leave a margin for rounding (2^-20 of the norm of the signal, at most half
+    of the root of the bound), `residual_norm2_` is that of the rounded codes, `dual_gap_` that of
+    the codes before rounding. Where atoms repeat (or are
     opposite, unless `positive`), the first is used. Atoms of which missing entries hide more than
     99.9 % (squared) are not used by the algorithms without penalty. A signal that is zero or has
     no known entry has a zero code.
@@ -382,16 +389,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             ``X @ components_``.
         """
         check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if X.shape[1] != len(self.components_):
-            raise ValueError(
-                f"X has {X.shape[1]} coefficients a row, but the dictionary of "
-                f"{type(self).__name__} has {len(self.components_)} atoms."
-            )
+        X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals in proportion to their squares.
+        """Minus the squared residuals of signals relative to their squares.
 
         It rises with the number of atoms allowed and says nothing of how many are good; to choose
         the number, score what the codes are for, or entries that were hidden as NaN.
@@ -410,22 +412,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        codes = self._encode(X).codes
-        known = X.data if sparse.issparse(X) else X
-        peak = float(np.nanmax(np.abs(known), initial=0.0))
-        if peak == 0:
-            return 0.0
-        power = -int(np.frexp(peak)[1])  # so that no square over- or underflows
-        total = rest = 0.0
-        for part in _stretches(X):
-            x = np.ldexp(_as_dense(X[part]).astype(np.float64), power)
-            a = sparse.csr_array(codes[part], dtype=np.float64)
-            a.data = np.ldexp(a.data, power)
-            missing = np.isnan(x)
-            left = x - a @ self.components_.astype(np.float64)
-            total += float(np.square(x[~missing]).sum())
-            rest += float(np.square(left[~missing]).sum())
-        return -rest / total
+        values = (X.data if sparse.issparse(X) else X).astype(np.float64)
+        total = float(np.nansum(values**2))
+        return -float(self._encode(X).residual_norm2.sum()) / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
         return validate_data(
@@ -529,20 +518,16 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         ]
         stack = sparse.vstack if self.code_format == "csr" else np.concatenate
         codes = stack([part.codes for part in parts])
-        rest = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
-        return Encoding(codes, *rest)
+        others = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
+        return Encoding(codes, *others)
 
     def _encode_dense(self, X, atoms, bounds):
-        missing = np.isnan(X)
-        mask = ~missing if missing.any() else None
-        if mask is not None:
-            X = np.where(mask, X, X.dtype.type(0))
-        with np.errstate(all="ignore"):  # what over- or underflows is coded again
+        X, mask = known_entries(X)
+        bounds = self._bounds(X, bounds)
+        if X.dtype == np.float64:
             found = self._solve(X, mask, atoms, bounds)
-        far = self._far_from_one(X, found)
-        if far.size:
-            near, powers = self._solve_scaled(X, mask, atoms, bounds, far)
-            found = _put_rows(found, far, near, powers, len(self.components_))
+        else:
+            found = self._solve_single(X, mask, atoms, bounds)
         unfinished = found.stop == MAX_ITER
         if self.algorithm in CONVEX and unfinished.any():
             warn_not_converged(
@@ -578,56 +563,48 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             found.n_iter,
         )
 
-    @staticmethod
-    def _far_from_one(X, found):
-        """Rows whose squares over- or underflow."""
-        rest = found.residual_sq
-        rows = np.flatnonzero(~((rest > 1e-200) & (rest < 1e200)))
-        peaks = np.abs(X[rows]).max(axis=1, initial=0.0).astype(np.float64)
-        return rows[(peaks > 0) & ((peaks < 1e-100) | (peaks > 1e100))]
+    def _solve_single(self, X, mask, atoms, bounds):
+        """Codes of signals in single precision, with their own residuals.
 
-    def _solve_scaled(self, X, mask, atoms, bounds, rows):
-        """Codes of rows scaled to about one, where the problem is the same; the powers of two."""
-        powers = -np.frexp(np.abs(X[rows]).max(axis=1))[1]
-        scaled = np.ldexp(X[rows], powers[:, None])
-        known = None if mask is None else mask[rows]
-        with np.errstate(all="ignore"):
-            return self._solve(scaled, known, atoms, bounds[rows], np.ldexp(1.0, powers)), powers
+        They are computed in double precision, within bounds that leave room for rounding. The
+        gaps are those of the codes before they are rounded.
+        """
+        known = X.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # -1 for no bound
+            radius = np.sqrt(bounds)
+            # coefficients are off by 2^-24 at most, their sum by more
+            margin = np.minimum(SINGLE_MARGIN * np.linalg.norm(known, axis=1), 0.5 * radius)
+        inner = np.where(bounds > 0, (radius - margin) ** 2, bounds)
+        codes = self._solve(known, mask, atoms, inner)
+        codes = codes._replace(values=codes.values.astype(np.float32).astype(np.float64))
+        residual_sq = squared_residuals(codes, known, atoms, mask)
+        missed = (bounds >= 0) & (codes.stop == TOL) & (residual_sq > bounds)
+        return codes._replace(residual_sq=residual_sq, stop=np.where(missed, STALL, codes.stop))
 
-    def _solve(self, X, mask, atoms, bounds, scale=1.0):
+    def _solve(self, X, mask, atoms, bounds):
         n = X.shape[1]
         common = {"mask": mask, "n_jobs": self.n_jobs}
         bounded = self.tol is not None or self.tol_relative is not None
-        bounds = self._bounds(X, bounds, scale)
         if self.algorithm in CONVEX:
             common |= {"positive": self.positive, "tol": self.tol_gap}
-            alpha = np.full(len(X), 1.0 if self.alpha is None else float(self.alpha)) * scale
-            if bounded:
-                return bounded_lasso_codes(
-                    X,
-                    atoms,
-                    tol_sq=np.maximum(bounds, 0.0),
-                    alpha=None if self.alpha is None else alpha,
-                    max_iter=self.max_iter or 1000,
-                    single=X.dtype == np.float32,
-                    memory=_memory(),
-                    **common,
-                )
-            codes = self._penalised(X, atoms, {"alpha": alpha, **common})
-            if X.dtype == np.float32:
-                given = {"alpha": alpha, "groups": self._labels, "mask": mask}
-                codes = rounded_codes(codes, X, atoms, **given)
-            return codes
+            alpha = np.full(len(X), 1.0 if self.alpha is None else float(self.alpha))
+            if not bounded:
+                return self._penalised(X, atoms, {"alpha": alpha, **common})
+            return bounded_lasso_codes(
+                X,
+                atoms,
+                tol_sq=np.maximum(bounds, 0.0),
+                alpha=None if self.alpha is None else alpha,
+                max_iter=self.max_iter or 1000,
+                memory=_memory(),
+                **common,
+            )
         greedy = self.algorithm in GREEDY
         if mask is None and atoms.gram is None and greedy and self._labels is None:
             # as with missing entries: rows of the Gram matrix for the atoms that are chosen
             common["mask"] = np.ones(X.shape, np.bool_)
         most = self.n_nonzero_coefs or (len(self._atoms.rows) if bounded and greedy else None)
-        common |= {
-            "n_nonzero": most or max(1, n // 10),
-            "tol_sq": bounds,
-            "single": X.dtype == np.float32,
-        }
+        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": bounds}
         if self.algorithm in PRUNING:
             return hard_thresholding(
                 X,
@@ -695,9 +672,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             )
         return bounds
 
-    def _bounds(self, X, bounds, scale):
+    def _bounds(self, X, bounds):
         """Bound on the squared residual of each signal, -1 for none."""
-        bounds = bounds * scale**2 if self.tol is not None else bounds
         if self.tol_relative is not None:
             sizes = np.einsum("ij,ij->i", X, X, dtype=np.float64)
             bounds = np.maximum(bounds, self.tol_relative * sizes)
@@ -725,28 +701,3 @@ def _stretches(X, n_atoms=0):
     row_bytes = 8 * (4 * X.shape[1] + 2 * n_atoms)
     step = max(1, int(_memory() / row_bytes))
     return [slice(first, first + step) for first in range(0, X.shape[0], step)]
-
-
-def _as_dense(X):
-    return X.toarray() if sparse.issparse(X) else X
-
-
-def _put_rows(codes, rows, new, powers, n_atoms):
-    """Replace the codes of some rows by codes of the rows times a power of two."""
-    matrix, part = to_csr(codes, n_atoms), to_csr(new, n_atoms)
-    with np.errstate(all="ignore"):
-        part.data = np.ldexp(part.data, -np.repeat(powers, np.diff(part.indptr)))
-        residual_sq = np.ldexp(new.residual_sq, -2 * powers)
-    place = np.arange(len(codes.residual_sq))
-    place[rows] = len(place) + np.arange(len(rows))
-    matrix = sparse.vstack([matrix, part]).tocsr()[place]
-    fields = {
-        name: np.concatenate([getattr(codes, name), value])[place]
-        for name, value in (
-            ("residual_sq", residual_sq),
-            ("stop", new.stop),
-            ("gap", new.gap),
-            ("n_iter", new.n_iter),
-        )
-    }
-    return SparseCodes(matrix.indptr, matrix.indices, matrix.data, **fields)

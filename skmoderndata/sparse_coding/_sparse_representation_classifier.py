@@ -16,9 +16,10 @@ from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
 from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.groups import group_lasso_codes
-from skmoderndata._solvers.codes.l1_coding import bounded_lasso_codes, lasso_codes
+from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.groups import group_lasso_codes
+from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     Atoms,

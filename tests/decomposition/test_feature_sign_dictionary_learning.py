@@ -9,7 +9,7 @@ from sklearn.decomposition import DictionaryLearning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.codes.l1_coding import lasso_codes
+from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
 from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     code_statistics,
@@ -356,15 +356,10 @@ def test_scale_of_values(seed):
     X, _, _ = planted(seed, 60)
     given = {"n_components": 5, "max_iter": 3, "tol": 0, "random_state": seed}
     model = FeatureSignDictionaryLearning(**given, alpha=0.2).fit(X)
-    for scale in (2.0**-200, 2.0**200):
+    for scale in (2.0**-290, 2.0**290):  # close to the limits of validation
         scaled = FeatureSignDictionaryLearning(**given, alpha=0.2 * scale).fit(scale * X)
         assert_allclose(scaled.components_, model.components_, atol=1e-6)
         assert_allclose(scaled.transform(scale * X), scale * model.transform(X), rtol=1e-5)
-    for scale in (1e-150, 1e150):
-        with pytest.raises(ValueError, match="squares the values of X, and the largest is"):
-            FeatureSignDictionaryLearning(**given).fit(scale * X)
-        with pytest.raises(ValueError, match="divide X by it"):
-            model.transform(scale * X)
     with pytest.raises(ValueError, match=r"use X\.toarray"):
         model.fit(sparse.csr_array(np.where(X > 1, np.nan, X)))
     with pytest.raises(ValueError, match="contains infinity"):
@@ -418,7 +413,7 @@ def test_borders(seed):
         FeatureSignDictionaryLearning(2, init=np.ones((2, 3))).fit(X)
     with pytest.raises(ValueError, match="partial_fit takes no missing entries"):
         FeatureSignDictionaryLearning(2).partial_fit(hidden)
-    with pytest.raises(ValueError, match="5 coefficients a row"):
+    with pytest.raises(ValueError, match="5 codes a row"):
         zeros.inverse_transform(np.ones((1, 5)))
     for changed, data in (({}, np.ones((5, 3))), ({"n_components": 2}, X)):
         warm = FeatureSignDictionaryLearning(3, warm_start=True, random_state=seed).fit(X)

@@ -179,13 +179,8 @@ def test_borders(seed):
         Sparsenet(init=np.zeros((2, 4))).fit(X)
     with pytest.raises(ValueError, match=r"init has shape \(2, 3\)"):
         Sparsenet(init=np.ones((2, 3))).fit(X)
-    with pytest.raises(ValueError, match="5 coefficients a row"):
+    with pytest.raises(ValueError, match="5 codes a row"):
         one.inverse_transform(np.ones((1, 5)))
-    for scale in (1e-150, 1e150):
-        with pytest.raises(ValueError, match="squares the values of X, and the largest is"):
-            Sparsenet(3).fit(scale * X)
-        with pytest.raises(ValueError, match="divide X by it"):
-            one.transform(scale * X[:, :1])
 
 
 @pytest.mark.edge

@@ -9,7 +9,8 @@ from scipy import sparse
 from skmoderndata._solvers.codes.groups import (
     group_lasso_codes,
 )
-from skmoderndata._solvers.codes.l1_coding import lasso_codes, proximal_codes
+from skmoderndata._solvers.codes.lasso import lasso_codes
+from skmoderndata._solvers.codes.proximal import proximal_codes
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
 from tests.oracles import sparse_coder as oracle
 

@@ -20,7 +20,7 @@ from skmoderndata._solvers.common.linalg import fix_signs
 Array = np.ndarray[Any, np.dtype[Any]]
 Coder = Callable[[Array, "sparse.csr_array | None"], SparseCodes]
 
-# least multiplier, in proportion to the largest diagonal entry of S: S may be singular
+# least multiplier, relative to the largest diagonal entry of S: S may be singular
 LEAST, MOST = 1e-14, 1e-10
 FURTHEST = 0.9  # largest momentum of the atoms
 
@@ -100,7 +100,7 @@ def update_atoms(
 
     Newton steps on the k multipliers, cut off at their bound, with Armijo's rule (Bertsekas 1982).
     The multipliers start from the condition of optimality at the atoms `start`. Ends when the gap
-    is at most ``tol * size``; `start` is returned if it is better than what was found. An atom
+    is at most ``tol * size``; `start` is returned if no better point is met. An atom
     that no code uses (``S[j, j] == 0``) stays as it is.
     """
     D = np.array(start, dtype=np.float64)
@@ -108,17 +108,18 @@ def update_atoms(
     multipliers = np.zeros(len(S))
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
-    S, T, old = S[np.ix_(used, used)], T[used], D[used]
+    # in units of the largest entry: S and T are squares of the data, and are squared again
+    largest = float(np.diag(S).max())
+    S, T, old, size = S[np.ix_(used, used)] / largest, T[used] / largest, D[used], size / largest
     diagonal = np.diag(S)
     # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
-    largest = float(diagonal.max())
-    floor = min(max(0.5 * tol * size / len(S), LEAST * largest), MOST * largest)
-    # at the optimum d_j (S_jj + multiplier_j) is what the other atoms leave
-    left = T - S @ old + diagonal[:, None] * old
-    lam = np.maximum(np.linalg.norm(left, axis=1) - diagonal, floor)
+    floor = min(max(0.5 * tol * size / len(S), LEAST), MOST)
+    # at the optimum d_j (S_jj + multiplier_j) = T_j - sum over i != j of S_ji d_i
+    others = T - S @ old + diagonal[:, None] * old
+    lam = np.maximum(np.linalg.norm(others, axis=1) - diagonal, floor)
     point = _factored(S, T, lam)
     if point is None:
-        lam = np.maximum(lam, 1e-8 * largest)
+        lam = np.maximum(lam, 1e-8)
         point = dual_point(S, T, lam)
     best, best_value = old, primal_value(S, T, old)
     bound, best_lam = point.value, lam
@@ -134,22 +135,23 @@ def update_atoms(
         it.residual = (best_value - bound) / size
         if it.residual <= tol:
             continue
-        step = _newton_step(point, lam, floor)
-        length = 1.0
-        while length > 1e-10:
-            trial = np.maximum(lam + length * step, floor)
+        direction = _newton_step(point, lam, floor)
+        step = 1.0
+        while step > 1e-10:
+            trial = np.maximum(lam + step * direction, floor)
             candidate = _factored(S, T, trial)
             expected = float(point.gradient @ (trial - lam))
             if candidate is not None and candidate.value >= point.value + 1e-4 * expected:
                 break
-            length *= 0.5
+            step *= 0.5
         else:
             it.ended = True  # rounding
             continue
         assert candidate is not None
         lam, point = trial, candidate
-    D[used], multipliers[used] = best, best_lam
-    return DictionaryUpdate(D, multipliers, max(best_value - bound, 0.0), it.n_iter, it.converged)
+    D[used], multipliers[used] = best, best_lam * largest
+    gap = max(best_value - bound, 0.0) * largest
+    return DictionaryUpdate(D, multipliers, gap, it.n_iter, it.converged)
 
 
 def _factored(S: Array, T: Array, multipliers: Array) -> DualPoint | None:
@@ -193,7 +195,9 @@ def update_positive_atoms(
     used = np.flatnonzero(np.diag(S) > 0)
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
-    S, T, d = S[np.ix_(used, used)], T[used], np.ascontiguousarray(D[used])
+    largest = float(np.diag(S).max())  # the unit, as in `update_atoms`
+    S, T, size = S[np.ix_(used, used)] / largest, T[used] / largest, size / largest
+    d = np.ascontiguousarray(D[used])
     it = Iterations(max_iter, tol)
     gap = np.inf
     for _ in it:
@@ -203,8 +207,8 @@ def update_positive_atoms(
         gap = float(np.sum(np.linalg.norm(np.maximum(ahead, 0.0), axis=1) - along))
         it.residual = gap / size
     D[used] = d
-    multipliers[used] = np.maximum(along, 0.0)
-    return DictionaryUpdate(D, multipliers, max(gap, 0.0), it.n_iter, it.converged)
+    multipliers[used] = np.maximum(along, 0.0) * largest
+    return DictionaryUpdate(D, multipliers, max(gap, 0.0) * largest, it.n_iter, it.converged)
 
 
 @jit
@@ -261,15 +265,15 @@ def learn_l1_dictionary(
 ) -> LearnedDictionary:
     """Alternate lasso codes and the dual update of the atoms from the unit atoms `start`.
 
-    After each update atoms shorter than 1 are lengthened and their codes shortened, which changes
-    no fit and lowers the penalty. Atoms that no signal uses become the largest residuals. With
-    `known`, a Boolean mask, hidden entries are filled by the fit before the atoms are updated:
-    this majorises the objective over the known entries.
+    After each update atoms of norm below 1 are scaled to norm 1 and their codes down, which
+    changes no fit and lowers the penalty. Atoms that no signal uses become the largest residuals.
+    With `known`, a Boolean mask, hidden entries are filled by the fit before the update of the
+    atoms: this majorises the objective over the known entries.
 
     With `momentum` the signals are coded with atoms further along the line of the last two
     updates. Where that does not lower the objective, the codes with the atoms themselves are
     taken, so that the objective never rises. Converged is a pass that lowers it by at most the
-    share `tol`.
+    fraction `tol`.
 
     With `positive` atoms are at least zero, and updated by `update_positive_atoms`;
     `positive_code` says that `code` gives codes of at least zero.
@@ -304,8 +308,8 @@ def learn_l1_dictionary(
         if known is None:
             value += primal_value(S, T, new) - primal_value(S, T, atoms)
         else:
-            rest = np.where(known, X - to_csr(codes, k) @ new, 0.0)
-            value = 0.5 * float(weights @ np.einsum("ij,ij->i", rest, rest)) + alpha * l1.sum()
+            R = np.where(known, X - to_csr(codes, k) @ new, 0.0)
+            value = 0.5 * float(weights @ np.einsum("ij,ij->i", R, R)) + alpha * l1.sum()
         atom_gap = update.gap / max(value, 1e-300)
         norms = np.linalg.norm(new, axis=1)
         short = (norms < 1.0) & (norms > 0)
@@ -381,10 +385,10 @@ def replace_unused(
         row = one.toarray() if sparse.issparse(X) else one
         d = np.asarray(row - matrix[[i]] @ D, dtype=np.float64)[0]
         if positive:
-            part = np.maximum(d, 0.0)
-            if not positive_code and np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(part):
-                part = np.maximum(-d, 0.0)
-            d = part
+            above = np.maximum(d, 0.0)
+            if not positive_code and np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(above):
+                above = np.maximum(-d, 0.0)
+            d = above
         norm = float(np.linalg.norm(d))
         if norm <= alpha * (1 + 1e-6) or (np.abs(taken @ d) > 0.9 * norm).any():
             continue

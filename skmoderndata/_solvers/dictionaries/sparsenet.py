@@ -23,7 +23,7 @@ GAINS = 0.1, 10.0  # bounds
 class SmoothCodes(NamedTuple):
     """Codes, their energies, and the largest entry of the gradient of each, with the steps taken.
 
-    The gradient is in proportion to the largest product of the signal with an atom.
+    The gradient is relative to the largest product of the signal with an atom.
     """
 
     codes: Array

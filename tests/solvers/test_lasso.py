@@ -7,13 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from skmoderndata._solvers.codes import l1_coding
-from skmoderndata._solvers.codes.l1_coding import (
-    METHODS,
-    bounded_lasso_codes,
-    lasso_codes,
-    proximal_codes,
-)
+from skmoderndata._solvers.codes import bounded_lasso
+from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
+from skmoderndata._solvers.codes.lasso import METHODS, lasso_codes
+from skmoderndata._solvers.codes.proximal import proximal_codes
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
 from tests.oracles import sparse_coder as oracle
 
@@ -238,7 +235,7 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
 @pytest.mark.certificate
 def test_the_penalty_of_a_bound_is_known_without_a_search(seed, monkeypatch):
     X, D = problem(seed)
-    monkeypatch.setattr(l1_coding, "_search_penalties", None)
+    monkeypatch.setattr(bounded_lasso, "_search_penalties", None)
     for share in (0.5, 0.1, 1e-3, 1e-5):
         bound = share * np.sum(X**2, axis=1)
         codes = bounded_lasso_codes(X, prepare_atoms(D), tol_sq=bound)

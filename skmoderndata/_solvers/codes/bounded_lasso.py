@@ -1,0 +1,202 @@
+"""Codes of least l1 norm within a bound for the residual, each with its certificate.
+
+``min |a|_1  subject to  |x - a D|^2 <= tol_sq``, also with ``a >= 0``.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._solvers.codes.homotopy import FLOOR
+from skmoderndata._solvers.codes.lasso import (
+    Settings,
+    block_coder,
+    in_blocks,
+    lasso_codes,
+    with_mask,
+)
+from skmoderndata._solvers.codes.products import EPS
+from skmoderndata._solvers.codes.signal_blocks import (
+    MAX_ITER,
+    MEMORY,
+    STALL,
+    TOL,
+    Atoms,
+    Block,
+    SparseCodes,
+    compact,
+    dense_block,
+    join,
+    replace_rows,
+    to_dense,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SEARCH = 60  # steps of the search for a penalty
+
+
+def bounded_lasso_codes(
+    X: Array,
+    atoms: Atoms,
+    *,
+    tol_sq: Array,
+    alpha: Array | None = None,
+    positive: bool = False,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    mask: Array | None = None,
+    n_jobs: int | None = None,
+    memory: float = MEMORY,
+) -> SparseCodes:
+    """Minimise ``|a|_1`` subject to ``|x - a D|^2 <= tol_sq``, to a certified gap.
+
+    The minimiser of ``1/2 |x - a D|^2 + lam |a|_1`` is followed from large `lam` downwards, and
+    within the segment where the bound is met its `lam` is known. Where that fails, because atoms
+    depend on each other, `lam` is searched for. With ``r = x - a D`` and ``q = |D r|_inf`` the gap
+    is that of the dual point ``r / q``: ``|a|_1 - (r x - |r| sqrt(tol_sq)) / q``, relative to
+    ``|a|_1``.
+
+    Parameters
+    ----------
+    tol_sq : array of shape (N,)
+        Bounds, which a code that ends with reason "tol" does not exceed.
+    alpha : array of shape (N,) or None
+        Smallest penalty `lam`; None for 1e-8 of the largest. A signal that does not meet its bound
+        with it has the code of that penalty, the gap of `lasso_codes`, and reason "stall".
+
+    Other parameters as in `lasso_codes`.
+    """
+    settings = Settings("homotopy", positive, tol, max_iter, n_jobs, memory)
+    floor = np.zeros(len(X)) if alpha is None else np.array(alpha, dtype=np.float64)
+    tol_sq = np.asarray(tol_sq, dtype=np.float64)
+    levels = floor.copy()
+
+    def solve(signals: Array, some: Atoms, which: Any, known: Array | None = None) -> SparseCodes:
+        code = block_coder(signals, some, settings, known)
+        least, bounds, reached = floor[which], tol_sq[which], floor[which].copy()
+
+        def work(part: slice) -> Block:
+            seen = None if known is None else known[part]
+            x, bound, lam = (
+                np.asarray(signals[part], dtype=np.float64),
+                bounds[part],
+                reached[part],
+            )
+            found = code(part, lam, bound)
+            rr, gap, margin = _bound_gaps(x, seen, found.a, some.rows, bound, positive)
+            top = _largest_penalty(x, some.rows, positive)
+            met = rr <= bound - margin
+            short = ~met & (lam <= np.maximum(least[part], FLOOR * top) * (1 + 1e-12))
+            sure = (gap <= tol) & met
+            stop = np.where(sure, TOL, np.where(short & found.done, STALL, MAX_ITER))
+            gap = np.where(short, found.gap, gap)
+            return dense_block(found.a / some.norms, rr, stop.astype(np.int8), gap, found.n_iter)
+
+        codes = in_blocks(signals, some, settings, work)
+        levels[which] = reached
+        return codes
+
+    codes = with_mask(X, mask, atoms, solve, memory)
+    unmet = np.flatnonzero(codes.stop == MAX_ITER)
+    if unmet.size == 0:
+        return codes
+    known, least = (None if v is None else v[unmet] for v in (mask, alpha))
+    found = _search_penalties(
+        np.array(X[unmet], dtype=np.float64), known, atoms, tol_sq[unmet], least, levels[unmet],
+        settings,
+    )  # fmt: skip
+    return replace_rows(codes, unmet, found, len(atoms.rows))
+
+
+def _largest_penalty(X: Array, rows: Array, positive: bool) -> Array:
+    """Penalty from which on the code of a signal is zero."""
+    B = X @ rows.T
+    out: Array = (np.maximum(B, 0.0) if positive else np.abs(B)).max(axis=1)
+    return out
+
+
+def _search_penalties(
+    X: Array,
+    mask: Array | None,
+    atoms: Atoms,
+    tol_sq: Array,
+    alpha: Array | None,
+    levels: Array,
+    settings: Settings,
+) -> SparseCodes:
+    """Codes whose squared residual is the bound: bisection and secants over squared penalties."""
+    if mask is not None:
+        X = np.where(mask, X, 0.0)
+    top = _largest_penalty(X, atoms.rows, settings.positive)
+    least = FLOOR * top if alpha is None else np.maximum(alpha, FLOOR * top)
+    lam = np.clip(levels, least, top)
+    # squared penalties on both sides of the bound, and how far squared residuals are from it
+    low, high = least**2, top**2
+    size = np.einsum("ij,ij->i", X, X)
+    below, above = np.full(len(X), np.nan), size - tol_sq
+    # the best codes so far, and whether they meet the bound
+    codes, inside = np.zeros((len(X), len(atoms.rows))), np.zeros(len(X), np.bool_)
+    residual_sq, gap = size.copy(), np.ones(len(X))
+    stop, steps = np.full(len(X), MAX_ITER, np.int8), np.zeros(len(X), np.int32)
+    todo = np.arange(len(X))
+    given = settings._replace(tol=min(settings.tol, 1e-10))._asdict()
+    for number in range(SEARCH):
+        known = None if mask is None else mask[todo]
+        found = lasso_codes(X[todo], atoms, alpha=lam[todo], mask=known, **given)
+        A = to_dense(found, len(atoms.rows)) * atoms.norms
+        rr, reached, margin = _bound_gaps(
+            X[todo], known, A, atoms.rows, tol_sq[todo], settings.positive
+        )
+        now_inside = rr <= tol_sq[todo] - margin
+        at_floor = ~now_inside & (lam[todo] <= least[todo])
+        met = now_inside & (reached <= settings.tol)
+        # the best that meets the bound, or else the nearest
+        better = np.where(
+            now_inside, ~inside[todo] | (reached < gap[todo]), rr < residual_sq[todo]
+        )
+        better &= now_inside | ~inside[todo]
+        inside[todo] |= now_inside
+        put = todo[better]
+        codes[put], residual_sq[put], gap[put] = A[better], rr[better], reached[better]
+        steps[todo] += found.n_iter
+        stop[todo[met]] = TOL
+        stop[todo[at_floor]] = STALL
+        gap[todo[at_floor]] = found.gap[at_floor]
+        error = rr - (tol_sq[todo] * (1 - 1e-10) - 2 * margin)
+        over = error > 0
+        high[todo[over]], above[todo[over]] = lam[todo[over]] ** 2, error[over]
+        low[todo[~over]], below[todo[~over]] = lam[todo[~over]] ** 2, error[~over]
+        todo = todo[~(met | at_floor)]
+        if todo.size == 0:
+            break
+        with np.errstate(all="ignore"):
+            fraction = above[todo] / (above[todo] - below[todo])
+            secant = high[todo] - fraction * (high[todo] - low[todo])
+        halves = np.sqrt(low[todo]) * np.sqrt(high[todo])
+        usable = (secant > low[todo]) & (secant < high[todo]) & (number % 3 != 2)
+        new = np.where(usable, secant, halves)
+        # nothing below has been tried yet: the least penalty tells whether the bound can be met
+        lam[todo] = np.where(np.isnan(below[todo]) & (number > 0), least[todo], np.sqrt(new))
+    block = dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
+    return join([compact(block)])
+
+
+def _bound_gaps(
+    X: Array, known: Array | None, A: Array, rows: Array, tol_sq: Array, positive: bool
+) -> tuple[Array, Array, Array]:
+    """Squared residuals, gaps to the least ``|a|_1`` within the bounds, errors by rounding."""
+    R = X - A @ rows
+    if known is not None:
+        R *= known
+    C = R @ rows.T
+    q = (np.maximum(C, 0.0) if positive else np.abs(C)).max(axis=1)
+    rr = np.einsum("ij,ij->i", R, R)
+    norm = np.abs(A).sum(axis=1)
+    # r x = a c + |r|^2
+    dual = np.einsum("ij,ij->i", A, C) + np.sqrt(rr) * (np.sqrt(rr) - np.sqrt(tol_sq))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.maximum(norm - np.where(q > 0, dual / q, 0.0), 0.0) / norm
+    reach = np.linalg.norm(X, axis=1) + np.abs(A) @ np.linalg.norm(rows, axis=1)
+    margin = 8 * EPS * np.sqrt(tol_sq) * reach
+    return rr, np.where(norm > 0, gap, 0.0), np.where(norm > 0, margin, 0.0)

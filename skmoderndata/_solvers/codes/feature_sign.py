@@ -1,0 +1,179 @@
+"""Lasso codes by feature-sign search [Lee, Battle, Raina, Ng 2007, algorithm 1].
+
+Guess the signs of the active coefficients and solve the equations they make of the problem; if
+signs change on the way to the solution, go to the best point where one does. Admit an atom
+whose correlation exceeds the penalty when the signs are right.
+"""
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.cholesky import solve_chosen
+from skmoderndata._solvers.codes.gram_rows import ask_row
+from skmoderndata._solvers.codes.lasso_signal import (
+    ZERO,
+    correlations,
+    enter,
+    known_entries,
+    leave,
+    solve_signs,
+)
+from skmoderndata._solvers.codes.products import EPS, largest_entry, low_bits
+
+SLACK = 1e-10  # relative excess of a correlation over the penalty that counts as none
+
+
+@jit
+def code_by_feature_sign(signals, active, scratch, G, codes, steps):  # type: ignore[no-untyped-def]
+    """Write the code of one signal after the other, and its steps; returns G.
+
+    `codes` holds the start of each signal, of which the independent atoms are taken.
+    """
+    index, a, theta = active.chosen, active.a, active.theta
+    for i in range(signals.X.shape[0]):
+        known, code, t = known_entries(signals, i), codes[i], ZERO
+        for j in range(code.shape[0]):
+            if code[j] != 0.0 and (code[j] > 0.0 or not signals.positive):
+                G = ask_row(j, signals.columns, known, signals.scale, G, signals.place)
+                grown = enter(active, t, G[signals.place[j]], signals.place[j], j)
+                if grown > t:
+                    a[t] = code[j]
+                    theta[t] = 1.0 if code[j] > 0.0 else -1.0
+                t = grown
+            code[j] = 0.0
+        t, steps[i], G = feature_sign(signals, i, known, active, scratch, G, t)
+        for s in range(t):
+            code[index[s]] = a[s]
+    return G
+
+
+@jit
+def feature_sign(signals, i, known, active, scratch, G, t):  # type: ignore[no-untyped-def]
+    """Search from the `t` active atoms; returns how many there are at the end, steps, and G."""
+    index, _, a, theta, z, _ = active
+    c, _, score, banned, _ = scratch
+    b, place, lam, positive = signals.B[i], signals.place, signals.alpha[i], signals.positive
+    k = c.shape[0]
+    largest = 0.0
+    for j in range(k):
+        largest = max(largest, abs(b[j]))
+    enough = lam * (1 + SLACK) + 8 * EPS * largest
+    fresh, steps, solved, some_banned = ZERO - 1, ZERO, t == 0, False
+    for _ in range(20 * k + 50):
+        steps += 1
+        if solved:
+            correlations(b, active, G, t, c)
+            for j in range(k):
+                wanted = max(c[j], 0.0) if positive else c[j]
+                score[j] = 0.0 if banned[j] else wanted
+            for s in range(t):
+                score[index[s]] = 0.0
+            new = largest_entry(score.view(np.int64), k, low_bits(k))
+            if abs(score[new]) <= enough:
+                break
+            G = ask_row(new, signals.columns, known, signals.scale, G, place)
+            before, sign = t, 1.0 if c[new] > 0.0 else -1.0
+            t = _admit(active, t, G[place[new]], place[new], new, sign)
+            if t < 0:  # no atom would have to leave: against theory, hence rounding
+                t = before
+                banned[new] = some_banned = True
+                continue
+            fresh = new if t > before else ZERO - 1
+            solved = False
+        if solve_signs(b, active, t, lam):
+            for s in range(t):
+                a[s] = z[s]
+            solved = True
+        elif fresh >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
+            # an atom that enters moves along its sign: rounding again
+            t -= 1
+            banned[fresh] = some_banned = solved = True
+            fresh = ZERO - 1
+            continue
+        else:
+            step = _best_step(b, active, G, t, lam)
+            if step == 0.0:
+                break  # no descent but for rounding
+            t = _move(active, t, step, positive)
+            solved = t == 0
+        fresh = ZERO - 1
+        if some_banned:
+            banned[:] = some_banned = False
+    banned[:] = False
+    return t, steps, G
+
+
+@jit
+def _admit(active, t, g, at, new, sign):  # type: ignore[no-untyped-def]
+    """Make atom `new` active; returns how many are, or -1 where it cannot be.
+
+    An atom in the span of the active ones takes the place of the first of them that becomes zero
+    on the line along which the fit stays what it is.
+    """
+    a, theta, z = active.a, active.theta, active.z
+    grown = enter(active, t, g, at, new)
+    if grown > t:
+        a[t], theta[t] = 0.0, sign
+        return grown
+    solve_chosen(active.L, active.chosen, t, g, z)
+    step, gone = np.inf, ZERO - 1
+    for s in range(t):
+        direction = -z[s] * sign
+        if a[s] * direction < 0.0 and -a[s] / direction < step:
+            step, gone = -a[s] / direction, s
+    if gone < 0:
+        return gone
+    for s in range(t):
+        a[s] -= step * sign * z[s]
+    t = leave(active, t, gone)
+    grown = enter(active, t, g, at, new)
+    if grown > t:
+        a[t], theta[t] = step * sign, sign
+    return grown
+
+
+@jit
+def _best_step(b, active, G, t, lam):  # type: ignore[no-untyped-def]
+    """Step from a towards z with the lowest objective, 0 if none lowers it.
+
+    Candidates are the end and the points where a coefficient changes sign.
+    """
+    a, z, theta, index, at = active.a, active.z, active.theta, active.chosen, active.at
+    slope, curve, start = 0.0, 0.0, 0.0
+    for s in range(t):
+        correlation, g = b[index[s]], G[at[s]]
+        for q in range(t):
+            correlation -= g[index[q]] * a[q]
+        slope += (z[s] - a[s]) * correlation
+        curve += (z[s] - a[s]) * (correlation - lam * theta[s])
+        start += lam * abs(a[s])
+    best, lowest = 0.0, start
+    for candidate in range(t + 1):
+        step = 1.0
+        if candidate < t:
+            if a[candidate] == 0.0 or a[candidate] * z[candidate] > 0.0:
+                continue
+            step = a[candidate] / (a[candidate] - z[candidate])
+        value = step * (0.5 * step * curve - slope)
+        for s in range(t):
+            value += lam * abs(a[s] + step * (z[s] - a[s]))
+        if value < lowest:
+            best, lowest = step, value
+    return best if lowest < start - 1e-15 * abs(start) else 0.0
+
+
+@jit
+def _move(active, t, step, positive):  # type: ignore[no-untyped-def]
+    """Go from a towards z; atoms that become zero leave. Returns how many are active."""
+    a, z, theta = active.a, active.z, active.theta
+    for s in range(t):
+        moved = a[s] + step * (z[s] - a[s])
+        a[s] = 0.0 if abs(moved) <= 1e-14 * (abs(a[s]) + abs(z[s])) else moved
+    s = ZERO
+    while s < t:
+        if a[s] == 0.0 or (positive and a[s] < 0.0):
+            t = leave(active, t, s)
+        else:
+            theta[s] = 1.0 if a[s] > 0.0 else -1.0
+            s += 1
+    return t

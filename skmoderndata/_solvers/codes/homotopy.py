@@ -1,0 +1,189 @@
+"""Lasso codes by following the minimiser from large penalties downwards.
+
+On a segment of the path with active atoms I of signs theta the coefficients move along
+``z = G_II^-1 theta`` as the penalty falls, and all active correlations have the magnitude of the
+penalty, the level. A segment ends where an inactive correlation reaches the level, or where a
+coefficient becomes zero [Osborne, Presnell, Turlach 2000].
+"""
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.cholesky import append_atom, solve
+from skmoderndata._solvers.codes.gram_rows import ask_row
+from skmoderndata._solvers.codes.lasso_signal import (
+    ZERO,
+    known_entries,
+    leave,
+    solve_signs,
+)
+from skmoderndata._solvers.codes.products import (
+    EPS,
+    MAGNITUDE,
+    add_rows,
+    inner,
+    largest_entry,
+    low_bits,
+    residual_sq,
+)
+
+CANCELS = 1e-6  # below this fraction of |x|^2, updated squared residuals have lost digits
+FLOOR = 1e-8  # fraction of the largest penalty: below, a bound that is not met is out of reach
+
+
+@jit
+def code_by_homotopy(signals, active, scratch, G, codes, steps):  # type: ignore[no-untyped-def]
+    """Write the code of one signal after the other, and its steps; returns G.
+
+    With a bound `alpha` receives the penalty that meets it. There is no use for a start.
+    """
+    for i in range(signals.X.shape[0]):
+        t, steps[i], G = homotopy(signals, i, active, scratch, G)
+        code, index, a = codes[i], active.chosen, active.a
+        code[:] = 0.0
+        for s in range(t):
+            code[index[s]] = a[s]
+    return G
+
+
+@jit
+def homotopy(signals, i, active, scratch, G):  # type: ignore[no-untyped-def]
+    """Follow the minimiser of signal i from the largest penalty down to `alpha`.
+
+    With a `bound` (at least 0) for the squared residual, only down to where it is met: on a
+    segment ``|r|^2`` changes as ``level^2 theta z``. Returns the number of active atoms, the
+    events, and G; `alpha` receives the penalty at the end.
+    """
+    known, place, positive = known_entries(signals, i), signals.place, signals.positive
+    x, b, size, lam, bound = (
+        signals.X[i], signals.B[i], signals.sizes[i], signals.alpha[i], signals.bound[i],
+    )  # fmt: skip
+    index, at, a, theta, z, L = active
+    c, v, score, banned, r = scratch
+    norms_sq = signals.norms_sq[0 if signals.known.shape[0] == 1 else i]
+    k = c.shape[0]
+    for j in range(k):
+        c[j] = b[j]
+        score[j] = max(c[j], 0.0) if positive else c[j]
+    new = largest_entry(score.view(np.int64), k, low_bits(k))
+    level = abs(score[new])
+    if bound >= 0.0:
+        lam = max(lam, FLOOR * level)
+    if level <= lam or size <= bound:
+        signals.alpha[i] = max(level, lam)
+        return ZERO, ZERO + 1, G
+    t, last, leaving, events = ZERO, ZERO - 1, ZERO - 1, ZERO
+    rr, slope, met, some_banned = size, 0.0, False, False
+    for _ in range(8 * k + 50):
+        events += 1
+        if leaving < 0:
+            G = ask_row(new, signals.columns, known, signals.scale, G, place)
+            if append_atom(L, t, G[place[new]], index, new) > 0.0:
+                index[t], at[t], a[t] = new, place[new], 0.0
+                theta[t] = 1.0 if c[new] > 0.0 else -1.0
+                t += 1
+            else:
+                banned[new] = some_banned = True
+        if t == 0:
+            break
+        # z and the change v of the correlations, as the penalty falls by one
+        for s in range(t):
+            z[s] = theta[s]
+        solve(L, t, z)
+        for j in range(k):
+            v[j] = 0.0
+        add_rows(v, 1.0, z, G, at, t)
+        _steps_to_level(c, v, level, positive, score)
+        for s in range(t):
+            score[index[s]] = np.inf
+        if last >= 0:  # it has just left
+            score[last] = np.inf
+        if some_banned:
+            for j in range(k):
+                score[j] = np.inf if banned[j] else score[j]
+        new = _smallest(score)
+        step = score[new]
+        # the step ends earlier where an active coefficient meets zero
+        leaving = ZERO - 1
+        for s in range(t):
+            if z[s] * theta[s] < 0.0 and -a[s] / z[s] < step:
+                step, leaving = max(-a[s] / z[s], 0.0), s
+        done = step >= level - lam
+        if done:
+            step = level - lam
+        if bound >= 0.0:
+            slope = inner(z, theta, t)
+            if rr < CANCELS * size:
+                rr = residual_sq(x, known, signals.rows, index, a, t, r)
+            goal = level * level - (rr - bound) / slope  # the squared level that meets the bound
+            after = level - step
+            met = goal >= after * after
+            if met:
+                step = max(0.0, level - np.sqrt(goal))
+                done = True
+            rr -= slope * (level * level - after * after)
+        for s in range(t):
+            a[s] += step * z[s]
+        level = lam if done and not met else level - step
+        if done:
+            break
+        for j in range(k):
+            c[j] -= step * v[j]
+        last = ZERO - 1
+        if leaving >= 0:
+            last = index[leaving]
+            t = leave(active, t, leaving)
+            if some_banned:
+                banned[:] = some_banned = False
+    banned[:] = False
+    # at the end the equations are solved afresh
+    for _ in range(6):
+        if not solve_signs(b, active, t, level):
+            break
+        reach = np.sqrt(size)
+        for s in range(t):
+            a[s] = z[s]
+            reach += abs(a[s]) * np.sqrt(norms_sq[index[s]])
+        if not met:
+            break
+        # the bound is to hold for the residual itself, but for rounding
+        rr = residual_sq(x, known, signals.rows, index, a, t, r)
+        margin = 8 * EPS * np.sqrt(bound) * reach + 1e-10 * bound
+        aim = bound - 2.0 * margin
+        goal = level * level - (rr - aim) / slope
+        if abs(rr - aim) <= 0.5 * margin or goal <= 0.0:
+            break
+        level = np.sqrt(goal)
+    signals.alpha[i] = level
+    return t, events, G
+
+
+@jit
+def _steps_to_level(c, v, level, positive, score):  # type: ignore[no-untyped-def]
+    """Write the steps at which ``c - step v`` meets ``level - step`` in magnitude to `score`."""
+    if positive:
+        for j in range(c.shape[0]):
+            below = 1.0 - v[j]
+            score[j] = max(level - c[j], 0.0) / below if below > 1e-14 else np.inf
+        return
+    for j in range(c.shape[0]):
+        up, down = max(level - c[j], 0.0), max(level + c[j], 0.0)
+        rise, fall = 1.0 - v[j], 1.0 + v[j]
+        # which of up/rise and down/fall comes first, without a second division
+        first = up * fall < down * rise
+        over = up if first else down
+        under = rise if first else fall
+        score[j] = over / under if under > 1e-14 else np.inf
+
+
+@jit
+def _smallest(score):  # type: ignore[no-untyped-def]
+    """Index of the smallest of non-negative numbers, by their bits as in `largest_entry`."""
+    low = low_bits(score.shape[0])
+    keep = MAGNITUDE & ~low
+    bits = score.view(np.int64)
+    lowest = MAGNITUDE
+    for j in range(score.shape[0]):
+        key = (bits[j] & keep) | j
+        lowest = min(lowest, key)
+    return lowest & low

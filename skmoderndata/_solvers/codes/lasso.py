@@ -1,0 +1,220 @@
+"""Sparse codes of many signals by an l1 penalty, each with the certificate of its optimality.
+
+``min over a  1/2 |x - a D|^2 + alpha sum_j |a_j|``, also with ``a >= 0``. The three routes stand
+in `homotopy`, `feature_sign` and `coordinate_descent`; only the one in use is compiled.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._solvers.codes.coordinate_descent import code_by_coordinate_descent
+from skmoderndata._solvers.codes.feature_sign import code_by_feature_sign
+from skmoderndata._solvers.codes.gaps import lasso_gaps
+from skmoderndata._solvers.codes.gram_rows import all_rows, no_rows
+from skmoderndata._solvers.codes.homotopy import code_by_homotopy
+from skmoderndata._solvers.codes.lasso_signal import Signals, room_for
+from skmoderndata._solvers.codes.products import EPS
+from skmoderndata._solvers.codes.signal_blocks import (
+    MAX_ITER,
+    MEMORY,
+    TOL,
+    Atoms,
+    Block,
+    SparseCodes,
+    block_size,
+    by_pattern,
+    code_in_blocks,
+    dense_block,
+    gram_pays,
+    with_gram,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Start = Array | sparse.csr_array | None
+
+# a signal whose gap is not reached goes on with the next route: descent can be slow where atoms
+# are alike, and is finished by solving for the signs
+ROUTES = {
+    "feature_sign": (code_by_feature_sign, code_by_coordinate_descent, code_by_feature_sign),
+    "homotopy": (code_by_homotopy, code_by_coordinate_descent, code_by_feature_sign),
+    "coordinate_descent": (
+        code_by_coordinate_descent, code_by_feature_sign, code_by_coordinate_descent,
+    ),
+}  # fmt: skip
+METHODS = tuple(ROUTES)
+ROWS_KEPT = 2**25  # bytes of rows of the Gram matrix that are taken over to the next signal
+
+
+class Settings(NamedTuple):
+    """How the lasso is solved: see `lasso_codes`."""
+
+    method: str = "homotopy"
+    positive: bool = False
+    tol: float = 1e-6
+    max_iter: int = 1000
+    n_jobs: int | None = None
+    memory: float = MEMORY
+
+
+class Codes(NamedTuple):
+    """Codes of a block of signals; on entry `a` holds a start."""
+
+    a: Array  # (m, k), for atoms as they were made ready
+    residual_sq: Array  # (m,)
+    gap: Array  # (m,), relative to the objective
+    done: Array  # (m,), Boolean
+    n_iter: Array  # (m,)
+
+
+def lasso_codes(
+    X: Array,
+    atoms: Atoms,
+    *,
+    alpha: Array,
+    method: str = "homotopy",
+    positive: bool = False,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    mask: Array | None = None,
+    start: Start = None,
+    n_jobs: int | None = None,
+    memory: float = MEMORY,
+) -> SparseCodes:
+    """Minimise ``1/2 |x - a D|^2 + alpha |a|_1`` for every signal, to a certified gap.
+
+    - "feature_sign": guess the signs of the active coefficients, solve, search along the line to
+      the solution; admit one atom at a time [Lee, Battle, Raina, Ng 2007].
+    - "homotopy": follow the minimiser from large penalties down to `alpha`, atom by atom
+      [Osborne, Presnell, Turlach 2000].
+    - "coordinate_descent": one coefficient at a time over the active atoms and then over all; when
+      the signs have settled the equations are solved exactly.
+
+    A signal whose gap, relative to the objective, is above `tol` after the first two goes on with
+    the third, where `max_iter` bounds the sweeps; one that is still above after that goes back to
+    the first.
+
+    Parameters
+    ----------
+    X : array of shape (N, n)
+    atoms : Atoms
+        Without repeated atoms (``prepare_atoms(distinct=True)``), or the split between them is
+        arbitrary.
+    alpha : array of shape (N,)
+        Weight of the penalty for each signal, positive.
+    start : array or CSR array of shape (N, k) or None
+        Codes to start from ("feature_sign" and "coordinate_descent").
+    mask : boolean array of shape (N, n) or None
+        True where an entry counts.
+    """
+    settings = Settings(method, positive, tol, max_iter, n_jobs, memory)
+    alpha = np.asarray(alpha, dtype=np.float64)
+
+    def solve(signals: Array, some: Atoms, which: Any, known: Array | None = None) -> SparseCodes:
+        code = block_coder(signals, some, settings, known)
+        given = None if start is None else start[which]
+        levels = alpha[which]
+
+        def work(part: slice) -> Block:
+            found = code(part, levels[part].copy(), start=None if given is None else given[part])
+            stop = np.where(found.done, TOL, MAX_ITER).astype(np.int8)
+            codes = found.a / some.norms
+            return dense_block(codes, found.residual_sq, stop, found.gap, found.n_iter)
+
+        return in_blocks(signals, some, settings, work)
+
+    return with_mask(X, mask, atoms, solve, memory)
+
+
+def with_mask(
+    X: Array, mask: Array | None, atoms: Atoms, solve: Callable[..., SparseCodes], memory: float
+) -> SparseCodes:
+    """``solve(signals, atoms, which, known)`` for all signals, or for each pattern of the mask."""
+    if mask is None:
+        return solve(X, atoms, slice(None))
+    return by_pattern(
+        X,
+        mask,
+        atoms,
+        solve,
+        renormalize=False,
+        memory=memory,
+        each=lambda signals, known, which: solve(signals, atoms, which, known),
+    )
+
+
+def in_blocks(
+    X: Array, atoms: Atoms, settings: Settings, work: Callable[[slice], Block]
+) -> SparseCodes:
+    """Run `work` on blocks of signals."""
+    size = block_size(X.shape[1], len(atoms.rows), settings.memory)
+    return code_in_blocks(len(X), work, n_jobs=settings.n_jobs, block=size)
+
+
+def block_coder(
+    X: Array, atoms: Atoms, settings: Settings, mask: Array | None = None
+) -> Callable[..., Codes]:
+    """Prepare to code blocks of signals: ``code(part, alpha, bound=None, start=None)``.
+
+    The whole Gram matrix is taken, or those of its rows that are asked for. With a `bound` for
+    each squared residual `alpha` holds the least penalties, and receives those that meet them.
+    """
+    n, k = X.shape[1], len(atoms.rows)
+    if mask is None and gram_pays(k, len(X), settings.memory):
+        atoms = with_gram(atoms)
+    gram = None if mask is not None else atoms.gram
+    columns = np.ascontiguousarray(atoms.rows.T)
+    squares = columns**2
+    ones = np.ones(k)
+
+    def code(part: slice, alpha: Array, bound: Array | None = None, start: Start = None) -> Codes:
+        x = np.array(X[part], dtype=np.float64, order="C")
+        m = len(x)
+        known = np.ones((1, n)) if mask is None else mask[part].astype(np.float64)
+        G, place = no_rows(k) if gram is None else all_rows(gram)
+        signals = Signals(
+            x, known, x @ columns, known @ squares, np.einsum("ij,ij->i", x, x), alpha,
+            np.full(m, -1.0) if bound is None else bound, atoms.rows, columns, ones, place,
+            ROWS_KEPT // (8 * k) if gram is None else -1, settings.positive,
+            float(settings.tol), int(settings.max_iter),
+        )  # fmt: skip
+        a = np.zeros((m, k))
+        if start is not None:
+            a += (start.toarray() if sparse.issparse(start) else start) * atoms.norms
+        out = Codes(a, np.zeros(m), np.zeros(m), np.zeros(m, np.bool_), np.zeros(m, np.int32))
+        some = np.arange(m)
+        for route in ROUTES[settings.method]:
+            _run(route, signals, out, some, G)
+            some = np.flatnonzero(~out.done)
+            if some.size == 0:
+                break
+        return out
+
+    return code
+
+
+def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> None:
+    """Code some of the signals by a route, from the codes that `out` holds, and certify them."""
+    whole = len(some) == len(out.a)
+    if not whole:
+        fields = ("X", "B", "sizes", "alpha", "bound")
+        signals = signals._replace(**{name: getattr(signals, name)[some] for name in fields})
+        if len(signals.known) > 1:
+            signals = signals._replace(known=signals.known[some], norms_sq=signals.norms_sq[some])
+    if signals.most >= 0:  # the rows at hand may be those of another mask
+        signals.place[:-1], signals.place[-1] = -1, 0
+    a = out.a if whole else out.a[some]
+    steps = np.zeros(len(a), np.int32)
+    route(signals, *room_for(signals), G, a, steps)
+    known = None if (signals.known == 1).all() else signals.known
+    gap, objective, rr = lasso_gaps(
+        signals.X, known, a, signals.rows, signals.alpha, signals.positive
+    )
+    if not whole:
+        out.a[some] = a
+    out.residual_sq[some] = rr
+    out.gap[some] = np.divide(gap, objective, out=np.zeros_like(gap), where=objective > 0)
+    out.done[some] = gap <= np.maximum(signals.tol * objective, 4 * EPS * signals.sizes)
+    out.n_iter[some] += steps

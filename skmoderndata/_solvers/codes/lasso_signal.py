@@ -1,0 +1,137 @@
+"""What the three routes to a lasso code share: the signals, the active atoms of one of them.
+
+``min over a  1/2 |x - a D|^2 + lam sum_j |a_j|``, also with ``a >= 0``. Everything follows from
+``b = D x``, the Gram matrix G, and ``c = b - G a``, the correlations of the residual. Rows of G
+are computed when an atom first needs them (`gram_rows`); G is passed on as a value, because it
+may have to grow.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.cholesky import append_atom, drop, solve
+from skmoderndata._solvers.codes.gram_rows import forget_rows, same_entries
+from skmoderndata._solvers.codes.products import add_rows
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
+
+
+class Signals(NamedTuple):
+    """Signals of a block, the dictionary, and the settings of the solver.
+
+    `known` and `norms_sq`, the squared norms of the atoms on the known entries, have one row for
+    each signal or one for all.
+    """
+
+    X: Array  # (m, n), 0 for missing entries
+    known: Array  # (m or 1, n), 1 for an entry that counts, 0 for a missing one
+    B: Array  # (m, k), products of signals and atoms
+    norms_sq: Array  # (m or 1, k)
+    sizes: Array  # (m,), squared norms of the signals
+    alpha: Array  # (m,), weights of the penalty; a route with a bound writes the one that meets it
+    bound: Array  # (m,), bounds of the squared residual, -1 for none (homotopy only)
+    rows: Array  # (k, n), the atoms
+    columns: Array  # (n, k), the same transposed
+    scale: Array  # (k,), see `ask_row`
+    place: Array  # (k + 1,), see `ask_row`
+    most: int  # rows of G that are taken over to the next signal; -1 where G is complete
+    positive: bool
+    tol: float
+    max_iter: int
+
+
+class Active(NamedTuple):
+    """The t active atoms of a signal, in the first entries of each array."""
+
+    chosen: Array  # the atoms
+    at: Array  # the row of each in G
+    a: Array  # coefficients
+    theta: Array  # their signs
+    z: Array  # work space: a solution, a direction
+    L: Array  # Cholesky factor of G_II
+
+
+class Scratch(NamedTuple):
+    """Work space for each atom, and for the residual r."""
+
+    c: Array  # correlations of the residual
+    v: Array
+    score: Array
+    banned: Array  # False before and after each signal
+    r: Array
+
+
+def room_for(signals: Signals) -> tuple[Active, Scratch]:
+    """Work space for one signal after the other."""
+    k, n = signals.rows.shape
+    cap = min(n, k)
+    active = Active(
+        np.empty(k, np.int64),
+        np.empty(k, np.int64),
+        np.empty(k),
+        np.empty(k),
+        np.empty(k),
+        np.empty((cap, cap)),
+    )
+    banned = np.zeros(k, np.bool_)
+    return active, Scratch(np.empty(k), np.empty(k), np.empty(k), banned, np.empty(n))
+
+
+@jit
+def known_entries(signals, i):  # type: ignore[no-untyped-def]
+    """Row of `known` for signal i; rows of G that belong to another mask are forgotten."""
+    known, place = signals.known, signals.place
+    shared = known.shape[0] == 1
+    if signals.most >= 0 and i > 0:
+        full = place[place.shape[0] - 1] > signals.most
+        if full or not (shared or same_entries(known[i], known[i - 1])):
+            forget_rows(place)
+    return known[0 if shared else i]
+
+
+@jit
+def enter(active, t, g, at, new):  # type: ignore[no-untyped-def]
+    """Make atom `new` with row ``g = G[at]`` active; returns t + 1, or t if it is dependent."""
+    if not append_atom(active.L, t, g, active.chosen, new) > 0.0:
+        return t
+    active.chosen[t] = new
+    active.at[t] = at
+    return t + 1
+
+
+@jit
+def leave(active, t, position):  # type: ignore[no-untyped-def]
+    """Remove active atom number `position`; returns how many are active."""
+    index, at, a, theta = active.chosen, active.at, active.a, active.theta
+    drop(active.L, t, position)
+    for s in range(position, t - 1):
+        index[s] = index[s + 1]
+        at[s] = at[s + 1]
+        a[s] = a[s + 1]
+        theta[s] = theta[s + 1]
+    return t - 1
+
+
+@jit
+def correlations(b, active, G, t, c):  # type: ignore[no-untyped-def]
+    """``c = b - G a``."""
+    for j in range(b.shape[0]):
+        c[j] = b[j]
+    add_rows(c, -1.0, active.a, G, active.at, t)
+
+
+@jit
+def solve_signs(b, active, t, lam):  # type: ignore[no-untyped-def]
+    """Solve ``G_II z = b_I - lam theta``; tells whether z has the signs theta."""
+    index, theta, z = active.chosen, active.theta, active.z
+    for s in range(t):
+        z[s] = b[index[s]] - lam * theta[s]
+    solve(active.L, t, z)
+    agree = True
+    for s in range(t):
+        agree = agree and z[s] * theta[s] > 0.0
+    return agree
