@@ -463,7 +463,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return min(self.max_assignments, self.n_clusters)
 
     def _needed_sources(self, data):
-        """Return n_clusters; where not all sets are weighed, at most the number of distinct rows."""
+        """Return n_clusters, or the number of distinct rows where not all sets are weighed."""
         if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
             raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
         if self._n_sets(self.n_clusters) <= MAX_ACTIVE or not self._pruned(self.n_clusters):
