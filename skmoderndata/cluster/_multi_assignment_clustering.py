@@ -463,10 +463,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return min(self.max_assignments, self.n_clusters)
 
     def _needed_sources(self, data):
-        """Return n_clusters, and for a pruned search at most the number of distinct rows."""
+        """Return n_clusters, or the number of distinct rows where not all sets are weighed."""
         if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
             raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
-        if not self._pruned(self.n_clusters):
+        if self._n_sets(self.n_clusters) <= MAX_ACTIVE or not self._pruned(self.n_clusters):
             return self.n_clusters
         n_rows, head = data.X.shape[0], 4 * self.n_clusters
         for n in (head, n_rows) if head < n_rows else (n_rows,):
@@ -487,13 +487,16 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         """Whether not all assignment sets of k sources are weighed."""
         if self.search != "auto":
             return self.search == "pruned"
+        return self._n_sets(k) > MAX_ACTIVE
+
+    def _n_sets(self, k):
         most = min(self._max_assignments(), k)
-        return count_assignment_sets(k, most, allow_empty=self.allow_empty) > MAX_ACTIVE
+        return count_assignment_sets(k, most, allow_empty=self.allow_empty)
 
     def _choose_sets(self, k, n_features):
         """Return the assignment sets to begin with, and whether the search is pruned."""
         most = min(self._max_assignments(), k)
-        n_sets = count_assignment_sets(k, most, allow_empty=self.allow_empty)
+        n_sets = self._n_sets(k)
         pruned = self._pruned(k)
         if pruned and k >= MAX_ACTIVE:
             raise ValueError(

@@ -321,6 +321,8 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         """Hold numbers to the limits of magnitude; the clusterer checks other objects."""
         if sparse.issparse(X):
             X = tidy(X.tocsr())
+            if not all(part.flags.writeable for part in (X.data, X.indices, X.indptr)):
+                X = X.copy()  # compiled clusterers refuse read-only sparse arrays
             if X.indices.dtype != np.int32 and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
                 # many clusterers refuse long indices
                 at = X.indices.astype(np.int32), X.indptr.astype(np.int32)

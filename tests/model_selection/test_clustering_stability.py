@@ -481,6 +481,17 @@ def test_bad_values_are_refused_by_the_clusterer_before_the_search():
 
 
 @pytest.mark.edge
+@pytest.mark.parametrize("method", ["predict", "transform", "score"])
+@pytest.mark.parametrize("scale", [1e155, 1e-155])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_magnitudes_of_new_objects_are_checked(method, scale, kind):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model = ClusteringStability(param_range=(2, 3), n_splits=3, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="between 1e-100 and 1e100"):
+        getattr(model, method)(kind(scale * X))
+
+
+@pytest.mark.edge
 def test_parts_are_cloned_and_given_seeds_only_where_they_have_none():
     X, _ = gaussians(np.random.default_rng(0), 3, n_samples=40)
     pipeline = make_pipeline(StandardScaler(), KMeans(n_init=1))
