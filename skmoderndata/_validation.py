@@ -162,12 +162,13 @@ def check_weights(sample_weight, X, *, owner, at_least=1):
     Returns
     -------
     weights : ndarray of shape (n_samples,) or None
-        At most 1; None where all are equal or none are given.
+        At most 1, and 0 below 1e-100; None where all are equal or none are given.
     """
     if sample_weight is None:
         return None
     w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    w = w / (w.max(initial=0.0) or 1.0)  # what underflows here counts for nothing
+    w = w / (w.max(initial=0.0) or 1.0)
+    w[w < SMALLEST] = 0.0
     positive = np.count_nonzero(w)
     if positive < at_least:
         raise ValueError(

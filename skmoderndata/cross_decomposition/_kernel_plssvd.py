@@ -115,7 +115,11 @@ class KernelPLSSVD(KernelViews):
         family="two and more views",
         cite=("shawetaylor2004kernel",),
         cost="n^3, or n r^2 with rank r",
-        checks=({"n_components": 1}, {"kernel": "rbf", "n_components": 1}, {"method": "cholesky", "n_components": 1}),
+        checks=(
+            {"n_components": 1},
+            {"kernel": "rbf", "n_components": 1},
+            {"method": "cholesky", "n_components": 1},
+        ),
         known_failures=PAIRS,
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSSVD",
