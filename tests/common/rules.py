@@ -82,7 +82,7 @@ def upward_imports(source, own_module):
         if not same and layer_of(target) >= own and own > 0:
             found.append(f"line {line}: {own_module} imports {target}")
         if same and own == len(LAYERS) and len(parts) > 2 and parts[2].startswith("_"):
-            if not parts[2].endswith("_base"):  # what siblings share
+            if not parts[2].endswith("_base"):  # `_base` or `_*_base` is what siblings share
                 found.append(f"line {line}: one method file imports another, {module}")
     return found
 
