@@ -48,12 +48,7 @@ ax.legend()
 # where strokes cross the middle.
 
 cca = RegularizedCCA(4, alpha=search.best_params_["alpha"]).fit(left, right)
-pictures = [
-    np.hstack(
-        [(w[:, j] / s).reshape(8, 4) for w, s in zip(cca.weights_, cca.scales_, strict=True)]
-    )
-    for j in range(4)
-]
+pictures = [np.hstack([w[:, j].reshape(8, 4) for w in cca.weights_]) for j in range(4)]
 picture = np.pad(np.hstack([np.pad(p, 1) for p in pictures]), 0)
 top = np.abs(picture).max()
 fig, ax = plt.subplots(figsize=(6.5, 2.4), layout="constrained")

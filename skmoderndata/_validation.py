@@ -241,11 +241,12 @@ def check_weights(sample_weight, X, *, owner, at_least=1):
     Returns
     -------
     weights : ndarray of shape (n_samples,) or None
-        At most 1; None where all are equal or none are given.
+        At most 1, and 0 below 1e-100; None where all are equal or none are given.
     """
     if sample_weight is None:
         return None
     w, _ = relative_weights(sample_weight, X)
+    w[w < SMALLEST] = 0.0
     positive = np.count_nonzero(w)
     if positive < at_least:
         raise ValueError(

@@ -310,20 +310,27 @@ def kernel_matrix(gram, X, v=None):
     """Kernel matrix of the training samples, in double precision and finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         K = np.array(gram(X), dtype=np.float64)
-    if not np.isfinite(K).all():
+    refuse_extreme(K, v)
+    return K
+
+
+def refuse_extreme(values, v=None):
+    """Refuse kernel values whose products overflow; LAPACK may not return from infinity."""
+    if not np.abs(values).max(initial=0.0) < 1e250:
         view = "" if v is None else f" of view {v + 1}"
         raise ValueError(
-            f"The kernel matrix{view} has values that are not finite: rescale the samples, or "
-            "lower gamma or degree."
+            f"The kernel matrix{view} has values that are infinite or nearly so: rescale the "
+            "samples, or lower gamma or degree."
         )
-    return K
 
 
 def _low_rank_view(v, X, gram, rows, w, settings):
     """Centred features of low rank, by pivots that are chosen greedily or at random."""
     n = count_rows(X)
     rank = min(settings.max_rank, n)
-    diagonal = gram.diag(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        diagonal = gram.diag(X)
+    refuse_extreme(diagonal, v)
     _refuse_diagonal(v, diagonal, None)
     total = float(diagonal.sum())
     if settings.method == "cholesky":

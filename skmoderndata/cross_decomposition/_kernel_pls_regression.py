@@ -27,7 +27,12 @@ from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
 from skmoderndata._validation import check_array, check_weights, validate_data
 from skmoderndata.cross_decomposition._base import FLOATS
-from skmoderndata.cross_decomposition._kernel_base import EXACT_LIMIT, kernel_matrix, take_samples
+from skmoderndata.cross_decomposition._kernel_base import (
+    EXACT_LIMIT,
+    kernel_matrix,
+    refuse_extreme,
+    take_samples,
+)
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import (
     KERNEL_CONSTRAINTS,
@@ -250,6 +255,8 @@ class KernelPLSRegression(
             root = scale**0.5
             shifts = -(means @ rotations) * root
         else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                refuse_extreme(gram.diag(X))
             try:
                 low = incomplete_cholesky(gram, X, rank=min(self.max_rank, n), tol=self.rank_tol)
             except linalg.LinAlgError as error:

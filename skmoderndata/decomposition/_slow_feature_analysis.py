@@ -573,7 +573,8 @@ class SlowFeatureAnalysis(
             )
         moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
         moments.update(X, valid=valid)
-        variance, V = linalg.eigh(moments.covariance(), check_finite=False)
+        # the default driver of LAPACK may not return from columns of very different sizes
+        variance, V = linalg.eigh(moments.covariance(), driver="evd")
         variance, V = variance[::-1], V[:, ::-1]
         floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
         rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))

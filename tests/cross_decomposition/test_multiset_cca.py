@@ -229,3 +229,20 @@ def test_weights_that_leave_too_little():
         MultisetCCA(1).fit(views, sample_weight=np.eye(90)[0])
     with pytest.raises(ValueError, match="Negative values in data"):
         MultisetCCA(1).fit(views, sample_weight=-np.ones(90))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("scale", [False, True])
+def test_extreme_columns_and_weights_give_finite_answers(seed, criterion, scale):
+    """Covariances up to 1e190, and weights over 60 orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    views = [X * 10.0 ** rng.uniform(-90, 95, size=X.shape[1]) for X in views_of(seed)]
+    model = MultisetCCA(1, criterion=criterion, alpha=1.0, scale=scale)
+    for w in (None, 10.0 ** rng.uniform(-30, 30, size=90)):
+        with warnings.catch_warnings(action="ignore"):
+            model.fit(views, sample_weight=w)
+        for Z, W in zip(model.transform(views), model.weights_, strict=True):
+            assert np.isfinite(Z).all()
+            assert np.isfinite(W).all()
+        assert np.isfinite(model.regularized_correlations_).all()

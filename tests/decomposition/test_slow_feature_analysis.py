@@ -814,3 +814,10 @@ def test_fit_never_expands_the_whole_input(monkeypatch):
         warnings.simplefilter("error")
         SlowFeatureAnalysis(degree=2, chunk_size=100).fit(X).transform(X)
     assert max(widths) <= 100
+
+
+@pytest.mark.edge
+def test_columns_of_very_different_sizes_before_the_expansion(seed):
+    rng = np.random.default_rng(seed)
+    X = series(seed, p=3) * 10.0 ** rng.uniform(-90, 90, size=3)
+    assert np.isfinite(SlowFeatureAnalysis(1, pre_pca=0.9).fit(X).transform(X)).all()

@@ -19,7 +19,7 @@ Variances have the divisor n. Regularised correlations of two views are the sing
 With weights of the samples, means are weighted, the rows of ``G`` (and rows and columns of ``K``)
 are multiplied by the roots of the weights, and n above is their sum, `total`: a common factor of
 the weights cancels, and a weight of 2 counts as two copies. Rows of scores come multiplied by the
-roots as well.
+roots as well. LAPACK may not return from NaN, so its check of finite input stays on.
 """
 
 from collections.abc import Callable, Sequence
@@ -151,7 +151,7 @@ def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
     if p > n:
         return whiten_kernel(G.gram(), pen, G.total)
     C = G.inner(G)
-    omega, V = linalg.eigh((C + C.T) / 2, driver="evd", check_finite=False)
+    omega, V = linalg.eigh((C + C.T) / 2, driver="evd")
     omega, V = omega[::-1], V[:, ::-1]
     keep = omega > max(n, p) * np.finfo(np.float64).eps * max(float(omega[0]), 0.0)
     omega, V = omega[keep], V[:, keep]
@@ -165,7 +165,7 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
     Eigenvalues at rounding level are dropped; a clearly negative one shows in `rank` -1.
     """
     n = K.shape[0]
-    omega, U = linalg.eigh(K, driver="evd", check_finite=False)
+    omega, U = linalg.eigh(K, driver="evd")
     size = float(np.abs(omega).max(initial=0.0))
     if omega[0] < -INDEFINITE * size:
         return Whitened(U[:, :0], omega[:0], omega[:0], -1)
@@ -187,11 +187,11 @@ def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> White
     eps = np.finfo(np.float64).eps
     thin = n > m and total * pen.t > 1e-6 * float(np.einsum("ij,ij->", G, G))
     if thin:
-        omega, V = linalg.eigh(G.T @ G, driver="evd", check_finite=False)
+        omega, V = linalg.eigh(G.T @ G, driver="evd")
         omega, V = omega[::-1], V[:, ::-1]
         keep = omega > m * eps * max(float(omega[0]), 0.0)
     else:
-        _, s, Vt = linalg.svd(G, full_matrices=False, check_finite=False)
+        _, s, Vt = linalg.svd(G, full_matrices=False)
         omega, V = s * s, Vt.T
         keep = s > max(n, m) * eps * (s[0] if s.size else 0.0)
     omega, V = omega[keep], V[:, keep]
@@ -247,17 +247,20 @@ def canonical_pairs(
     if criterion == "gcca":
         return _consensus(views, k, samples)
     if len(views) == 2:
-        return _two_views(*views, k)
+        return _two_views(views[0], views[1], k)
     blocks = {
         (u, v): cross(views[u], views[v])
         for u in range(len(views))
         for v in range(u + 1, len(views))
     }
+    # covariances in place of correlations may be huge: their squares stay finite
+    largest = max(float(np.abs(block).max(initial=0.0)) for block in blocks.values()) or 1.0
+    blocks = {pair: block / largest for pair, block in blocks.items()}
     sizes = [view.whiten.shape[-1] for view in views]
     result = _stacked(blocks, sizes, k)
-    if criterion == "maxvar":
-        return result
-    return _sumcor(blocks, sizes, result, max_iter, tol, progress)
+    if criterion != "maxvar":
+        result = _sumcor(blocks, sizes, result, max_iter, tol, progress)
+    return result._replace(values=result.values * largest)
 
 
 def _two_views(a: Whitened, b: Whitened, k: int) -> Pairs:
@@ -312,7 +315,7 @@ def kernel_pairs(
         if a.dim == 0:
             return None
         T = a.scores.T @ b.scores / total
-        P, values, Qt = linalg.svd(T, full_matrices=False, check_finite=False)
+        P, values, Qt = linalg.svd(T, full_matrices=False)
         if a.last.shape[1] == 0:  # an invariant space is found
             it.residual = 0.0
             continue
@@ -446,7 +449,7 @@ def largest_singular(T: Array, k: int) -> tuple[Array, Array, Array]:
     """Columns ``P``, values, columns ``Q`` of the k largest singular values, descending."""
     q = min(T.shape)
     if q <= SMALL or k > q // 8:
-        P, values, Qt = linalg.svd(T, full_matrices=False, check_finite=False)
+        P, values, Qt = linalg.svd(T, full_matrices=False)
     else:
         v0 = np.random.RandomState(0).standard_normal(q)
         P, some, Qt = svds(T, k=min(k + EXTRA, q - 1), v0=v0, tol=0)
@@ -461,7 +464,7 @@ def largest_eigen(A: Array | LinearOperator, k: int) -> tuple[Array, Array]:
     k = min(k, m)
     if m <= SMALL or k > m // 8:
         dense = A @ np.eye(m) if isinstance(A, LinearOperator) else A
-        values, V = linalg.eigh(dense, check_finite=False, subset_by_index=[m - k, m - 1])
+        values, V = linalg.eigh(dense, subset_by_index=[m - k, m - 1])
     else:
         v0 = np.random.RandomState(0).standard_normal(m)
         values, V = eigsh(A, k=k, which="LA", v0=v0, tol=0)

@@ -142,7 +142,7 @@ class CallableExpansion:
         else:
             expanded = self.expansion(rows)
         if sparse.issparse(expanded):
-            expanded = expanded.toarray()
+            expanded = expanded.toarray()  # type: ignore[attr-defined]
         table: Array = np.asarray(expanded, dtype=np.float64)
         if table.ndim != 2 or len(table) != len(rows):
             raise ValueError(

@@ -216,7 +216,7 @@ def _centre(
     moving mean. Else the mean stays.
     """
     state.n_seen[0] += 1.0
-    eta = amnesic_rate(state.n_seen[0], schedule)
+    eta: float = amnesic_rate(state.n_seen[0], schedule)
     factor = np.sqrt(1.0 - eta) if learn_mean else 1.0
     for i in range(len(out)):
         d = x[i] - state.mean[i]
