@@ -321,7 +321,8 @@ class _Search:
             self.settle(units, values[units], exact=True)
             core.drop(reach)
         core = self.core
-        self._ticks.close()  # type: ignore[attr-defined]
+        self.it.ended = True  # callbacks hear of the last pass
+        next(self._ticks, None)
         return CoreSetResult(
             core=core.indices,
             weights=core.a,
