@@ -316,7 +316,7 @@ def kernel_matrix(gram, X, v=None):
 
 def refuse_extreme(values, v=None):
     """Refuse kernel values whose products overflow; LAPACK may not return from infinity."""
-    if not np.abs(values).max(initial=0.0) < 1e250:
+    if not np.abs(values).max(initial=0.0) < 1e210:
         view = "" if v is None else f" of view {v + 1}"
         raise ValueError(
             f"The kernel matrix{view} has values that are infinite or nearly so: rescale the "
