@@ -3,6 +3,7 @@
 import functools
 import types
 import warnings
+from pathlib import Path
 
 
 class jit:
@@ -51,7 +52,8 @@ def _compile(func):
     try:
         return numba.njit(cache=True, nogil=True)(func)
     except RuntimeError:  # no place to write the cache, as in a read-only container
-        _warn_once()
+        if Path(func.__code__.co_filename).exists():  # else typed in by hand: nothing to keep
+            _warn_once()
         return numba.njit(nogil=True)(func)
 
 
