@@ -109,7 +109,9 @@ def test_oldest(rest):
 def evidence(rest):
     """Run the tests marked slow, with twenty seeds."""
     return run(
-        environment(VENV, "test"), "-m", "pytest", "-q", "-m", "slow", *rest, TEST_SEEDS="all"
+        environment(VENV, "test,distributed"),
+        *("-m", "pytest", "-q", "-m", "slow", *rest),
+        TEST_SEEDS="all",
     )
 
 
