@@ -20,7 +20,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import fix_signs, leading_eigen
 from skmoderndata._solvers.kernel.canonical import (
     INDEFINITE,
     SMALL,
@@ -31,7 +31,7 @@ from skmoderndata._solvers.kernel.canonical import (
 from skmoderndata._validation import check_array, check_weights, validate_data
 from skmoderndata.cross_decomposition._base import FLOATS
 from skmoderndata.cross_decomposition._kernel_base import kernel_matrix, take_samples
-from skmoderndata.kernels._expansion import scale_gamma
+from skmoderndata.kernels._expansion import scale_gamma, surely_psd
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Columns, resolve_kernel
 
 
@@ -257,7 +257,7 @@ class PrincipalComponentsRegression(
             K = kernel_matrix(gram, X)
             K_means = centre_kernel(K, w)
             floor = n * 1e-15 * np.abs(K_means).max(initial=0.0)
-            values, V = self._leading(K, floor)
+            values, V = self._leading(K, floor, surely_psd(gram))
             total = float(K.trace())
         if self.n_components == "loo":
             errors = leave_one_out(V, roots, residual, copies_of(X, Y))
@@ -347,28 +347,28 @@ class PrincipalComponentsRegression(
             if isinstance(k, int | np.integer) and min(n, p) > SMALL and k < min(n, p) // 8:
                 return *_few(G, k), total
             A = G.gram() if dual else G.inner(G)
-            values, U = self._leading((A + A.T) / 2, 0.0)
+            values, U = self._leading((A + A.T) / 2, 0.0, psd=True)
             other = (G.inner(U) if dual else G @ U) / np.sqrt(values)
             return (values, U, other, total) if dual else (values, other, U, total)
         if dual:
             K = G @ G.T
-            values, V = self._leading(K, 0.0)
+            values, V = self._leading(K, 0.0, psd=True)
             return values, V, G.T @ (V / np.sqrt(values)), float(K.trace())
         V, s, Vt = linalg.svd(G, full_matrices=False, check_finite=False)
         keep = s > max(n, p) * np.finfo(np.float64).eps * s[0] if s[0] > 0 else s > 0
         values = s[keep] ** 2
         return values, V[:, keep], Vt[keep].T, float(values.sum())
 
-    def _leading(self, K, floor):
-        """Positive eigenvalues, descending, and eigenvectors."""
-        values, V = linalg.eigh(K, driver="evd", check_finite=False)
-        if values[0] < -INDEFINITE * max(abs(values[-1]), abs(values[0])):
+    def _leading(self, K, floor, psd=False):
+        """Positive eigenvalues, descending, and eigenvectors; few of a matrix known as `psd`."""
+        few = psd and isinstance(self.n_components, int | np.integer)
+        values, V = leading_eigen(K, self.n_components if few else len(K))
+        if values[-1] < -INDEFINITE * np.abs(values).max():
             raise ValueError(
                 f"PrincipalComponentsRegression: the kernel matrix of kernel={self.kernel!r} "
                 "is not positive semi-definite. Choose another kernel or other parameters, or "
                 "correct its spectrum."
             )
-        values, V = values[::-1], V[:, ::-1]
         # of a constant kernel rounding is left over
         keep = values > max(1e-10 * values[0], floor)
         return values[keep], V[:, keep]

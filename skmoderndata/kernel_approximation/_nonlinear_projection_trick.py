@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import fix_signs, leading_eigen
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._features import check_definite
@@ -247,10 +247,7 @@ class NonlinearProjectionTrick(
         n = len(K)
         if n == 0:
             return np.zeros(0), np.zeros((0, 0))
-        few = self.n_components is not None and self.n_components < n
-        subset = [n - self.n_components, n - 1] if few else None
-        w, U = linalg.eigh(K, subset_by_index=subset, check_finite=False)
-        w, U = w[::-1], U[:, ::-1]
+        w, U = leading_eigen(K, n if self.n_components is None else self.n_components)
         floor = max(self.tol * max(w[0], 0.0), 1e-15 * n * spread)
         keep = w > floor
         return w[keep], fix_signs(U[:, keep].T).T

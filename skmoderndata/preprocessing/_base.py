@@ -1,11 +1,11 @@
 """What the steps on kernel matrices share: square input, rows, score, leading eigenvectors."""
 
 import numpy as np
-from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
+from skmoderndata._solvers.common.linalg import leading_eigen
 from skmoderndata._validation import validate_data
 
 FAMILY = "kernel matrices"
@@ -64,7 +64,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         if a == 0 or b == 0:
             return 0.0
         K, Z = K / a, Z / b
-        return float(np.vdot(K, Z) / (linalg.norm(K) * linalg.norm(Z)))
+        return float(np.vdot(K, Z) / (np.linalg.norm(K) * np.linalg.norm(Z)))
 
     def _compared(self, K):
         return self._map(K)
@@ -79,9 +79,6 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 def leading(K, n_components, tol):
     """Largest eigenvalues above `tol` times the largest, and their vectors, in columns."""
     n = len(K)
-    few = n_components is not None and n_components < n
-    subset = [n - n_components, n - 1] if few else None
-    w, U = linalg.eigh(K, subset_by_index=subset, check_finite=False)
-    w, U = w[::-1], U[:, ::-1]
+    w, U = leading_eigen(K, n if n_components is None else n_components)
     keep = w > max(tol, n * np.finfo(float).eps) * max(w[0], 0.0)
     return w[keep], U[:, keep]

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skmoderndata._solvers.kernel.kernel_subspace import leading_eigen
+from skmoderndata._solvers.common.linalg import leading_eigen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,6 +50,7 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
     T = linalg.solve_triangular(root, (outer + outer.T) / 2, lower=True)
     T = linalg.solve_triangular(root, T.T, lower=True)
     values, V = leading_eigen(T, k)
+    values = np.maximum(values, 0.0)
     coef = linalg.solve_triangular(root, V, lower=True, trans=1)
     return GraphDirections(coef, values, ridge)
 

@@ -3,12 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from skmoderndata._solvers.common.linalg import leading_eigen
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-DENSE = 400  # samples up to which all eigenvalues are computed
 
 
 class Subspace(NamedTuple):
@@ -40,6 +38,7 @@ def kernel_subspace(K: Array, w: Array, k: int) -> Subspace:
     A *= root[:, None]
     A *= root
     values, V = leading_eigen(A, k)
+    values = np.maximum(values, 0.0)
     dual = root[:, None] * V / np.sqrt(np.where(values > 0, values, np.inf))
     coef = dual - a[:, None] * dual.sum(axis=0)
     scores = K @ coef
@@ -54,6 +53,7 @@ def feature_subspace(Z: Array, w: Array, k: int) -> Subspace:
     centred = (Z - mean) * np.sqrt(a)[:, None]
     S = centred.T @ centred
     values, V = leading_eigen(S, k)
+    values = np.maximum(values, 0.0)
     coef, scores = _fix(V, Z @ V)
     return Subspace(coef, a @ scores, mean, float(mean @ mean), values, float(S.trace()))
 
@@ -72,23 +72,6 @@ def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
     """Smallest number of leading components that explain this ratio of the variance."""
     explained = np.cumsum(eigenvalues) / total
     return int(np.searchsorted(explained, ratio * (1 - 1e-12))) + 1
-
-
-def leading_eigen(A: Array, k: int) -> tuple[Array, Array]:
-    """Find the k largest eigenvalues of a symmetric matrix, descending, none below 0."""
-    n = len(A)
-    k = min(k, n)
-    found = None
-    if n > DENSE and k < n // 8:
-        start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
-        try:
-            found = eigsh(A, k, which="LA", v0=start, tol=0)
-        except ArpackNoConvergence:
-            found = None
-    if found is None:  # all of them: the routine for some may lose repeated ones
-        found = linalg.eigh((A + A.T) / 2)
-    order = np.argsort(-found[0], kind="stable")[:k]
-    return np.maximum(found[0][order], 0.0), found[1][:, order]
 
 
 def _fix(coef: Array, scores: Array) -> tuple[Array, Array]:
