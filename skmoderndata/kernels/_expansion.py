@@ -261,6 +261,8 @@ def _origin(gram: Gram, X: Any) -> Array | None:
     """Point near the data, so that squared distances do not cancel."""
     if _kind(gram, X) != "rbf":
         return None
+    if count_samples(X) == 0:
+        return np.zeros(X.shape[1])
     step = max(1, count_samples(X) // 1000)
     return np.asarray(np.mean(X[::step], axis=0, dtype=np.float64))
 

@@ -1,5 +1,6 @@
 """What an estimator owes its caller: arrays left alone, any storage, any joblib back end."""
 
+import inspect
 import warnings
 
 import joblib
@@ -208,3 +209,50 @@ def test_magnitudes_within_the_limits_have_an_answer(estimator, scale):
         if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f":
             finite = np.isfinite(np.asarray(unscaled[name], dtype=float)).all()
             assert np.isfinite(value).all() or not finite, name
+
+
+WEIGHTED = [one for one in INSTANCES if "sample_weight" in inspect.signature(one.fit).parameters]
+# where the scale of the weights is part of the problem, and why
+ABSOLUTE = {
+    "CoreVectorMachine": "weights multiply C",
+    "CoreVectorRanker": "weights multiply C",
+    "CoreVectorRegressor": "weights multiply C",
+    "SupportFeatureMachine": "weights multiply C",
+    "SparseNMF": "weights multiply the loss, and not the penalty",
+    "ProbabilisticLSA": "weights multiply the counts, and not the smoothing",
+    "NeuralGas": "weights are numbers of steps of the online rule",
+    "LaplacianEmbedding": "a sample of weight two is two samples: columns have unit length",
+    "KernelCentroidNovelty": "a sample of weight two is two samples, left out together",
+}
+
+
+def fitted_with_weights(estimator, X, weights):
+    model = clone(estimator)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, target(model, X), sample_weight=weights)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e6, 1e30])
+@pytest.mark.parametrize("estimator", WEIGHTED, ids=repr)
+@pytest.mark.filterwarnings("ignore:No features were selected")  # with next to no weight
+def test_weights_of_any_common_scale_give_the_same_answer(estimator, scale):
+    """Where weights are relative; else a clear ValueError, or finite numbers."""
+    X = form(estimator, sample())
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
+    expected = fitted_with_weights(estimator, X, weights)
+    message = model = None
+    try:
+        model = fitted_with_weights(estimator, X, scale * weights)
+    except ValueError as error:
+        message = str(error)
+    if type(estimator).__name__ not in ABSOLUTE:
+        assert message is None
+        assert_same(expected, model, X, X, rtol=1e-6)  # iterations end elsewhere by rounding
+    elif model is None:
+        assert len(message) > 20
+    else:
+        for name, value in outputs(model, X).items():
+            assert np.isfinite(dense(value)).all(), name
