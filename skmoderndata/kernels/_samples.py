@@ -58,8 +58,8 @@ class KernelSamples:
         return tags
 
 
-class KernelNovelty(KernelSamples, OutlierMixin):  # type: ignore[misc]
-    """Mixin of novelty detectors that set `offset_` and have `_score_samples` for checked rows."""
+class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
+    """Mixin of outlier detectors that set `offset_` and have `_score_samples` for checked rows."""
 
     def score_samples(self, X: Any) -> Array:
         """Scores, low for novel samples.

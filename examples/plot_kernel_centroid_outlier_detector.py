@@ -10,7 +10,7 @@ exceeds it with probability at most one in n + 1. What does this promise cost?
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skmoderndata.neighbors import KernelCentroidNovelty
+from skmoderndata.neighbors import KernelCentroidOutlierDetector
 
 rng = np.random.default_rng(0)
 
@@ -23,7 +23,8 @@ def usual(n):
 
 sizes = np.array([20, 50, 100, 200, 500, 1000, 2000, 5000])
 detectors = [
-    KernelCentroidNovelty("linear", contamination="bound", radius=1.0).fit(usual(n)) for n in sizes
+    KernelCentroidOutlierDetector("linear", contamination="bound", radius=1.0).fit(usual(n))
+    for n in sizes
 ]
 new = usual(100_000)
 alarms = [np.mean(detector.predict(new) == -1) for detector in detectors]

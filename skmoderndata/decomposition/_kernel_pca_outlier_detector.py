@@ -1,4 +1,4 @@
-"""Novelty as distance from a subspace of the feature space."""
+"""Outliers by their distance from a subspace of the feature space."""
 
 from numbers import Integral, Real
 
@@ -23,10 +23,10 @@ from skmoderndata.kernels._features import (
     positive_weights,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, take
-from skmoderndata.kernels._samples import KernelNovelty
+from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
-class KernelPCANovelty(KernelNovelty, Base):
+class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     r"""Samples that the leading kernel principal components explain badly.
 
     The score of a sample is minus its squared distance, in feature space, from the affine
@@ -89,7 +89,7 @@ class KernelPCANovelty(KernelNovelty, Base):
     See Also
     --------
     sklearn.decomposition.KernelPCA : The components themselves.
-    skmoderndata.neighbors.KernelCentroidNovelty : Distance from the mean, the subspace of
+    skmoderndata.neighbors.KernelCentroidOutlierDetector : Distance from the mean, the subspace of
         dimension 0.
     sklearn.svm.OneClassSVM : A sphere in the feature space.
 
@@ -121,10 +121,10 @@ class KernelPCANovelty(KernelNovelty, Base):
     Examples
     --------
     >>> import numpy as np
-    >>> from skmoderndata.decomposition import KernelPCANovelty
+    >>> from skmoderndata.decomposition import KernelPCAOutlierDetector
     >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> X = np.c_[np.cos(angle), np.sin(angle)]
-    >>> detector = KernelPCANovelty(6, gamma=1.0, contamination="max").fit(X)
+    >>> detector = KernelPCAOutlierDetector(6, gamma=1.0, contamination="max").fit(X)
     >>> detector.predict([[0.0, 0.0], [0.0, 1.0], [0.0, 1.5]])
     array([-1,  1, -1])
     """
@@ -193,7 +193,7 @@ class KernelPCANovelty(KernelNovelty, Base):
 
         Returns
         -------
-        self : KernelPCANovelty
+        self : KernelPCAOutlierDetector
             The fitted estimator.
         """
         X = self._samples(X, reset=True, ensure_min_samples=2)
@@ -301,7 +301,7 @@ class KernelPCANovelty(KernelNovelty, Base):
             if k == 0:
                 raise ValueError(
                     "The samples lie on one line in feature space: there is no subspace that "
-                    "explains them in part. Use KernelCentroidNovelty."
+                    "explains them in part. Use KernelCentroidOutlierDetector."
                 )
         return k
 
