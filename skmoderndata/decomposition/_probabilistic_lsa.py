@@ -120,9 +120,10 @@ class ProbabilisticLSA(
     that are stored come from one last step on all counts, those held out as well.
 
     `transform` folds documents in: topics stay, and the mixture of each document is found, a
-    concave problem, by Newton's method to a proved bound of 1e-6 nats per token (if `posterior_exponent_` is 1;
-    else there is no bound). Where it is not met, there is a ConvergenceWarning. Words without
-    probability in all topics are dropped; documents without other words get equal shares.
+    concave problem, by Newton's method to a proved bound of 1e-6 nats per token (if
+    `posterior_exponent_` is 1; else there is no bound). Where it is not met, there is a
+    ConvergenceWarning. Words without probability in all topics are dropped; documents without
+    other words get equal shares.
 
     References
     ----------
@@ -317,8 +318,9 @@ class ProbabilisticLSA(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        mixtures, left = fold_in(_counts(X), self._topics(), beta=self.posterior_exponent_, tol=BOUND)
-        if self.posterior_exponent_ == 1.0 and left.max(initial=0.0) > BOUND:
+        exponent = self.posterior_exponent_
+        mixtures, left = fold_in(_counts(X), self._topics(), beta=exponent, tol=BOUND)
+        if exponent == 1.0 and left.max(initial=0.0) > BOUND:
             warn_not_converged(
                 self,
                 reached=f"better mixtures of {np.count_nonzero(left > BOUND)} documents could "

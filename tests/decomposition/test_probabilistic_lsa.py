@@ -89,7 +89,9 @@ def test_is_factorisation_with_kullback_leibler_divergence(seed):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("settings", [{}, {"smoothing": 0.1}, {"posterior_exponent": 0.8}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"smoothing": 0.1}, {"posterior_exponent": 0.8}], ids=str
+)
 def test_objective_never_falls(settings, seed):
     X, _, _ = corpus(seed=seed)
     model = ProbabilisticLSA(3, random_state=seed, max_iter=2000, **settings).fit(X)
@@ -163,7 +165,8 @@ def test_what_is_reported_is_that_of_the_stored_topics(settings, seed):
         U, C = model.components_, model.transform(X)
         value = oracle.log_likelihood(X, C, U) / X.sum()
         assert_allclose(model.log_likelihood_, value, rtol=1e-10)
-        assert_allclose(model.log_likelihood_gap_, gap(counts_of(X), C, U.T.copy()), rtol=1e-6, atol=1e-12)
+        bound = gap(counts_of(X), C, U.T.copy())
+        assert_allclose(model.log_likelihood_gap_, bound, rtol=1e-6, atol=1e-12)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
