@@ -162,7 +162,7 @@ def test_work_grows_linearly():
     "model",
     [
         IncompleteCholesky(5, kernel="additive_chi2"),
-        NonlinearProjectionTrick(2, kernel="additive_chi2", method="nystroem"),
+        NonlinearProjectionTrick(2, kernel="additive_chi2", algorithm="nystroem"),
         KernelPCAOutlierDetector(2, kernel="additive_chi2", solver="low_rank"),
     ],
     ids=repr,
