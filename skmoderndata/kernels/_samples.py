@@ -23,7 +23,7 @@ class KernelSamples:
                 raise ValueError("Found an empty list of samples; at least 1 sample is required.")
             return X
         precomputed = isinstance(kernel, str) and kernel == "precomputed"
-        return validate_data(  # type: ignore[no-untyped-call]
+        return validate_data(
             self,
             X,
             y,

@@ -36,7 +36,7 @@ class _OnSets(BaseKernel):
         if is_sparse(X):
             check_real(X, name)
             rows = sparse.csr_array(X, dtype=np.float64)
-            X = tidy(rows)  # type: ignore[no-untyped-call]
+            X = tidy(rows)
             if not (X.data == 1).all():
                 raise ValueError(f"{name}: a table of sets holds 0 and 1 only.")
             return X

@@ -209,7 +209,7 @@ def test_corrected_similarities_classify_in_a_search():
     similarity = np.exp(-0.3 * D**2)
     assert np.linalg.eigvalsh(similarity)[0] < -0.1
     pipeline = make_pipeline(SpectrumCorrector(), SVC(kernel="precomputed"))
-    grid = {"spectrumcorrector__method": ["clip", "flip", "square", "shift"]}
+    grid = {"spectrumcorrector__algorithm": ["clip", "flip", "square", "shift"]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(similarity, y[::2])
     assert search.cv_results_["mean_test_score"].min() > 0.9
 
