@@ -32,9 +32,9 @@ plain = [np.mean(-d.score_samples(new) > d.max_distance_) for d in detectors]
 
 # %%
 # On the left the threshold: the largest distance in the training sample, and what the guarantee
-# adds, which falls with the root of n only. A novel sample has to lie outside of the dashed line:
+# adds, which falls with the root of n only. An outlier has to lie outside of the dashed line:
 # with 100 samples at twice the radius of the source, with 5000 at 1.15 times. On the right
-# the share of usual samples that are called novel. With the guarantee there was none; with the
+# the share of usual samples that are called outliers. With the guarantee there was none; with the
 # largest distance alone the share is near the bound.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")

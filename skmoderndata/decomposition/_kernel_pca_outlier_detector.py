@@ -58,7 +58,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         Further parameters of a named kernel or a callable.
     contamination : float or "max", default=0.1
         Fraction of new samples from the source of the training samples that are to be called
-        novel, in (0, 0.5]; or "max" to call novel what is farther from the subspace than any
+        outliers, in (0, 0.5]; or "max" to call outliers what is farther from the subspace than any
         training sample, held out or not.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
@@ -70,7 +70,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     Attributes
     ----------
     offset_ : float
-        Score below which a sample is novel.
+        Score below which a sample is an outlier.
     eigenvalues_ : ndarray of shape (n_components_,)
         Variances along the components, in descending order.
     n_components_ : int
@@ -99,7 +99,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     many components all new samples would be farther than any training sample. So the threshold
     comes from held-out residuals. Each fifth of the samples (copies of a sample together) is
     compared with the subspace of the others, with as many components or as much of the variance.
-    `fit_predict` calls fewer of the training samples novel than `contamination` says.
+    `fit_predict` calls fewer of the training samples outliers than `contamination` says.
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
     with the low-rank solver ``n r^2``; the held-out residuals take up to four times that in
@@ -107,8 +107,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     of as many dimensions has a smaller one.
 
     The subspace has to leave something: with all components every training sample would have
-    distance 0 and every new one be novel, which is refused. Scores need the similarity of a sample
-    to itself, which a precomputed kernel does not tell for new samples: there `fit` and
+    distance 0 and every new one be an outlier, which is refused. Scores need the similarity of a
+    sample to itself, which a precomputed kernel does not tell for new samples: there `fit` and
     `fit_predict` work, and new samples are refused.
 
     References
@@ -224,7 +224,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         held_out = -self._held_out(X, kept, w, train, diagonal, values, fitted[:, k], low)
         if self.contamination == "max":
             lowest = min(scores.min(), held_out.min())
-            self.offset_ = float(lowest - 1e-9 * abs(lowest))  # rounding calls none of them novel
+            self.offset_ = float(lowest - 1e-9 * abs(lowest))  # none an outlier by rounding
         else:
             self.offset_ = outlier_threshold(held_out, w, self.contamination)
         return self
@@ -295,7 +295,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
                 raise ValueError(
                     f"n_components={k} leaves nothing of the training samples, which span {rank} "
                     "dimensions in feature space around their mean: every new sample would be "
-                    "novel. Lower n_components."
+                    "an outlier. Lower n_components."
                 )
             k = rank - 1
             if k == 0:

@@ -17,8 +17,8 @@ from skmoderndata.kernels._samples import KernelOutlierMixin
 class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     r"""Samples far from the mean in feature space, with a bound on false alarms.
 
-    A sample is novel if its distance from the mean :math:`\mu` of the n training samples exceeds
-    a threshold: one that a given fraction of samples of the same source exceed, or, with
+    A sample is an outlier if its distance from the mean :math:`\mu` of the n training samples
+    exceeds a threshold: one that a given fraction of samples of the same source exceed, or, with
     `contamination="bound"` [1]_,
 
     .. math::
@@ -26,7 +26,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         + 2 \sqrt{\frac{2 R^2}{n}} \left( \sqrt{2} + \sqrt{\ln \frac{1}{\delta}} \right).
 
     With probability :math:`1 - \delta`, where :math:`\delta` is `failure_probability`, over the
-    draw of the training samples, a new sample from the same source is called novel with
+    draw of the training samples, a new sample from the same source is called an outlier with
     probability at most :math:`1 / (n + 1)`, if all samples have norm at most R in the feature
     space.
 
@@ -46,7 +46,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         Further parameters of a named kernel or a callable.
     contamination : float or "bound", default=0.1
         Fraction of new samples from the source of the training samples that are to be called
-        novel, in (0, 0.5]; or "bound" for the threshold above, for training samples without
+        outliers, in (0, 0.5]; or "bound" for the threshold above, for training samples without
         outliers.
     failure_probability : float, default=0.01
         Probability with which the bound may fail.
@@ -57,7 +57,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     Attributes
     ----------
     threshold_ : float
-        Distance above which a sample is novel.
+        Distance above which a sample is an outlier.
     offset_ : float
         `-threshold_`, so that `decision_function` is `score_samples - offset_`.
     max_distance_ : float
@@ -82,11 +82,12 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     Fitting takes all kernel values once, in blocks; the answer is in closed form. The second term
     of the threshold falls slowly: with R = 1 and `failure_probability=0.01` it is 1.0 for 100
     samples, 0.3 for 1000 and 0.1 for 10000. With a Gaussian kernel no distance exceeds the root of
-    2, so that with few samples nothing at all is called novel, and the default is not the bound.
+    2, so that with few samples nothing at all is called an outlier, and the default is not the
+    bound.
 
     A number as `contamination` is reached by leave-one-out distances: each training sample is
     compared with the mean of the others, from which it is ``n / (n - 1)`` times as far as from the
-    mean of all. So `fit_predict` may call fewer of the training samples novel.
+    mean of all. So `fit_predict` may call fewer of the training samples outliers.
 
     The distance needs the similarity of a sample to itself, which a precomputed kernel does not
     tell for new samples: there `fit` and `fit_predict` work, and new samples are refused.
