@@ -27,7 +27,7 @@ for k in grid:
     ours = BooleanKMeans(k, n_init=20, random_state=0).fit(X)
     grey = KMeans(k, n_init=20, random_state=0).fit(X)
     rounded = grey.cluster_centers_ > 0.5
-    wrong["BooleanKMeans"].append(ours.reconstruction_error_)
+    wrong["BooleanKMeans"].append(ours.reconstruction_err_)
     wrong["KMeans, rounded"].append((rounded[grey.labels_] != X).mean())
     agreement["BooleanKMeans"].append(adjusted_mutual_info_score(digit, ours.labels_))
     agreement["KMeans, rounded"].append(adjusted_mutual_info_score(digit, grey.labels_))

@@ -7,9 +7,9 @@ The fields of a checkerboard, a kernel classifier, and as many samples as you li
 vector machine would take minutes, its time growing faster than the square of their number. The
 core vector machine looks at all of them and computes with the few along the edges of the fields,
 those near the margin. Up to 100 000 samples the duality gap proves that nothing more than five
-per cent was to be gained. For the million it stops by the published rule, ``eps=1e-6`` in radii
-of a ball, which is more than a margin at this size and a warning says so: the gap is far from
-closed, the error is small all the same, and the time is less than half.
+per cent was to be gained. For the million it stops by the published rule, ``radius_tol=1e-6`` in
+radii of a ball, which is more than a margin at this size and a warning says so: the gap is far
+from closed, the error is small all the same, and the time is less than half.
 
 Below, a rare class: with equal costs it is given up where the classes overlap; with costs in
 proportion to rarity (`class_weight="balanced"`) the border moves.
@@ -55,7 +55,7 @@ X, y = board(1_000_000, rng)
 start = time.perf_counter()
 with warnings.catch_warnings():  # of the gap, which the title tells
     warnings.simplefilter("ignore")
-    core = CoreVectorMachine(C=50, gamma=4, eps=1e-6, n_jobs=2, random_state=0).fit(X, y)
+    core = CoreVectorMachine(C=50, gamma=4, radius_tol=1e-6, n_jobs=2, random_state=0).fit(X, y)
 million_seconds = time.perf_counter() - start
 million_error = 100 * (1 - core.score(X_test, y_test))
 

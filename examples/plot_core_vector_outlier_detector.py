@@ -28,7 +28,9 @@ X, truth = np.vstack([usual, strange]), np.repeat([1, -1], [5700, 300])
 grid = np.stack(np.meshgrid(*[np.linspace(-4, 4, 140)] * 2), axis=-1)
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
 for ax, slack in zip(axes, [0.003, 0.05, 0.9], strict=True):
-    model = CoreVectorOutlierDetector(slack, gamma=2.0, contamination=0.05, random_state=0).fit(X)
+    model = CoreVectorOutlierDetector(
+        slack=slack, gamma=2.0, contamination=0.05, random_state=0
+    ).fit(X)
     score = model.score_samples(grid.reshape(-1, 2)).reshape(140, 140)
     auc = roc_auc_score(truth, model.score_samples(X))
     ax.contourf(grid[..., 0], grid[..., 1], score, 20, cmap="Greens")

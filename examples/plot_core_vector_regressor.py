@@ -3,8 +3,9 @@
 How many support vectors does a noisy function need?
 ==========================================================
 
-A tube whose width follows the noise: with small `mu` few samples are outside of it, and only
-those count. The error falls slowly with `mu`, the number of support vectors rises quickly.
+A tube whose width follows the noise: with small `tube_distance` few samples are outside of it, and
+only those count. The error falls slowly with `tube_distance`, the number of support vectors rises
+quickly.
 
 Below, a closed curve from points with normals: points moved along the normals get their distance
 as target, and the zero set of the function is the curve. Two rounds, the second with a narrower
@@ -26,24 +27,26 @@ y = truth + 0.1 * rng.normal(size=4000)
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 ax = axes[0]
-model = CoreVectorRegressor(C=10, mu=0.003, gamma=0.3, random_state=0).fit(X, y)
+model = CoreVectorRegressor(C=10, tube_distance=0.003, gamma=0.3, random_state=0).fit(X, y)
 f = model.predict(X)
 ax.scatter(X[:, 0], y, s=1, color="0.7")
 ax.scatter(X[model.support_, 0], y[model.support_], s=12, color="tab:orange", label="support")
 ax.plot(X[:, 0], f, color="tab:blue", label="fit")
 ax.fill_between(X[:, 0], f - model.epsilon_, f + model.epsilon_, alpha=0.2)
 ax.plot(X[:, 0], truth, "k--", lw=1, label="truth")
-ax.set(title=f"mu=0.003: {len(model.support_)} support vectors of 4000 samples")
+ax.set(title=f"tube_distance=0.003: {len(model.support_)} support vectors of 4000 samples")
 ax.legend()
 
 errors, sizes = [], []
-for mu in (0.001, 0.003, 0.01, 0.03, 0.1):
-    model = CoreVectorRegressor(C=10, mu=mu, gamma=0.3, random_state=0).fit(X, y)
+for distance in (0.001, 0.003, 0.01, 0.03, 0.1):
+    model = CoreVectorRegressor(C=10, tube_distance=distance, gamma=0.3, random_state=0).fit(X, y)
     errors.append(np.sqrt(np.mean((model.predict(X) - truth) ** 2)))
     sizes.append(len(model.support_))
-    axes[1].annotate(f"mu={mu}", (sizes[-1], errors[-1]), fontsize=9)
+    axes[1].annotate(f"{distance}", (sizes[-1], errors[-1]), fontsize=9)
 axes[1].loglog(sizes, errors, "o-")
-axes[1].set(xlabel="support vectors", ylabel="error against the truth", title="The trade")
+axes[1].set(
+    xlabel="support vectors", ylabel="error against the truth", title="The trade, by tube_distance"
+)
 
 # %%
 # A curve from points
@@ -68,7 +71,8 @@ grid = np.stack(np.meshgrid(*[np.linspace(-1.7, 1.7, 150)] * 2), axis=-1)
 field, rest = np.zeros(150 * 150), shift.copy()
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 for ax, (width, gamma) in zip(axes, [("wide", 2.0), ("narrow", 20.0)], strict=True):
-    model = CoreVectorRegressor(C=50, mu=0.01, gamma=gamma, random_state=0).fit(sites, rest)
+    model = CoreVectorRegressor(C=50, tube_distance=0.01, gamma=gamma, random_state=0)
+    model.fit(sites, rest)
     rest -= model.predict(sites)
     field += model.predict(grid.reshape(-1, 2))
     ax.contourf(grid[..., 0], grid[..., 1], field.reshape(150, 150), 20, cmap="RdBu_r")

@@ -2,9 +2,9 @@
 Discrete basis: does the threshold of the association matter?
 =============================================================
 
-Candidates of the greedy search are sets of features that occur together at least in the share
-``tau`` of the cases. The right value depends on the noise, which nobody knows. Does refitting
-memberships and components make up for a wrong one?
+Candidates of the greedy search are sets of features that occur together at least in the fraction
+``association_threshold`` of the cases. The right value depends on the noise, which nobody knows.
+Does refitting memberships and components make up for a wrong one?
 """
 
 # %%
@@ -18,7 +18,7 @@ from skmoderndata.cluster import DiscreteBasis
 from skmoderndata.datasets import make_boolean_sources
 from skmoderndata.metrics import source_mismatch
 
-taus = np.arange(1, 11) / 10
+thresholds = np.arange(1, 11) / 10
 levels = (0.1, 0.3, 0.5)
 greedy, refitted, bound, models = {}, {}, {}, {}
 for noise in levels:
@@ -27,12 +27,15 @@ for noise in levels:
     )
     models[noise] = [DiscreteBasis(8, refit=refit).fit(X) for refit in (False, True)]
     greedy[noise] = models[noise][0].costs_
-    refitted[noise] = [DiscreteBasis(8, tau=tau).fit(X).costs_[0] for tau in taus]
+    refitted[noise] = [
+        DiscreteBasis(8, association_threshold=threshold).fit(X).costs_[0]
+        for threshold in thresholds
+    ]
     bound[noise] = (X != clean).mean()
     mismatch = [source_mismatch(sources, model.components_) for model in models[noise]]
     print(
-        f"noise {noise:.0%}: best tau {models[noise][0].tau_:.1f}, wrong source bits "
-        f"{mismatch[0]:.1%} greedy, {mismatch[1]:.1%} refitted"
+        f"noise {noise:.0%}: best threshold {models[noise][0].association_threshold_:.1f}, wrong "
+        f"source bits {mismatch[0]:.1%} greedy, {mismatch[1]:.1%} refitted"
     )
 
 # %%
@@ -44,12 +47,14 @@ for noise in levels:
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
 for noise, color in zip(levels, ("C0", "C1", "C2"), strict=True):
-    left.plot(taus, greedy[noise], "o--", color=color, alpha=0.5)
-    left.plot(taus, refitted[noise], "s-", color=color, label=f"{noise:.0%} noise")
+    left.plot(thresholds, greedy[noise], "o--", color=color, alpha=0.5)
+    left.plot(thresholds, refitted[noise], "s-", color=color, label=f"{noise:.0%} noise")
     left.axhline(bound[noise], color=color, ls=":")
 left.plot([], [], "o--", color="0.5", label="greedy only")
 left.plot([], [], "s-", color="0.5", label="with re-fit")
-left.set(xlabel="tau", ylabel="share of wrong bits", title="cost for each threshold")
+left.set(
+    xlabel="association threshold", ylabel="share of wrong bits", title="cost for each threshold"
+)
 left.set_ylim(0, 0.62)
 left.legend(ncols=2, loc="upper center")
 gap = np.zeros((1, 96), dtype=bool)

@@ -64,9 +64,9 @@ scores = {"inner product^2, a kernel": SVC(kernel="precomputed", C=10).fit(plain
 scores = {name: model.score(plain_new, y[test]) for name, model in scores.items()}
 svc = SVC(kernel="precomputed", C=10, max_iter=100_000)
 scores["best shift, as it is"] = svc.fit(S, y[train]).score(S_new, y[test])
-for method in ("shift", "square", "flip", "clip"):
-    model = make_pipeline(SpectrumCorrector(method), SVC(kernel="precomputed", C=10))
-    scores[f"best shift, {method}"] = model.fit(S, y[train]).score(S_new, y[test])
+for algorithm in ("shift", "square", "flip", "clip"):
+    model = make_pipeline(SpectrumCorrector(algorithm), SVC(kernel="precomputed", C=10))
+    scores[f"best shift, {algorithm}"] = model.fit(S, y[train]).score(S_new, y[test])
 for name, score in scores.items():
     print(f"{name:26s} {score:.3f}")
 

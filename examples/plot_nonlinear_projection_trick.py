@@ -19,7 +19,7 @@ from skmoderndata.kernel_approximation import NonlinearProjectionTrick
 X, y = make_circles(600, factor=0.4, noise=0.07, random_state=0)
 tricks = {
     "exact": NonlinearProjectionTrick(3, gamma=3.0),
-    "30 landmarks": NonlinearProjectionTrick(3, gamma=3.0, method="nystroem", n_landmarks=30),
+    "30 landmarks": NonlinearProjectionTrick(3, gamma=3.0, algorithm="nystroem", max_rank=30),
 }
 fig, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 labels = GaussianMixture(2, n_init=5, random_state=0).fit_predict(X)

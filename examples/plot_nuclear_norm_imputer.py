@@ -74,16 +74,16 @@ left.legend(fontsize=8)
 
 X, users, items = make_ratings(observed=0.4, noise=NOISE, skew=0.3, random_state=0)
 imputer = NuclearNormImputer().fit(X)
-path = imputer.lam_path_ / imputer.lam_max_
+path = imputer.alpha_path_ / imputer.alpha_max_
 right.semilogx(path, imputer.validation_errors_, "o-", color="C3")
-right.axvline(imputer.lam_ / imputer.lam_max_, color="0.6", linestyle=":", label="chosen")
+right.axvline(imputer.alpha_ / imputer.alpha_max_, color="0.6", linestyle=":", label="chosen")
 right.invert_xaxis()
 right.minorticks_off()
 right.set_xticks(path, [f"{value:.2f}" for value in path])
 right.set(
-    xlabel="lam / lam_max, from large to small",
+    xlabel="alpha / alpha_max, from large to small",
     ylabel="error on hidden ratings (standard deviations)",
-    title=f"Choice of lam: rank {imputer.n_components_}",
+    title=f"Choice of alpha: rank {imputer.n_components_}",
 )
 right.legend()
 plt.show()

@@ -31,7 +31,7 @@ def leading_directions(X):
     """Return the first principal direction by name of the method."""
     return {
         "PCA": PCA(n_components=1).fit(X).components_[0],
-        "RobustPCA": RobustPCA(method="stable").fit(X).components_[0],
+        "RobustPCA": RobustPCA(algorithm="stable").fit(X).components_[0],
     }
 
 
@@ -95,7 +95,7 @@ plt.show()
 # %%
 # The wrong number is also found, and how large it is.
 
-rpca = RobustPCA(method="stable").fit(X)
+rpca = RobustPCA(algorithm="stable").fit(X)
 worst = np.unravel_index(np.abs(rpca.sparse_).argmax(), X.shape)
 print(f"most suspicious cell: row {worst[0]}, column {worst[1]} (truth: {row}, {column})")
 print(f"its error: {rpca.sparse_[worst]:.1f} (truth: 40); next: ", end="")

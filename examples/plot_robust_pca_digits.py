@@ -49,7 +49,7 @@ hidden = rng.random(X.shape) < 0.1
 with_holes = np.where(hidden, np.nan, X)
 restored, prediction = {}, {}
 for factor in factors:
-    rpca = RobustPCA(lam=factor * default, tol=1e-5)
+    rpca = RobustPCA(alpha=factor * default, tol=1e-5)
     restored[factor] = rpca.fit(X).low_rank_
     guess = rpca.fit(with_holes).low_rank_
     prediction[factor] = np.abs(guess - X)[hidden].mean()

@@ -27,7 +27,7 @@ print(f"objects cover {video.mask.mean():.1%} of them")
 # %%
 # Robust PCA is told nothing: neither the rank nor the level of noise. PCA is told the rank.
 
-rpca = RobustPCA(method="stable").fit(video.data)
+rpca = RobustPCA(algorithm="stable").fit(video.data)
 pca = PCA(n_components=2)
 backgrounds = {
     "RobustPCA": rpca.low_rank_,

@@ -34,8 +34,8 @@ for line, (name, (X, sources)) in zip(axes, worlds.items(), strict=True):
     model, boolean = RoundedSVD(3).fit(X), DiscreteBasis(3).fit(X)
     print(f"{name}: share of wrong bits")
     print(f"    rounded {model.rounding_error_:.3f}")
-    print(f"    rounded, best memberships {model.reconstruction_error_:.3f}")
-    print(f"    discrete basis {boolean.reconstruction_error_:.3f}")
+    print(f"    rounded, best memberships {model.reconstruction_err_:.3f}")
+    print(f"    discrete basis {boolean.reconstruction_err_:.3f}")
     for method in (model, boolean):
         mismatch = source_mismatch(sources, method.components_)
         print(f"    wrong source bits, {type(method).__name__}: {mismatch:.3f}")

@@ -59,11 +59,11 @@ plt.show()
 # parts become more like whole digits. The share of zeros in the codes grows with the weight, and
 # so does the error.
 
-for beta in (0.01, 0.3, 3.0):
-    model = SparseNMF(n_parts, penalty="l1", beta=beta).fit(X)
+for alpha in (0.01, 0.3, 3.0):
+    model = SparseNMF(n_parts, penalty="l1", alpha=alpha).fit(X)
     codes = model.transform(X)
     print(
-        f"beta {beta:4}: {100 * (codes == 0).mean():.0f} % of the codes are zero, relative error "
-        f"{model.reconstruction_err_ / size:.2f}, sparseness of the parts "
+        f"alpha {alpha:4}: {100 * (codes == 0).mean():.0f} % of the codes are zero, relative "
+        f"error {model.reconstruction_err_ / size:.2f}, sparseness of the parts "
         f"{sparseness(model.components_).mean():.2f}, KKT residual {model.kkt_residual_:.0e}"
     )

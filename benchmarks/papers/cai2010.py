@@ -14,7 +14,7 @@ def values(quick):
         rng = np.random.default_rng(0)
         M = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, n))
         known = rng.random((n, n)) < share
-        model = NuclearNormImputer(lam=0, center=False, scale=False)
+        model = NuclearNormImputer(alpha=0, center=False, scale=False)
         filled = np.asarray(model.fit_transform(np.where(known, M, np.nan)))
         error = np.linalg.norm(filled - M) / np.linalg.norm(M)
         nuclear = np.linalg.norm(filled, "nuc") / np.linalg.norm(M, "nuc")

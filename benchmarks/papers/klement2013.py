@@ -77,7 +77,7 @@ def _descent(quick):
     kept = []
     for draw in work((300, 3 if quick else 10), np.random.default_rng(0)):
         model = SupportFeatureMachine(None, refit=False).fit(draw.X, draw.y)
-        kept.append(float(np.diff(model.objective_trace_[0]).max()))
+        kept.append(float(np.diff(model.objective_history_[0]).max()))
     return [
         value(
             f"100 samples, 5 relevant of 300, {len(kept)} draws",

@@ -62,7 +62,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         The same, with one True per row.
     inertia_ : float
         Sum of the Hamming distances of the training rows to their centres.
-    reconstruction_error_ : float
+    reconstruction_err_ : float
         Share of the training bits that differ from the centre.
     n_iter_ : int
         Passes of the best start.
@@ -204,7 +204,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         self.labels_ = labels
         self.assignments_ = self._one_hot(self.labels_)
         self.inertia_ = inertia
-        self.reconstruction_error_ = self.inertia_ / (len(words) * self.n_features_in_)
+        self.reconstruction_err_ = self.inertia_ / (len(words) * self.n_features_in_)
         return self
 
     def predict(self, X):

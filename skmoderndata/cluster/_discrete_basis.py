@@ -47,16 +47,16 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         \hat x_{id} = \bigvee_k z_{ik} \wedge u_{kd},
 
     the discrete basis problem [1]_, which is NP-hard. Candidates are the rows of the matrix of
-    associations: those features that at least the share :math:`\tau` of the objects with feature
-    j have as well. K times the candidate is taken that lowers the cost most, where each object
-    uses it only if it gains. Then memberships and components are refitted in turn.
+    associations: those features that at least the fraction `association_threshold` of the objects
+    with feature j have as well. K times the candidate is taken that lowers the cost most, where
+    each object uses it only if it gains. Then memberships and components are refitted in turn.
 
     Parameters
     ----------
     n_clusters : int, default=3
         Number of components.
-    tau : float or array-like of float, default=None
-        Share of co-occurrence from which a feature belongs to a candidate, above 0 and up to 1.
+    association_threshold : float or array-like of float, default=None
+        Fraction of co-occurrence from which a feature belongs to a candidate, above 0 and up to 1.
         Of several values the one of least cost is kept; None tries 0.1, 0.2, ..., 1.0.
     bonus : float, default=1.0
         Price :math:`w^+` of a one that is not covered.
@@ -74,14 +74,15 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         was left to gain are empty.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Components of each training row: the best set.
-    tau_ : float
-        Chosen value of `tau`.
-    costs_ : ndarray of shape (n_taus,)
-        Cost of the answer for each value of `tau`, divided by the number of bits: that of
-        `components_` and `assignments_` for `tau_`. With several values the re-fit of one too far
-        behind is given up, and its cost is that reached by then. With `refit=False` the costs of
-        the greedy searches, whose memberships are not yet the best.
-    reconstruction_error_ : float
+    association_threshold_ : float
+        Chosen value of `association_threshold`.
+    costs_ : ndarray of shape (n_thresholds,)
+        Cost of the answer for each value of `association_threshold`, divided by the number of
+        bits: that of `components_` and `assignments_` for `association_threshold_`. With several
+        values the re-fit of one too far behind is given up, and its cost is that reached by then.
+        With `refit=False` the costs of the greedy searches, whose memberships are not yet the
+        best.
+    reconstruction_err_ : float
         Share of the training bits that differ from the reconstruction.
     n_refits_ : int
         Rounds of the re-fit that lowered the cost.
@@ -100,23 +101,23 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     -----
     All candidates are weighed at once by population counts on packed rows, and only objects that
     use the component just taken are weighed again: at most ``n p^2 k / 64`` word operations for
-    each value of `tau`. Memory: ``n p / 8`` bytes for each of the packed rows, packed columns and
+    each threshold. Memory: ``n p / 8`` bytes for each of the packed rows, packed columns and
     covered bits, and ``8 p^2`` bytes for the associations. Sparse input is multiplied as sparse
     and packed in blocks of rows.
 
-    For fixed `tau` the components of a smaller `n_clusters` are the first ones of a larger one,
-    so that the cost of the greedy search never rises with `n_clusters`. The re-fit alternates
+    For a fixed threshold the components of a smaller `n_clusters` are the first ones of a larger
+    one, so that the cost of the greedy search never rises with `n_clusters`. The re-fit alternates
     between the memberships of each row and the components that have each feature: by local
-    search for each value of `tau`, then for the best of them by trying all sets, while there are
-    at most 8192 (`n_clusters` up to 13). No round raises the cost. The local search begins with
-    the `tau` of the best greedy search; that of another one ends when it comes to the same
+    search for each threshold, then for the best of them by trying all sets, while there are at
+    most 8192 (`n_clusters` up to 13). No round raises the cost. The local search begins with the
+    threshold of the best greedy search; that of another one ends when it comes to the same
     components, or is so far behind that it will hardly catch up. It generalises the iterated
     version of [1]_, which changes the memberships only. There is no certificate of global
     optimality.
 
-    Ties are broken by the lowest index. Equality with `tau` counts as association, as printed in
-    [1]_, so that ``tau=1`` gives the implications that always hold. All-zero rows get no
-    component, all-zero columns belong to none.
+    Ties are broken by the lowest index. Equality with the threshold counts as association, as
+    printed in [1]_, so that ``association_threshold=1`` gives the implications that always hold.
+    All-zero rows get no component, all-zero columns belong to none.
 
     References
     ----------
@@ -140,11 +141,11 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     _card = MethodCard(
         family="Boolean data",
         cite=("miettinen2008discrete",),
-        cost="n p^2 k / 64 for each tau",
+        cost="n p^2 k / 64 for each threshold",
         checks=(
             {},
-            {"n_clusters": 2, "tau": 0.6, "refit": False},
-            {"n_clusters": 15, "tau": (0.5, 0.9), "penalty": 2.0},
+            {"n_clusters": 2, "association_threshold": 0.6, "refit": False},
+            {"n_clusters": 15, "association_threshold": (0.5, 0.9), "penalty": 2.0},
         ),
         known_failures=dict.fromkeys(
             ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
@@ -160,7 +161,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
-        "tau": [Real, "array-like", None],
+        "association_threshold": [Real, "array-like", None],
         "bonus": [POSITIVE],
         "penalty": [POSITIVE],
         "refit": ["boolean"],
@@ -171,14 +172,14 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         self,
         n_clusters=3,
         *,
-        tau=None,
+        association_threshold=None,
         bonus=1.0,
         penalty=1.0,
         refit=True,
         threshold=0.0,
     ):
         self.n_clusters = n_clusters
-        self.tau = tau
+        self.association_threshold = association_threshold
         self.bonus = bonus
         self.penalty = penalty
         self.refit = refit
@@ -201,14 +202,15 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
             The fitted estimator.
         """
         bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=True)
-        taus = self._taus()
+        thresholds = self._thresholds()
         n, p = bits.shape
         words, weights = pack_bits(bits), (float(self.bonus), float(self.penalty))
         columns = transpose_packed(words, p)
         counts = cooccurrence(bits)
-        found, costs = {}, []  # different tau often give the same components
-        with FitProgress(self, X, y, max_passes=len(taus), task_name="tau") as progress:
-            for tau in taus:
+        found, costs = {}, []  # different thresholds often give the same components
+        n_passes = len(thresholds)
+        with FitProgress(self, X, y, max_passes=n_passes, task_name="threshold") as progress:
+            for tau in thresholds:
                 progress.begin()
                 candidates = associated_features(counts, tau)
                 cost, U, Z = _greedy_basis(words, candidates, self.n_clusters, *weights)
@@ -217,7 +219,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
                     break
         answers = sorted(found.values(), key=lambda answer: answer[0])
         best = _race(words, columns, answers, *weights) if self.refit else answers[0]
-        _, U, Z, self.n_refits_, self.tau_ = best
+        _, U, Z, self.n_refits_, self.association_threshold_ = best
         self.components_ = unpack_rows(U, p)
         # the re-fit over all sets ends with the best memberships; a local search may not
         exact = self.refit and _exact(len(U), words)
@@ -226,7 +228,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         if self.refit:
             best[0] = weights[0] * missed + weights[1] * extra
         self.costs_ = np.array([answer[0] for answer in costs]) / (n * p)
-        self.reconstruction_error_ = (missed + extra) / (n * p)
+        self.reconstruction_err_ = (missed + extra) / (n * p)
         return self
 
     def _cover(self, words):
@@ -234,15 +236,21 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
             words, pack_rows(self.components_), bonus=self.bonus, penalty=self.penalty
         )
 
-    def _taus(self):
-        if self.tau is None:
+    def _thresholds(self):
+        if self.association_threshold is None:
             return np.arange(1, 11) / 10
-        taus = check_array(
-            np.atleast_1d(self.tau), ensure_2d=False, ensure_min_samples=0, input_name="tau"
+        thresholds = check_array(
+            np.atleast_1d(self.association_threshold),
+            ensure_2d=False,
+            ensure_min_samples=0,
+            input_name="association_threshold",
         ).ravel()
-        if taus.size == 0 or not ((taus > 0) & (taus <= 1)).all():
-            raise ValueError(f"tau is a share, above 0 and up to 1; got {self.tau}.")
-        return taus
+        if thresholds.size == 0 or not ((thresholds > 0) & (thresholds <= 1)).all():
+            raise ValueError(
+                "association_threshold is a fraction, above 0 and up to 1; got "
+                f"{self.association_threshold}."
+            )
+        return thresholds
 
 
 @jit
@@ -343,8 +351,8 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
 def _race(words, columns, answers, bonus, penalty):
     """Refit answers in place, from the best of the greedy searches on; return the best of them.
 
-    Each is a list of cost, components, memberships, number of rounds and tau. One that comes to
-    the components of the leader ends there, and so does one, before its first round or later,
+    Each is a list of cost, components, memberships, number of rounds and threshold. One that comes
+    to the components of the leader ends there, and so does one, before its first round or later,
     that is too far behind. The winner is refitted with all sets of components tried.
     """
     weights = bonus, penalty

@@ -50,7 +50,7 @@ class FormalConceptFactorization(BooleanFactors):
         Concepts of each training row; the columns are the extents.
     coverage_ : ndarray of shape (n_clusters,)
         Share of the ones of the training rows that the concepts so far cover.
-    reconstruction_error_ : float
+    reconstruction_err_ : float
         Share of the training bits that differ from the reconstruction.
     n_features_in_ : int
         Number of features seen in `fit`.
@@ -154,7 +154,7 @@ class FormalConceptFactorization(BooleanFactors):
         self.coverage_ = np.ones(k)
         self.coverage_[: len(covered)] = np.cumsum(covered) / max(n_ones, 1)
         self.assignments_ = self._cover(words)
-        self.reconstruction_error_ = self._share_wrong(words, self.assignments_)
+        self.reconstruction_err_ = self._share_wrong(words, self.assignments_)
         return self
 
     def _cover(self, words):

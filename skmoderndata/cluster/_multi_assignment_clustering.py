@@ -84,7 +84,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     noise : {"mixture", "flip"} or None, default="mixture"
         "mixture" replaces a bit, with probability `epsilon_`, by one that is 1 with probability
         `noise_rate_`; "flip" inverts it (a mixture with rate 1/2); None has no noise.
-    search : {"auto", "all", "pruned"}, default="auto"
+    algorithm : {"auto", "all", "pruned"}, default="auto"
         "all" weighs every set of up to `max_assignments` sources. "pruned" keeps the sets in
         use and those that differ from them by one source, at most 2000. "auto" prunes where
         there are more sets than that.
@@ -92,9 +92,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
     n_init : int, default=3
         Number of starts; the one of largest likelihood is kept.
-    t_start : float, default=None
+    start_temperature : float, default=None
         First temperature; None takes an eighth of the number of features.
-    t_end : float, default=0.1
+    end_temperature : float, default=0.1
         Last temperature.
     cooling : float, default=0.9
         Factor from one temperature to the next.
@@ -186,7 +186,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         checks=(
             {"n_clusters": 2, "n_init": 1, "random_state": 0},
             {"n_clusters": 3, "max_assignments": 1, "noise": "flip", "random_state": 0},
-            {"n_clusters": 3, "noise": None, "refit": False, "search": "pruned"},
+            {"n_clusters": 3, "noise": None, "refit": False, "algorithm": "pruned"},
         ),
         known_failures=dict.fromkeys(
             ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
@@ -206,11 +206,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         "max_assignments": [AT_LEAST_ONE, None],
         "allow_empty": ["boolean"],
         "noise": [StrOptions({"mixture", "flip"}), None],
-        "search": [StrOptions({"auto", "all", "pruned"})],
+        "algorithm": [StrOptions({"auto", "all", "pruned"})],
         "threshold": [Real, None],
         "n_init": [AT_LEAST_ONE],
-        "t_start": [POSITIVE, None],
-        "t_end": [POSITIVE],
+        "start_temperature": [POSITIVE, None],
+        "end_temperature": [POSITIVE],
         "cooling": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
@@ -229,11 +229,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         max_assignments=None,
         allow_empty=True,
         noise="mixture",
-        search="auto",
+        algorithm="auto",
         threshold=0.0,
         n_init=3,
-        t_start=None,
-        t_end=0.1,
+        start_temperature=None,
+        end_temperature=0.1,
         cooling=0.9,
         max_iter=5,
         tol=1e-5,
@@ -246,11 +246,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         self.max_assignments = max_assignments
         self.allow_empty = allow_empty
         self.noise = noise
-        self.search = search
+        self.algorithm = algorithm
         self.threshold = threshold
         self.n_init = n_init
-        self.t_start = t_start
-        self.t_end = t_end
+        self.start_temperature = start_temperature
+        self.end_temperature = end_temperature
         self.cooling = cooling
         self.max_iter = max_iter
         self.tol = tol
@@ -485,8 +485,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
 
     def _pruned(self, k):
         """Whether not all assignment sets of k sources are weighed."""
-        if self.search != "auto":
-            return self.search == "pruned"
+        if self.algorithm != "auto":
+            return self.algorithm == "pruned"
         return self._n_sets(k) > MAX_ACTIVE
 
     def _n_sets(self, k):
@@ -513,15 +513,15 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
                 f"n_clusters={self.n_clusters} with max_assignments={self._max_assignments()} "
                 f"makes {n_first} assignment sets and tables of {needed // 2**30} GiB for "
                 f"{n_features} features, above scikit-learn's working_memory: lower "
-                "max_assignments, or set search='pruned'."
+                "max_assignments, or set algorithm='pruned'."
             )
         return assignment_sets(k, largest, allow_empty=self.allow_empty), pruned
 
     def _schedule(self, n_features):
         """Temperatures from the first down to the last, which is included."""
-        first = max(self.t_start or n_features / 8, self.t_end)
-        n_steps = int(np.floor(np.log(self.t_end / first) / np.log(self.cooling) + 1e-9))
-        return [*(first * self.cooling ** np.arange(n_steps)), self.t_end]
+        first = max(self.start_temperature or n_features / 8, self.end_temperature)
+        n_steps = int(np.floor(np.log(self.end_temperature / first) / np.log(self.cooling) + 1e-9))
+        return [*(first * self.cooling ** np.arange(n_steps)), self.end_temperature]
 
     def _keep(self, model, statistics, log_likelihood, n_iter):
         """Store the model, its sources in descending order of use."""

@@ -60,7 +60,7 @@ class RoleMiner(BooleanFactors):
         Number of training rows that contain the role; 0 for an empty one.
     n_candidates_ : int
         Number of candidates, the distinct rows included.
-    reconstruction_error_ : float
+    reconstruction_err_ : float
         Share of the training bits that differ from the reconstruction.
     n_features_in_ : int
         Number of features seen in `fit`.
@@ -104,7 +104,7 @@ class RoleMiner(BooleanFactors):
     >>> model.components_.astype(int)
     array([[1, 1, 0, 0, 1],
            [0, 0, 1, 1, 1]])
-    >>> model.support_, model.reconstruction_error_
+    >>> model.support_, model.reconstruction_err_
     (array([3, 2]), 0.0)
     """
 
@@ -176,7 +176,7 @@ class RoleMiner(BooleanFactors):
         self.components_ = unpack_rows(U, self.n_features_in_)
         self.support_ = contained(words, U).sum(axis=0)
         self.assignments_ = self._cover(words)
-        self.reconstruction_error_ = self._share_wrong(words, self.assignments_)
+        self.reconstruction_err_ = self._share_wrong(words, self.assignments_)
         return self
 
     def _cover(self, words):

@@ -61,7 +61,7 @@ class RoundedSVD(BooleanFactors):
         Chosen fractions of the maximum, for memberships and for components.
     rounding_error_ : float
         Share of differing bits with memberships by rounding.
-    reconstruction_error_ : float
+    reconstruction_err_ : float
         Share of differing bits with the best memberships; at most `rounding_error_`.
     n_features_in_ : int
         Number of features seen in `fit`.
@@ -106,7 +106,7 @@ class RoundedSVD(BooleanFactors):
     >>> model.components_.astype(int)
     array([[0, 0, 1, 1, 1],
            [1, 1, 0, 0, 0]])
-    >>> model.reconstruction_error_
+    >>> model.reconstruction_err_
     0.0
     """
 
@@ -167,7 +167,7 @@ class RoundedSVD(BooleanFactors):
         self.rounding_error_ = wrong / n_bits
         self.components_ = unpack_rows(chosen, bits.shape[1])
         self.assignments_ = self._cover(words)
-        self.reconstruction_error_ = self._share_wrong(words, self.assignments_)
+        self.reconstruction_err_ = self._share_wrong(words, self.assignments_)
         return self
 
     def _grid(self):

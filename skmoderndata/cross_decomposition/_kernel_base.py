@@ -35,14 +35,14 @@ from skmoderndata.cross_decomposition._base import (
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, Gram, resolve_kernel, take
 
-EXACT_LIMIT = 3000  # samples up to which method="auto" forms the kernel matrices
+EXACT_LIMIT = 3000  # samples up to which solver="auto" forms the kernel matrices
 
 
 class KernelViews(MultiviewTransformer):
     """Several views by kernels: scores are ``k(x, X_fit_) @ dual_coef_ + intercept_``.
 
     A subclass has the parameters of kernels, each one value or one for each view, besides
-    `n_components`, `method`, `max_rank`, `rank_tol`, `copy_X` and `random_state`.
+    `n_components`, `solver`, `max_rank`, `rank_tol`, `copy_X` and `random_state`.
     """
 
     _sparse_views = True
@@ -114,15 +114,15 @@ class KernelViews(MultiviewTransformer):
     def _solve(self, views, samples, progress, *, alphas, rule, **problem):
         """Kernels of the views, and the solution of the problem."""
         kernels = self._resolve(views, samples)
-        method = self.method
-        if method == "auto":
+        solver = self.solver
+        if solver == "auto":
             small = samples.n <= EXACT_LIMIT or any(one.gram.precomputed for one in kernels)
-            method = "exact" if small else "cholesky"
+            solver = "exact" if small else "low_rank"
         settings = KernelProblem(
             self.n_components,
             alphas,
             rule,
-            method,
+            solver,
             self.max_rank,
             self.rank_tol,
             self.random_state,
@@ -143,7 +143,7 @@ class KernelViews(MultiviewTransformer):
         if self.copy_X:
             self.X_fit_ = [X.copy() if hasattr(X, "copy") else X for X in solution.fitted]
         self.kernel_residual_ = np.array(solution.residuals)
-        self.method_ = solution.method
+        self.solver_ = solution.solver
         self.n_iter_ = int(solution.pairs.n_iter)
         self.residual_ = float(solution.pairs.residual)
 
@@ -173,7 +173,7 @@ class KernelProblem(NamedTuple):
     k: int
     alphas: list[float]  # regularisation of each view
     rule: str
-    method: str
+    solver: str
     max_rank: int
     rank_tol: float
     random_state: Any
@@ -189,7 +189,7 @@ class KernelSolution(NamedTuple):
     fitted: list[Any]  # samples that the dual coefficients belong to
     residuals: list[float]
     scores: list[Any]  # of the training samples
-    method: str
+    solver: str
 
 
 class ReducedView(NamedTuple):
@@ -222,7 +222,7 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
     kernels : list of ViewKernel
         One for each view.
     settings : KernelProblem
-        Number of components, regularisation, method.
+        Number of components, regularisation, solver.
     progress : FitProgress
         Takes the passes.
     **problem
@@ -233,7 +233,7 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
     solution : KernelSolution
         The training score of largest magnitude of each component of the first view is positive.
     """
-    exact = settings.method == "exact"
+    exact = settings.solver == "exact"
     reduce = _exact_view if exact else _low_rank_view
     reduced = []
     for v, (X, one) in enumerate(zip(views, kernels, strict=True)):
@@ -254,7 +254,7 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
         settings.alphas,
         samples,
         name=settings.name,
-        remedy="alpha, or limit the rank with method='cholesky' and max_rank",
+        remedy="alpha, or limit the rank with solver='low_rank' and max_rank",
         endless=[exact and one.gram.constant_diagonal for one in kernels],
     )
     pairs = canonical_pairs(whitened, settings.k, samples, progress=progress, **problem)
@@ -285,7 +285,7 @@ def _kernel_solution(pairs, coefs, scores, reduced, samples, settings):
         [view.fitted for view in reduced],
         [view.residual for view in reduced],
         [part * signs for part in scores],
-        settings.method,
+        settings.solver,
     )
 
 
@@ -333,7 +333,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
     refuse_extreme(diagonal, v)
     _refuse_diagonal(v, diagonal, None)
     total = float(diagonal.sum())
-    if settings.method == "cholesky":
+    if settings.solver == "low_rank":
         try:
             found = incomplete_cholesky(gram, X, rank=rank, tol=settings.rank_tol)
         except linalg.LinAlgError as error:

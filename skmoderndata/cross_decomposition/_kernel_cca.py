@@ -52,10 +52,10 @@ class KernelCCA(KernelViews):
         "shrinkage": the constraint above with ``tau = alpha`` in [0, 1]; 1 maximises the
         covariance. "ridge": variance plus `alpha` times the squared norm [1]_. "bach-jordan":
         ``|(K + n alpha / 2) a|^2 / n = 1`` and cross term ``a' K K a / n`` [3]_.
-    method : {"auto", "exact", "cholesky", "nystroem"}, default="auto"
-        "exact" uses the kernel matrices; "cholesky" replaces each by an incomplete Cholesky
+    solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
+        "exact" uses the kernel matrices; "low_rank" replaces each by an incomplete Cholesky
         factor with pivots chosen greedily, "nystroem" by random samples: neither forms it. "auto"
-        is exact up to 3000 samples and for precomputed kernels, and "cholesky" above.
+        is exact up to 3000 samples and for precomputed kernels, and "low_rank" above.
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3
@@ -77,7 +77,7 @@ class KernelCCA(KernelViews):
         Whether the model keeps copies of the training samples. False may save memory; the samples
         must not be changed then.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of ``method="nystroem"``.
+        Draws the samples of ``solver="nystroem"``.
 
     Attributes
     ----------
@@ -98,8 +98,8 @@ class KernelCCA(KernelViews):
         Kernel of each view with settled parameters.
     kernel_residual_ : ndarray of shape (n_views_,)
         Fraction of the trace of each kernel matrix that a low rank leaves out.
-    method_ : str
-        "exact", "cholesky" or "nystroem".
+    solver_ : str
+        "exact", "low_rank" or "nystroem".
     residual_ : float
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
@@ -177,12 +177,12 @@ class KernelCCA(KernelViews):
             {
                 "kernel": "linear",
                 "regularization": "ridge",
-                "method": "cholesky",
+                "solver": "low_rank",
                 "n_components": 1,
             },
             {
                 "n_components": 1,
-                "method": "nystroem",
+                "solver": "nystroem",
                 "max_rank": 20,
                 "regularization": "bach-jordan",
                 "random_state": 0,
@@ -204,7 +204,7 @@ class KernelCCA(KernelViews):
         **{name: [*allowed, list, tuple] for name, allowed in KERNEL_CONSTRAINTS.items()},
         "alpha": [NON_NEGATIVE, list, tuple],
         "regularization": [StrOptions(set(RULES))],
-        "method": [StrOptions({"auto", "exact", "cholesky", "nystroem"})],
+        "solver": [StrOptions({"auto", "exact", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
         "rank_tol": [Interval(Real, 0, 1, closed="left")],
         "criterion": [StrOptions({"maxvar", "sumcor", "gcca"})],
@@ -226,7 +226,7 @@ class KernelCCA(KernelViews):
         kernel_params=None,
         alpha=0.1,
         regularization="shrinkage",
-        method="auto",
+        solver="auto",
         max_rank=300,
         rank_tol=1e-3,
         criterion="maxvar",
@@ -244,7 +244,7 @@ class KernelCCA(KernelViews):
         self.kernel_params = kernel_params
         self.alpha = alpha
         self.regularization = regularization
-        self.method = method
+        self.solver = solver
         self.max_rank = max_rank
         self.rank_tol = rank_tol
         self.criterion = criterion

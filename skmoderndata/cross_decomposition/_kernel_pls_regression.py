@@ -79,8 +79,8 @@ class KernelPLSRegression(
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
-    method : {"auto", "exact", "cholesky"}, default="auto"
-        "exact" uses the kernel matrix, "cholesky" an incomplete Cholesky factor of it; "auto" is
+    solver : {"auto", "exact", "low_rank"}, default="auto"
+        "exact" uses the kernel matrix, "low_rank" an incomplete Cholesky factor of it; "auto" is
         exact up to 3000 samples and for precomputed kernels.
     max_rank : int, default=300
         Largest rank of the factor.
@@ -157,7 +157,7 @@ class KernelPLSRegression(
         family="regression on components",
         cite=("rosipal2001kernel", "shawetaylor2004kernel"),
         cost="k n^2, or n r^2 with rank r",
-        checks=({}, {"kernel": "linear"}, {"method": "cholesky", "n_components": 1}),
+        checks=({}, {"kernel": "linear"}, {"solver": "low_rank", "n_components": 1}),
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSRegression",
             problem="diabetes",
@@ -168,7 +168,7 @@ class KernelPLSRegression(
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
         **KERNEL_CONSTRAINTS,
-        "method": [StrOptions({"auto", "exact", "cholesky"})],
+        "solver": [StrOptions({"auto", "exact", "low_rank"})],
         "max_rank": [AT_LEAST_ONE],
         "rank_tol": [Interval(Real, 0, 1, closed="left")],
         "copy_X": ["boolean"],
@@ -183,7 +183,7 @@ class KernelPLSRegression(
         degree=3,
         coef0=1,
         kernel_params=None,
-        method="auto",
+        solver="auto",
         max_rank=300,
         rank_tol=1e-3,
         copy_X=True,
@@ -194,7 +194,7 @@ class KernelPLSRegression(
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
-        self.method = method
+        self.solver = solver
         self.max_rank = max_rank
         self.rank_tol = rank_tol
         self.copy_X = copy_X
@@ -236,12 +236,12 @@ class KernelPLSRegression(
         n = count_samples(X)
         mean = Y.mean(axis=0) if w is None else w @ Y / w.sum()
         roots = np.ones(n) if w is None else np.sqrt(w)
-        method = self.method
-        if method == "auto":
-            method = "exact" if n <= EXACT_LIMIT or gram.precomputed else "cholesky"
+        solver = self.solver
+        if solver == "auto":
+            solver = "exact" if n <= EXACT_LIMIT or gram.precomputed else "low_rank"
         size = np.abs(Y - mean).max() or 1.0
         targets = roots[:, None] * (Y - mean) / size
-        if method == "exact":
+        if solver == "exact":
             K = kernel_matrix(gram, X)
             if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
                 raise ValueError(self._indefinite())
@@ -274,7 +274,7 @@ class KernelPLSRegression(
             shifts = -(column_means @ weights) * root
         if gram.precomputed:
             self.X_fit_ = Columns(rows[pivots])
-        elif method == "exact" and not self.copy_X:
+        elif solver == "exact" and not self.copy_X:
             self.X_fit_ = X
         else:
             self.X_fit_ = take(X, pivots)

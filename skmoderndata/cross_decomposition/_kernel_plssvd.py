@@ -37,7 +37,7 @@ class KernelPLSSVD(KernelViews):
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict, None, or pair of them, default=None
         Further parameters of a named kernel or a callable.
-    method : {"auto", "exact", "cholesky", "nystroem"}, default="auto"
+    solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         Kernel matrices, or approximations of low rank, as in `KernelCCA`.
     max_rank : int, default=300
         Largest rank of the approximations.
@@ -50,7 +50,7 @@ class KernelPLSSVD(KernelViews):
         Whether the model keeps copies of the training samples. False may save memory; the samples
         must not be changed then.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of ``method="nystroem"``.
+        Draws the samples of ``solver="nystroem"``.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class KernelPLSSVD(KernelViews):
         Kernel of each view with settled parameters.
     kernel_residual_ : ndarray of shape (2,)
         Fraction of the trace of each kernel matrix that a low rank leaves out.
-    method_ : str
-        "exact", "cholesky" or "nystroem".
+    solver_ : str
+        "exact", "low_rank" or "nystroem".
     residual_ : float
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         singular value.
@@ -118,7 +118,7 @@ class KernelPLSSVD(KernelViews):
         checks=(
             {"n_components": 1},
             {"kernel": "rbf", "n_components": 1},
-            {"method": "cholesky", "n_components": 1},
+            {"solver": "low_rank", "n_components": 1},
         ),
         known_failures=PAIRS,
         comparison=Comparison(
@@ -133,7 +133,7 @@ class KernelPLSSVD(KernelViews):
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
         **{name: [*allowed, list, tuple] for name, allowed in KERNEL_CONSTRAINTS.items()},
-        "method": [StrOptions({"auto", "exact", "cholesky", "nystroem"})],
+        "solver": [StrOptions({"auto", "exact", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
         "rank_tol": [Interval(Real, 0, 1, closed="left")],
         "view_slices": [list, tuple, None],
@@ -150,7 +150,7 @@ class KernelPLSSVD(KernelViews):
         degree=3,
         coef0=1,
         kernel_params=None,
-        method="auto",
+        solver="auto",
         max_rank=300,
         rank_tol=1e-3,
         view_slices=None,
@@ -163,7 +163,7 @@ class KernelPLSSVD(KernelViews):
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
-        self.method = method
+        self.solver = solver
         self.max_rank = max_rank
         self.rank_tol = rank_tol
         self.view_slices = view_slices

@@ -11,7 +11,7 @@ from skmoderndata.decomposition._hierarchical_slow_feature_analysis import (
 from skmoderndata.decomposition._incremental_slow_feature_analysis import (
     IncrementalSlowFeatureAnalysis,
 )
-from skmoderndata.decomposition._kernel_pca_novelty import KernelPCANovelty
+from skmoderndata.decomposition._kernel_pca_outlier_detector import KernelPCAOutlierDetector
 from skmoderndata.decomposition._ksvd import KSVD
 from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
 from skmoderndata.decomposition._probabilistic_lsa import ProbabilisticLSA
@@ -28,7 +28,7 @@ __all__ = [
     "HierarchicalSlowFeatureAnalysis",
     "IncrementalSlowFeatureAnalysis",
     "KSVD",
-    "KernelPCANovelty",
+    "KernelPCAOutlierDetector",
     "MinorComponentAnalysis",
     "ProbabilisticLSA",
     "RobustPCA",

@@ -62,9 +62,9 @@ class CCIPCA(OnlineComponents):
         memory then fades after about so many rows. None keeps it at `amnesic`, which converges
         for data that do not drift.
 
-    eta_min : float, default=0.0
+    min_learning_rate : float, default=0.0
         Smallest rate, at most 0.5. A positive value follows drifting data with a memory of about
-        ``1 / eta_min`` rows.
+        ``1 / min_learning_rate`` rows.
 
     shuffle : bool, default=True
         Take the rows in a new random order in each pass of `fit`. `partial_fit` never shuffles.
@@ -216,7 +216,7 @@ class CCIPCA(OnlineComponents):
         amnesic=2.0,
         amnesic_ramp=(20, 200),
         amnesic_growth=None,
-        eta_min=0.0,
+        min_learning_rate=0.0,
         shuffle=True,
         refine=True,
         max_iter=100,
@@ -228,7 +228,7 @@ class CCIPCA(OnlineComponents):
         self.amnesic = amnesic
         self.amnesic_ramp = amnesic_ramp
         self.amnesic_growth = amnesic_growth
-        self.eta_min = eta_min
+        self.min_learning_rate = min_learning_rate
         self.shuffle = shuffle
         self.refine = refine
         self.max_iter = max_iter

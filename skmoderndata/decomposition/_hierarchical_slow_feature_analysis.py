@@ -103,7 +103,7 @@ class HierarchicalSlowFeatureAnalysis(
         Directions count as constant if their share of variance is below this multiple of the
         largest, after scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
 
-    chunk_size : int, default=None
+    batch_size : int, default=None
         Number of rows in memory at once with their activities; None chooses it for 64 MiB. The
         result does not depend on it but for rounding.
 
@@ -185,7 +185,7 @@ class HierarchicalSlowFeatureAnalysis(
         checks=(
             {"n_components": 1},
             {"n_components": 2, "degree": 1, "n_pre": None, "noise_std": 0.01, "random_state": 0},
-            {"n_components": 2, "weight_sharing": False, "clip": None, "chunk_size": 7},
+            {"n_components": 2, "weight_sharing": False, "clip": None, "batch_size": 7},
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.PCA",
@@ -207,7 +207,7 @@ class HierarchicalSlowFeatureAnalysis(
         "clip": [POSITIVE, None],
         "allow_uncovered": ["boolean"],
         "rank_tol": [NON_NEGATIVE, None],
-        "chunk_size": [AT_LEAST_ONE, None],
+        "batch_size": [AT_LEAST_ONE, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -229,7 +229,7 @@ class HierarchicalSlowFeatureAnalysis(
         clip=4.0,
         allow_uncovered=False,
         rank_tol=None,
-        chunk_size=None,
+        batch_size=None,
         n_jobs=None,
         random_state=None,
     ):
@@ -244,7 +244,7 @@ class HierarchicalSlowFeatureAnalysis(
         self.clip = clip
         self.allow_uncovered = allow_uncovered
         self.rank_tol = rank_tol
-        self.chunk_size = chunk_size
+        self.batch_size = batch_size
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -348,8 +348,8 @@ class HierarchicalSlowFeatureAnalysis(
         return plan._replace(nodes=tuple(nodes), n_out=n_out)
 
     def _chunk_rows(self, layers, n):
-        if self.chunk_size is not None:
-            return self.chunk_size
+        if self.batch_size is not None:
+            return self.batch_size
         width = max(
             np.prod(layer.input_shape) + layer.n_fields * (layer.n_inputs + 2 * layer.n_out + 16)
             for layer in layers

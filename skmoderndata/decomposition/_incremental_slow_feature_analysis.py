@@ -81,9 +81,9 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
     amnesic_growth : float or None, default=None
         After the ramp, let the memory loss grow by one in this many rows. None keeps it.
 
-    eta_min : float, default=0.0
+    min_learning_rate : float, default=0.0
         Smallest value of the learning rate and of the rate of the means, at most 0.5. A positive
-        value follows drifting data with a memory of about ``1 / eta_min`` rows.
+        value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     rank_tol : float or None, default=None
         Directions with at most this share of the largest variance are not whitened. None takes
@@ -242,7 +242,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         amnesic=2.0,
         amnesic_ramp=(20, 200),
         amnesic_growth=None,
-        eta_min=0.0,
+        min_learning_rate=0.0,
         rank_tol=None,
         refine=True,
         max_iter=100,
@@ -257,7 +257,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         self.amnesic = amnesic
         self.amnesic_ramp = amnesic_ramp
         self.amnesic_growth = amnesic_growth
-        self.eta_min = eta_min
+        self.min_learning_rate = min_learning_rate
         self.rank_tol = rank_tol
         self.refine = refine
         self.max_iter = max_iter

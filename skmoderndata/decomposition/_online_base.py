@@ -16,7 +16,7 @@ AMNESIC_CONSTRAINTS = {
     "amnesic": [NON_NEGATIVE],
     "amnesic_ramp": [tuple],
     "amnesic_growth": [POSITIVE, None],
-    "eta_min": [Interval(Real, 0, 0.5, closed="both")],
+    "min_learning_rate": [Interval(Real, 0, 0.5, closed="both")],
 }
 RATE_CONSTRAINTS = {
     "learning_rate": [Interval(Real, 0, 1, closed="neither")],
@@ -53,12 +53,16 @@ class OnlineComponents(
 
     def _schedule(self):
         """Rate of the amnesic means."""
-        return amnesic_schedule(self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.eta_min)
+        return amnesic_schedule(
+            self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.min_learning_rate
+        )
 
     def _step(self):
         """Learning rate of the stream."""
         return StepSchedule(
-            float(self.learning_rate), float(self.learning_rate_hold), float(self.eta_min)
+            float(self.learning_rate),
+            float(self.learning_rate_hold),
+            float(self.min_learning_rate),
         )
 
     def _at_most(self, k, limit, reason):

@@ -55,7 +55,7 @@ class ProbabilisticLSA(
     tempering : bool, default=False
         Whether a part of the counts is held out, and expectation maximisation is stopped, and
         its posteriors are flattened, as their likelihood demands.
-    beta : float, default=1.0
+    posterior_exponent : float, default=1.0
         Exponent of the posteriors, 1 for maximum likelihood; with `tempering` the first one.
     cooling : float, default=0.9
         Factor from one exponent to the next, with `tempering`.
@@ -84,14 +84,14 @@ class ProbabilisticLSA(
     log_likelihood_ : float
         Log-likelihood of the training counts, in nats per token, for the topics that are stored
         and the mixtures that `transform` gives; after `partial_fit` that of the last batch.
-    gap_ : float
+    log_likelihood_gap_ : float
         Bound, in nats per token, on what better mixtures for these topics, or better topics for
         these mixtures, could gain; of the same topics, mixtures and counts as `log_likelihood_`.
         It goes to 0 slowly, as all topics count in it that vanish.
     objective_history_ : ndarray of shape (n_iter_,)
         Objective in nats per token after each pass, which never falls; with `tempering` the
         log-likelihood of the counts held out. `partial_fit` appends `log_likelihood_`.
-    beta_ : float
+    posterior_exponent_ : float
         Exponent of the posteriors used last.
     n_components_ : int
         Number of topics.
@@ -120,9 +120,10 @@ class ProbabilisticLSA(
     that are stored come from one last step on all counts, those held out as well.
 
     `transform` folds documents in: topics stay, and the mixture of each document is found, a
-    concave problem, by Newton's method to a proved bound of 1e-6 nats per token (if `beta_` is 1;
-    else there is no bound). Where it is not met, there is a ConvergenceWarning. Words without
-    probability in all topics are dropped; documents without other words get equal shares.
+    concave problem, by Newton's method to a proved bound of 1e-6 nats per token (if
+    `posterior_exponent_` is 1; else there is no bound). Where it is not met, there is a
+    ConvergenceWarning. Words without probability in all topics are dropped; documents without
+    other words get equal shares.
 
     References
     ----------
@@ -153,7 +154,7 @@ class ProbabilisticLSA(
         checks=(
             {"random_state": 0},
             {"n_components": 3, "smoothing": 0.1, "n_init": 2, "random_state": 0},
-            {"beta": 0.8, "random_state": 0},
+            {"posterior_exponent": 0.8, "random_state": 0},
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.LatentDirichletAllocation",
@@ -167,7 +168,7 @@ class ProbabilisticLSA(
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
         "tempering": ["boolean"],
-        "beta": [Interval(Real, 0, 1, closed="right")],
+        "posterior_exponent": [Interval(Real, 0, 1, closed="right")],
         "cooling": [Interval(Real, 0, 1, closed="neither")],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "smoothing": [NON_NEGATIVE],
@@ -183,7 +184,7 @@ class ProbabilisticLSA(
         n_components=2,
         *,
         tempering=False,
-        beta=1.0,
+        posterior_exponent=1.0,
         cooling=0.9,
         validation_fraction=0.1,
         smoothing=0.0,
@@ -195,7 +196,7 @@ class ProbabilisticLSA(
     ):
         self.n_components = n_components
         self.tempering = tempering
-        self.beta = beta
+        self.posterior_exponent = posterior_exponent
         self.cooling = cooling
         self.validation_fraction = validation_fraction
         self.smoothing = smoothing
@@ -256,7 +257,7 @@ class ProbabilisticLSA(
         if not best.converged and not progress.stopped:
             reached = (
                 f"after {best.n_iter} passes better mixtures or topics could gain up to "
-                f"{self.gap_:.1e} nats per token"
+                f"{self.log_likelihood_gap_:.1e} nats per token"
             )
             if self.tempering:
                 reached = f"after {best.n_iter} passes the counts held out may become more likely"
@@ -293,8 +294,8 @@ class ProbabilisticLSA(
         # words that were never seen may belong to any topic
         new = ~topics.any(axis=1)
         topics[new] = 1.0 / len(topics)
-        mixtures = fold_in(counts, topics, beta=self.beta_)[0]
-        in_words = expected(counts, mixtures, topics, self.beta_)[1]
+        mixtures = fold_in(counts, topics, beta=self.posterior_exponent_)[0]
+        in_words = expected(counts, mixtures, topics, self.posterior_exponent_)[1]
         total = self._word_counts + in_words
         self.n_iter_ += 1
         self._set_topics(total, self.components_.dtype)
@@ -317,8 +318,9 @@ class ProbabilisticLSA(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        mixtures, left = fold_in(_counts(X), self._topics(), beta=self.beta_, tol=BOUND)
-        if self.beta_ == 1.0 and left.max(initial=0.0) > BOUND:
+        exponent = self.posterior_exponent_
+        mixtures, left = fold_in(_counts(X), self._topics(), beta=exponent, tol=BOUND)
+        if exponent == 1.0 and left.max(initial=0.0) > BOUND:
             warn_not_converged(
                 self,
                 reached=f"better mixtures of {np.count_nonzero(left > BOUND)} documents could "
@@ -399,7 +401,7 @@ class ProbabilisticLSA(
         value = 0.0
         for half in (even, ~even):
             shown = _select(kept, half)
-            mixtures = fold_in(shown, topics, beta=self.beta_)[0]
+            mixtures = fold_in(shown, topics, beta=self.posterior_exponent_)[0]
             # a few words do not exclude the other topics: one more token, of any topic
             length = np.add.reduceat(np.append(shown.data, 0.0), shown.indptr[:-1])
             length[np.diff(shown.indptr) == 0] = 0.0
@@ -426,7 +428,7 @@ class ProbabilisticLSA(
         topics = topics / total if (total > 0).all() else np.full_like(topics, 1 / len(topics))
         mixtures = np.full((len(counts.indptr) - 1, k), 1 / k)
         settings = {
-            "beta": float(self.beta),
+            "beta": float(self.posterior_exponent),
             "smoothing": float(self.smoothing),
             "max_iter": self.max_iter,
             "progress": progress,
@@ -438,9 +440,9 @@ class ProbabilisticLSA(
         )
 
     def _store(self, counts, result, dtype):
-        self.beta_ = float(result.beta)
+        self.posterior_exponent_ = float(result.beta)
         total = max(counts.total, 1e-300)
-        in_words = expected(counts, result.mixtures, result.topics, self.beta_)[1]
+        in_words = expected(counts, result.mixtures, result.topics, self.posterior_exponent_)[1]
         self.objective_history_ = np.asarray(result.history) / total
         self.n_iter_ = result.n_iter
         weight = in_words.sum(axis=0)
@@ -451,10 +453,10 @@ class ProbabilisticLSA(
     def _measure(self, counts):
         """Likelihood and gap of the topics that are stored, with the mixtures of `transform`."""
         topics = self._topics()
-        mixtures = fold_in(counts, topics, beta=self.beta_, tol=BOUND)[0]
+        mixtures = fold_in(counts, topics, beta=self.posterior_exponent_, tol=BOUND)[0]
         total = max(counts.total, 1e-300)
         self.log_likelihood_ = log_likelihood(counts, mixtures, topics, FLOOR) / total
-        self.gap_ = gap(counts, mixtures, topics)
+        self.log_likelihood_gap_ = gap(counts, mixtures, topics)
 
     def _set_topics(self, in_words, dtype):
         """Topics from expected counts of words in topics."""

@@ -38,7 +38,7 @@ CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 
 
 class Decomposition(NamedTuple):
-    """The parts of a matrix, ``low_rank + sparse`` (plus dense noise for the stable method)."""
+    """The parts of a matrix, ``low_rank + sparse`` (plus dense noise for the stable algorithm)."""
 
     low_rank: np.ndarray
     sparse: np.ndarray
@@ -47,18 +47,18 @@ class Decomposition(NamedTuple):
 class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     r"""Principal components of data with gross errors, as low rank plus sparse.
 
-    With ``method="pcp"`` (principal component pursuit [1]_) `fit` solves the convex problem
+    With ``algorithm="pcp"`` (principal component pursuit [1]_) `fit` solves the convex problem
 
     .. math::
-        \min_{L, S}\ \|L\|_* + \lambda \sum_{(i,j)\ \mathrm{observed}} |S_{ij}|
+        \min_{L, S}\ \|L\|_* + \alpha \sum_{(i,j)\ \mathrm{observed}} |S_{ij}|
         \quad\text{subject to}\quad L_{ij} + S_{ij} = X_{ij},
 
     where the nuclear norm is the sum of the singular values. Where the rank is low, the errors
     are few, of any size, in places without pattern, the minimiser is the truth, exactly. With
-    ``method="stable"`` [2]_ dense noise is allowed as well:
+    ``algorithm="stable"`` [2]_ dense noise is allowed as well:
 
     .. math::
-        \min_{L, S}\ \|L\|_* + \lambda \sum |S_{ij}|
+        \min_{L, S}\ \|L\|_* + \alpha \sum |S_{ij}|
         + \frac{1}{2 \delta} \sum (X_{ij} - L_{ij} - S_{ij})^2,
         \qquad \delta = \sigma \sqrt{2 \max(n, p)}.
 
@@ -70,14 +70,14 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     n_components : int, default=None
         Keep at most so many components, those with the largest singular values; None keeps all.
         `low_rank_` and the certificate always belong to the convex problem.
-    lam : float, default=None
+    alpha : float, default=None
         Weight of the sparse part. None takes ``1 / sqrt(q max(n, p))`` with q the share of
         observed entries, for which the theorems hold. Smaller values call more entries wrong.
-    method : {"pcp", "stable"}, default="pcp"
+    algorithm : {"pcp", "stable"}, default="pcp"
         Whether every entry not grossly wrong is exact, or carries dense noise.
     noise_std : float, default=None
-        Standard deviation of the noise, for ``method="stable"``; None estimates it from the data.
-        With 0 the method is "pcp".
+        Standard deviation of the noise, for ``algorithm="stable"``; None estimates it from the
+        data. With 0 the algorithm is "pcp".
     solver : {"auto", "full", "subspace", "gram", "cvxpy"}, default="auto"
         How singular values are thresholded: LAPACK's decomposition, block subspace iteration
         started with the last pass, a Gram matrix, or the better of the last two. "cvxpy" hands the
@@ -97,7 +97,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         "median" takes the medians of the columns away first (True is the same). The problem above
         does not centre, and means would be spoilt by the errors.
     polish : bool, default=False
-        With ``method="pcp"``: when the entries outside the support of the sparse part are
+        With ``algorithm="pcp"``: when the entries outside the support of the sparse part are
         exactly of the rank found, fit them to machine precision. Otherwise nothing changes.
     store_matrices : bool, default=True
         Keep `low_rank_`, `sparse_`, `dual_` and `support_`, each as large as `X`.
@@ -126,7 +126,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Rank of the low-rank part.
     mean_ : ndarray of shape (n_features,)
         What was taken away from the columns, zero without `center`.
-    lam_ : float
+    alpha_ : float
         Weight of the sparse part used.
     noise_std_ : float
         Standard deviation of the noise used, 0 for "pcp".
@@ -194,9 +194,14 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         cost="T n p k",
         checks=(
             {},
-            {"method": "stable"},
+            {"algorithm": "stable"},
             {"n_components": 2, "center": "median", "polish": True, "store_matrices": False},
-            {"method": "stable", "noise_std": 0.5, "solver": "subspace", "schedule": "constant"},
+            {
+                "algorithm": "stable",
+                "noise_std": 0.5,
+                "solver": "subspace",
+                "schedule": "constant",
+            },
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.PCA",
@@ -208,8 +213,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
-        "lam": [POSITIVE, None],
-        "method": [StrOptions({"pcp", "stable"})],
+        "alpha": [POSITIVE, None],
+        "algorithm": [StrOptions({"pcp", "stable"})],
         "noise_std": [NON_NEGATIVE, None],
         "solver": [StrOptions({"auto", "full", "subspace", "gram", "cvxpy"})],
         "schedule": [StrOptions({"balanced", "constant", "ialm"})],
@@ -226,8 +231,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self,
         n_components=None,
         *,
-        lam=None,
-        method="pcp",
+        alpha=None,
+        algorithm="pcp",
         noise_std=None,
         solver="auto",
         schedule="balanced",
@@ -240,8 +245,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         random_state=None,
     ):
         self.n_components = n_components
-        self.lam = lam
-        self.method = method
+        self.alpha = alpha
+        self.algorithm = algorithm
         self.noise_std = noise_std
         self.solver = solver
         self.schedule = schedule
@@ -287,14 +292,14 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
         data -= mean
         rng = check_random_state(0 if self.random_state is None else self.random_state)
-        lam = self.lam or (n_observed / X.size * max(X.shape)) ** -0.5
+        lam = self.alpha or (n_observed / X.size * max(X.shape)) ** -0.5
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             sigma = self._noise(data, lam, rng)
             result = self._solve(data, lam, noise_width(sigma, X.shape), progress, rng)
         self.polished_ = False
         if self.polish and result.s.size:
             result, self.polished_ = _polished(data, result, lam, self.tol_gap, rng)
-        self.lam_, self.noise_std_ = float(lam), float(sigma)
+        self.alpha_, self.noise_std_ = float(lam), float(sigma)
         self._store(result, mean, dtype)
         if not result.converged:
             warn_not_converged(
@@ -364,8 +369,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         low_rank : ndarray of shape (n_samples, n_features)
             ``inverse_transform(transform(X))``, complete where `X` has missing entries.
         sparse : ndarray of shape (n_samples, n_features)
-            ``X - low_rank``; for the stable method shrunk by ``lam_ * delta``, so that what is
-            dense noise is zero. Zero in missing entries.
+            ``X - low_rank``; for the stable algorithm shrunk by ``alpha_ * delta``, so that what
+            is dense noise is zero. Zero in missing entries.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -433,10 +438,10 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return -float(error / size)
 
     def _check_settings(self):
-        if self.polish and self.method != "pcp":
+        if self.polish and self.algorithm != "pcp":
             raise ValueError(
                 f"{type(self).__name__}(polish=True) fits entries exactly and needs "
-                f"method='pcp', got method={self.method!r}."
+                f"algorithm='pcp', got algorithm={self.algorithm!r}."
             )
 
     def _validate(self, X, *, reset):
@@ -450,7 +455,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _noise(self, data, lam, rng):
         """Return the standard deviation of the noise."""
-        if self.method == "pcp":
+        if self.algorithm == "pcp":
             return 0.0
         if self.noise_std is not None:
             return float(self.noise_std)
@@ -486,7 +491,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self._huber_width = 0.0
         if self.noise_std_ > 0:
             n_samples, n_features = len(result.sparse), result.sparse.shape[1]
-            self._huber_width = self.lam_ * noise_width(self.noise_std_, (n_samples, n_features))
+            self._huber_width = self.alpha_ * noise_width(self.noise_std_, (n_samples, n_features))
         if self.store_matrices:
             low_rank = (result.U * result.s) @ result.Vt + mean
             self.low_rank_ = low_rank.astype(dtype, copy=False)

@@ -95,7 +95,7 @@ class SlowFeatureAnalysis(
         do. "auto" takes "cholesky" when at most a quarter of the components is wanted and an
         estimate of the condition number allows it.
 
-    chunk_size : int or None, default=None
+    batch_size : int or None, default=None
         Number of rows that are expanded at once; None chooses about 32 MiB of features.
 
     Attributes
@@ -210,7 +210,7 @@ class SlowFeatureAnalysis(
             {},
             {"degree": 2, "n_components": 2},
             {"pre_pca": 0.99, "degree": 2, "n_components": 1},
-            {"lag": 2, "solver": "eigh", "chunk_size": 7},
+            {"lag": 2, "solver": "eigh", "batch_size": 7},
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.PCA",
@@ -229,7 +229,7 @@ class SlowFeatureAnalysis(
         "pre_pca": [POSITIVE, None],
         "rank_tol": [Interval(Real, 0, 1, closed="left"), None],
         "solver": [StrOptions({"auto", "eigh", "cholesky"})],
-        "chunk_size": [AT_LEAST_ONE, None],
+        "batch_size": [AT_LEAST_ONE, None],
     }
     __metadata_request__fit = {"sequence_ids": True, "sample_mask": True, "times": True}
     __metadata_request__partial_fit = {
@@ -261,7 +261,7 @@ class SlowFeatureAnalysis(
         pre_pca=None,
         rank_tol=None,
         solver="auto",
-        chunk_size=None,
+        batch_size=None,
     ):
         self.n_components = n_components
         self.degree = degree
@@ -271,7 +271,7 @@ class SlowFeatureAnalysis(
         self.pre_pca = pre_pca
         self.rank_tol = rank_tol
         self.solver = solver
-        self.chunk_size = chunk_size
+        self.batch_size = batch_size
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, *, sequence_ids=None, sample_mask=None, times=None):
@@ -587,7 +587,7 @@ class SlowFeatureAnalysis(
         return moments.mean, fix_signs((V[:, :keep] / np.sqrt(variance[:keep])).T)
 
     def _chunk_rows(self):
-        return self.chunk_size or default_chunk_rows(self._expansion.n_outputs)
+        return self.batch_size or default_chunk_rows(self._expansion.n_outputs)
 
     def _prepare(self, X):
         """From rows of X to arguments of the expansion."""

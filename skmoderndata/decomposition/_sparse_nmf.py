@@ -30,14 +30,14 @@ class SparseNMF(AlternatingFactorization):
     With ``penalty="l1"`` and ``side="codes"`` (SNMF/R [1]_) `fit` minimises
 
     .. math::
-        \tfrac12 \|X - W H\|_F^2 + \tfrac{\beta}{2} \sum_i \|w_i\|_1^2
-        + \tfrac{\eta}{2} \|H\|_F^2 \quad\text{over}\quad W \ge 0,\ H \ge 0,
+        \tfrac12 \|X - W H\|_F^2 + \tfrac{\alpha}{2} \sum_i \|w_i\|_1^2
+        + \tfrac{\rho}{2} \|H\|_F^2 \quad\text{over}\quad W \ge 0,\ H \ge 0,
 
-    where :math:`w_i` is the code of row i; ``side="components"`` (SNMF/L) changes the roles of
-    codes and of the columns of H, and ``side="both"`` penalises both with :math:`\beta`. With
-    ``form="plain"`` the penalty is :math:`\beta \|w_i\|_1`. With ``penalty="hoyer"`` [2]_ it
-    minimises :math:`\frac12 \|X - W H\|_F^2` over non-negative factors of which one or both have
-    exactly the given sparseness
+    where :math:`w_i` is the code of row i and :math:`\rho` is `ridge`; ``side="components"``
+    (SNMF/L) changes the roles of codes and of the columns of H, and ``side="both"`` penalises both
+    with :math:`\alpha`. With ``form="plain"`` the penalty is :math:`\alpha \|w_i\|_1`. With
+    ``penalty="hoyer"`` [2]_ it minimises :math:`\frac12 \|X - W H\|_F^2` over non-negative factors
+    of which one or both have exactly the given sparseness
 
     .. math::
         \mathrm{sparseness}(x) = \frac{\sqrt n - \|x\|_1 / \|x\|_2}{\sqrt n - 1},
@@ -55,9 +55,9 @@ class SparseNMF(AlternatingFactorization):
         How sparseness is brought about.
     side : {"codes", "components", "both"}, default="codes"
         With ``penalty="l1"``: which factor is sparse.
-    beta : float, default=0.01
+    alpha : float, default=0.01
         Weight of the l1 penalty: a pure number for ``form="squared"``, in units of X for "plain".
-    eta : "max2" or float, default="max2"
+    ridge : "max2" or float, default="max2"
         Weight of the squared norm of the other factor, which keeps it from growing while the
         sparse one shrinks. "max2" is the squared maximum of X.
     form : {"squared", "plain"}, default="squared"
@@ -105,7 +105,7 @@ class SparseNMF(AlternatingFactorization):
         that of the components.
     reconstruction_err_ : float
         Frobenius norm of ``X - codes @ components_``, over observed entries.
-    eta_ : float
+    ridge_ : float
         Weight of the squared norm that was used; 0 where there is none.
     n_components_ : int
         Number of components.
@@ -173,7 +173,7 @@ class SparseNMF(AlternatingFactorization):
             {},
             {"penalty": None, "solver": "bpp", "max_iter": 3000},
             {"side": "components", "n_init": 2, "init": "random", "random_state": 0},
-            {"side": "both", "form": "plain", "beta": 0.1},
+            {"side": "both", "form": "plain", "alpha": 0.1},
             {"penalty": "hoyer", "sparseness_components": 0.4, "max_iter": 5000},
             {
                 "penalty": "hoyer",
@@ -196,8 +196,8 @@ class SparseNMF(AlternatingFactorization):
         "n_components": [AT_LEAST_ONE],
         "penalty": [StrOptions({"l1", "hoyer"}), None],
         "side": [StrOptions({"codes", "components", "both"})],
-        "beta": [NON_NEGATIVE],
-        "eta": [StrOptions({"max2"}), NON_NEGATIVE],
+        "alpha": [NON_NEGATIVE],
+        "ridge": [StrOptions({"max2"}), NON_NEGATIVE],
         "form": [StrOptions({"squared", "plain"})],
         "sparseness_components": [FRACTION, None],
         "sparseness_codes": [FRACTION, None],
@@ -217,8 +217,8 @@ class SparseNMF(AlternatingFactorization):
         *,
         penalty="l1",
         side="codes",
-        beta=0.01,
-        eta="max2",
+        alpha=0.01,
+        ridge="max2",
         form="squared",
         sparseness_components=None,
         sparseness_codes=None,
@@ -234,8 +234,8 @@ class SparseNMF(AlternatingFactorization):
         self.n_components = n_components
         self.penalty = penalty
         self.side = side
-        self.beta = beta
-        self.eta = eta
+        self.alpha = alpha
+        self.ridge = ridge
         self.form = form
         self.sparseness_components = sparseness_components
         self.sparseness_codes = sparseness_codes
@@ -272,7 +272,7 @@ class SparseNMF(AlternatingFactorization):
         return X
 
     def _check(self, X, weights):
-        """Hold the settings against each other and the data, and set `eta_`."""
+        """Hold the settings against each other and the data, and set `ridge_`."""
         name, shape = type(self).__name__, X.shape
         if weights is not None and self._codes_over_rows:
             raise ValueError(
@@ -280,11 +280,11 @@ class SparseNMF(AlternatingFactorization):
                 "no sample_weight: the sparseness over rows counts them equally; set "
                 "codes_axis='sample' or repeat the rows."
             )
-        self.eta_ = 0.0
+        self.ridge_ = 0.0
         if self.penalty == "l1" and self.side != "both":
             values = X.data if hasattr(X, "indptr") else X
             top = float(np.nanmax(values, initial=0.0)) if values.size else 0.0
-            self.eta_ = top * top if self.eta == "max2" else float(self.eta)
+            self.ridge_ = top * top if self.ridge == "max2" else float(self.ridge)
         if self.penalty != "hoyer":
             for parameter in ("sparseness_components", "sparseness_codes"):
                 if getattr(self, parameter) is not None:
@@ -340,9 +340,9 @@ class SparseNMF(AlternatingFactorization):
 
     def _penalised(self, factor):
         if self.side not in (factor, "both"):
-            return Side(l2=min(self.eta_, HUGE))
-        beta = min(float(self.beta), HUGE)
-        return Side(l1=beta) if self.form == "plain" else Side(l1_sq=beta)
+            return Side(l2=min(self.ridge_, HUGE))
+        alpha = min(float(self.alpha), HUGE)
+        return Side(l1=alpha) if self.form == "plain" else Side(l1_sq=alpha)
 
     def _start(self, data, init, rng):
         """Return first components, one per column."""

@@ -56,25 +56,25 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     .. math::
 
-        \min_L \tfrac12 \sum_{(i, j) \in \Omega} (Z_{ij} - L_{ij})^2 + \lambda \|L\|_* ,
+        \min_L \tfrac12 \sum_{(i, j) \in \Omega} (Z_{ij} - L_{ij})^2 + \alpha \|L\|_* ,
 
     where the nuclear norm is the sum of the singular values, so that `L` has low rank [1]_. For
-    `lam=0` it solves the limit, :math:`\min \|L\|_*` subject to `L = Z` on :math:`\Omega` [2]_.
+    `alpha=0` it solves the limit, :math:`\min \|L\|_*` subject to `L = Z` on :math:`\Omega` [2]_.
 
     Parameters
     ----------
-    lam : "auto" or float, default="auto"
-        Weight of the nuclear norm. "auto" hides a tenth of the known cells, follows the path of
-        solutions from large to small `lam` and takes the value that predicts the hidden cells
-        best (several times over in small tables; with fewer than 30 known cells it takes
-        ``0.1 * lam_max_``). Zero asks for exact agreement with the known cells.
-    lam_scale : {"relative", "absolute"}, default="relative"
-        Whether a number given as `lam` is a fraction of `lam_max_`, the smallest value at which
-        `L` vanishes, or the weight in the objective itself.
     n_components : int, default=None
         Cap on the rank of `L`. When it binds the problem is no longer convex: the answer is a
-        local minimum reached from larger `lam`, and `dual_gap_` tells how far it is from the
-        problem without the cap. With `lam=0`, least squares at that rank. None sets no cap.
+        local minimum reached from larger `alpha`, and `dual_gap_` tells how far it is from the
+        problem without the cap. With `alpha=0`, least squares at that rank. None sets no cap.
+    alpha : "auto" or float, default="auto"
+        Weight of the nuclear norm. "auto" hides a tenth of the known cells, follows the path of
+        solutions from large to small `alpha` and takes the value that predicts the hidden cells
+        best (several times over in small tables; with fewer than 30 known cells it takes
+        ``0.1 * alpha_max_``). Zero asks for exact agreement with the known cells.
+    alpha_scale : {"relative", "absolute"}, default="relative"
+        Whether a number given as `alpha` is a fraction of `alpha_max_`, the smallest value at
+        which `L` vanishes, or the weight in the objective itself.
     center : bool, default=True
         Subtract from each column the mean of its known cells.
     scale : "auto" or bool, default="auto"
@@ -84,21 +84,21 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         left as they are.
     debias : bool, default=True
         Refit the singular values by least squares on the known cells (`d`, never below those of
-        `L`) and shrink the scores of each row by :math:`d^2 / (d^2 + \lambda^2)` instead of
-        :math:`(d - \lambda) / d`: the row space is that of the convex problem, but strong
+        `L`) and shrink the scores of each row by :math:`d^2 / (d^2 + \alpha^2)` instead of
+        :math:`(d - \alpha) / d`: the row space is that of the convex problem, but strong
         components are hardly shrunk, which predicts missing cells better on most tables. False
-        fills with the solution of the convex problem itself. Ignored for `lam=0`.
+        fills with the solution of the convex problem itself. Ignored for `alpha=0`.
     solver : {"thresholding", "cvxpy"}, default="thresholding"
         "thresholding": repeated singular value thresholding. "cvxpy": the semidefinite program
         that the problem is, by an interior point method, for rows plus columns up to 200 and
-        without `n_components`; `lam="auto"` is chosen by thresholding all the same.
+        without `n_components`; `alpha="auto"` is chosen by thresholding all the same.
     polish : bool, default=True
-        For `lam=0`: bring the solution to rounding accuracy by alternating least squares at the
+        For `alpha=0`: bring the solution to rounding accuracy by alternating least squares at the
         rank found, kept only if it then fits the known cells to 1e-9 and the certificate holds.
     tol : float, default=1e-5
         Largest relative duality gap at which the solver stops.
     max_iter : int, default=500
-        Largest number of singular value thresholdings for the final `lam`.
+        Largest number of singular value thresholdings for the final `alpha`.
     missing_values : float, int or pandas.NA, default=nan
         Mark of the missing cells. For sparse input the cells that are not stored are missing,
         besides stored ones with this mark; a stored zero is a known zero.
@@ -107,7 +107,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     keep_empty_features : bool, default=False
         Columns without a known cell in `fit` are filled with zeros if True, else dropped.
     random_state : int, RandomState instance or None, default=0
-        Draws the cells hidden by `lam="auto"` and by `score`, and starting vectors.
+        Draws the cells hidden by `alpha="auto"` and by `score`, and starting vectors.
 
     Attributes
     ----------
@@ -126,20 +126,20 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         Columns with a known cell in `fit`.
     n_components_ : int
         Rank of `L`.
-    lam_ : float
+    alpha_ : float
         Weight used, in the units of the objective.
-    lam_max_ : float
-        Spectral norm of `Z` with zeros in the missing cells: from this `lam` on, `L` is zero.
-    lam_path_, validation_errors_ : ndarray or None
-        Values of `lam` tried by "auto", and root mean squared error on the hidden cells, in
-        units of `Z`; None when `lam` was given.
+    alpha_max_ : float
+        Spectral norm of `Z` with zeros in the missing cells: from this `alpha` on, `L` is zero.
+    alpha_path_, validation_errors_ : ndarray or None
+        Values of `alpha` tried by "auto", and root mean squared error on the hidden cells, in
+        units of `Z`; None when `alpha` was given.
     objective_ : float
-        Objective reached (nuclear norm for `lam=0`), before `debias`.
+        Objective reached (nuclear norm for `alpha=0`), before `debias`.
     dual_gap_ : float
         Relative duality gap: the objective is within this fraction of the minimum. Infinite for
-        `lam=0` with `n_components`, which has no certificate.
+        `alpha=0` with `n_components`, which has no certificate.
     n_iter_ : int
-        Singular value thresholdings at the final `lam`.
+        Singular value thresholdings at the final `alpha`.
     indicator_ : MissingIndicator or None
         The indicator when `add_indicator` is True.
     n_features_in_ : int
@@ -156,7 +156,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     Notes
     -----
-    Soft-impute with momentum [1]_ [3]_, warm-started along a path of `lam`; for `lam=0` ADMM.
+    Soft-impute with momentum [1]_ [3]_, warm-started along a path of `alpha`; for `alpha=0` ADMM.
     Sparse tables are never made dense in `fit`: each pass multiplies `sparse + low rank` by thin
     blocks, which costs O((n_known + (n + p) r) r). Dense tables cost one partial singular value
     decomposition a pass.
@@ -184,7 +184,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     >>> from skmoderndata.impute import NuclearNormImputer
     >>> table = np.outer([1.0, 2, 3, 4, 5], [1.0, 2, 3, 4])
     >>> table[0, 1] = table[2, 0] = table[4, 3] = np.nan
-    >>> imputer = NuclearNormImputer(lam=0, center=False, scale=False)
+    >>> imputer = NuclearNormImputer(alpha=0, center=False, scale=False)
     >>> imputer.fit_transform(table)[[0, 2, 4], [1, 0, 3]].round(6)
     array([ 2.,  3., 20.])
     >>> imputer.n_components_
@@ -195,19 +195,24 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         family="low rank and sparse",
         cite=("mazumder2010spectral", "candes2009exact", "yao2015accelerated", "cai2010singular"),
         cost="T (n p k) dense, T (n_known + (n + p) k) k sparse",
-        checks=({}, {"lam": 0.1, "debias": False}, {"lam": 0.0}, {"lam": 0.05, "n_components": 2}),
+        checks=(
+            {},
+            {"alpha": 0.1, "debias": False},
+            {"alpha": 0.0},
+            {"n_components": 2, "alpha": 0.05},
+        ),
         comparison=Comparison(
             baseline="sklearn.impute.KNNImputer",
             problem="missing_digits",
-            grid={"lam": (0.02, 0.05, 0.1, 0.2)},
+            grid={"alpha": (0.02, 0.05, 0.1, 0.2)},
             params={"scale": False},
             baseline_grid={"n_neighbors": (2, 5, 10, 20)},
         ),
     )
     _parameter_constraints = {
-        "lam": [StrOptions({"auto"}), NON_NEGATIVE],
-        "lam_scale": [StrOptions({"relative", "absolute"})],
         "n_components": [AT_LEAST_ONE, None],
+        "alpha": [StrOptions({"auto"}), NON_NEGATIVE],
+        "alpha_scale": [StrOptions({"relative", "absolute"})],
         "center": ["boolean"],
         "scale": [StrOptions({"auto"}), "boolean"],
         "debias": ["boolean"],
@@ -223,10 +228,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     def __init__(
         self,
-        lam="auto",
-        *,
-        lam_scale="relative",
         n_components=None,
+        *,
+        alpha="auto",
+        alpha_scale="relative",
         center=True,
         scale="auto",
         debias=True,
@@ -239,9 +244,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         keep_empty_features=False,
         random_state=0,
     ):
-        self.lam = lam
-        self.lam_scale = lam_scale
         self.n_components = n_components
+        self.alpha = alpha
+        self.alpha_scale = alpha_scale
         self.center = center
         self.scale = scale
         self.debias = debias
@@ -296,7 +301,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {solution.gap:.2g} after {self.n_iter_} passes",
-                remedy=f"raise max_iter={self.max_iter}, tol={self.tol} or lam",
+                remedy=f"raise max_iter={self.max_iter}, tol={self.tol} or alpha",
             )
         return self
 
@@ -566,11 +571,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         eps = float(np.finfo(table.data.dtype).eps)
         tol = max(self.tol, 100 * eps)
         task = CompletionTask(cap, self.debias, tol, self.max_iter, rng, progress, self.solver)
-        if self.lam == "auto":
+        if self.alpha == "auto":
             return task.search(table, lam_max)
-        if self.lam == 0:
+        if self.alpha == 0:
             return task.exact(table, lam_max, polish=self.polish)
-        lam = float(self.lam) * (lam_max if self.lam_scale == "relative" else 1.0)
+        lam = float(self.alpha) * (lam_max if self.alpha_scale == "relative" else 1.0)
         return task.soft(table, lam, lam_max)
 
     def _store(self, solution, lam_max):
@@ -580,8 +585,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         self.row_scores_ = (solution.scores * signs).astype(dtype)
         self.row_penalty_ = solution.penalty
         self.n_components_ = len(self.components_)
-        self.lam_, self.lam_max_ = solution.lam, lam_max
-        self.lam_path_, self.validation_errors_ = solution.path, solution.errors
+        self.alpha_, self.alpha_max_ = solution.lam, lam_max
+        self.alpha_path_, self.validation_errors_ = solution.path, solution.errors
         self.objective_ = solution.objective
         self.dual_gap_ = solution.gap
         self.n_iter_ = solution.n_iter

@@ -46,10 +46,10 @@ class NonlinearProjectionTrick(
         Parameter of the polynomial and sigmoid kernels.
     kernel_params : dict, default=None
         Further parameters of a named kernel or a function.
-    method : {"exact", "nystroem"}, default="exact"
-        Use the whole kernel matrix, or its columns of `n_landmarks` samples.
-    n_landmarks : int, default=300
-        Number of samples whose images span the space, for "nystroem".
+    algorithm : {"exact", "nystroem"}, default="exact"
+        Use the whole kernel matrix, or its columns of `max_rank` samples.
+    max_rank : int, default=300
+        Largest number of samples whose images span the space, for "nystroem".
     landmarks : {"greedy", "random"}, default="greedy"
         How they are chosen: as the pivots of an incomplete Cholesky factorisation, or at random.
     center : bool, default=True
@@ -66,7 +66,7 @@ class NonlinearProjectionTrick(
         Sums of squares of the coordinates over the training samples, largest first.
     n_components_ : int
         Number of coordinates.
-    landmark_indices_ : ndarray of shape (n_landmarks_,)
+    landmark_indices_ : ndarray of shape (rank,)
         Samples that span the space; all of them for "exact".
     residual_trace_ : float
         Trace of the (centred) kernel matrix minus that of the coordinates' inner products.
@@ -111,10 +111,10 @@ class NonlinearProjectionTrick(
         cost="n^3, or n m^2 with m landmarks",
         checks=(
             {"n_components": 3},
-            {"method": "nystroem", "n_landmarks": 10, "n_components": 4},
+            {"algorithm": "nystroem", "max_rank": 10, "n_components": 4},
             {
-                "method": "nystroem",
-                "n_landmarks": 8,
+                "algorithm": "nystroem",
+                "max_rank": 8,
                 "landmarks": "random",
                 "center": False,
                 "random_state": 0,
@@ -123,7 +123,7 @@ class NonlinearProjectionTrick(
         comparison=Comparison(
             baseline="sklearn.decomposition.KernelPCA",
             problem="digits",
-            params={"gamma": 5e-4, "method": "nystroem", "n_landmarks": 200},
+            params={"gamma": 5e-4, "algorithm": "nystroem", "max_rank": 200},
             baseline_params={"kernel": "rbf", "gamma": 5e-4},
             grid={"n_components": (10, 20, 40, 80)},
             baseline_grid={"n_components": (10, 20, 40, 80)},
@@ -132,8 +132,8 @@ class NonlinearProjectionTrick(
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
         **KERNEL_CONSTRAINTS,
-        "method": [StrOptions({"exact", "nystroem"})],
-        "n_landmarks": [AT_LEAST_ONE],
+        "algorithm": [StrOptions({"exact", "nystroem"})],
+        "max_rank": [AT_LEAST_ONE],
         "landmarks": [StrOptions({"greedy", "random"})],
         "center": ["boolean"],
         "tol": [NON_NEGATIVE],
@@ -149,8 +149,8 @@ class NonlinearProjectionTrick(
         degree=3,
         coef0=1,
         kernel_params=None,
-        method="exact",
-        n_landmarks=300,
+        algorithm="exact",
+        max_rank=300,
         landmarks="greedy",
         center=True,
         tol=1e-12,
@@ -162,8 +162,8 @@ class NonlinearProjectionTrick(
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
-        self.method = method
-        self.n_landmarks = n_landmarks
+        self.algorithm = algorithm
+        self.max_rank = max_rank
         self.landmarks = landmarks
         self.center = center
         self.tol = tol
@@ -195,7 +195,7 @@ class NonlinearProjectionTrick(
                 "finite and at least 0; the kernel is not positive semi-definite, or the samples "
                 "are out of its range."
             )
-        if self.method == "exact":
+        if self.algorithm == "exact":
             self._fit_exact(gram, X, n)
         else:
             self._fit_landmarks(gram, X, n, diagonal)
@@ -220,7 +220,7 @@ class NonlinearProjectionTrick(
 
     def _fit_landmarks(self, gram, X, n, diagonal):
         check_definite(gram)
-        m = min(self.n_landmarks, n)
+        m = min(self.max_rank, n)
         if self.landmarks == "greedy":
             found = incomplete_cholesky(gram, X, rank=m)
             F, pivots = found.factor, found.pivots
@@ -279,7 +279,7 @@ class NonlinearProjectionTrick(
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             part = take(X, rows)
-            if self.method == "exact":
+            if self.algorithm == "exact":
                 K = np.asarray(self._gram(part, self._spanning), dtype=np.float64)
                 if self.center:
                     K = K - K.mean(axis=1)[:, None] - self._means + self._mean_square
@@ -315,7 +315,7 @@ class NonlinearProjectionTrick(
 
     def _mean_products(self, X):
         """Inner products of samples with the mean of the training samples."""
-        if self.method == "exact":
+        if self.algorithm == "exact":
             return np.asarray(self._gram(X, self._spanning)).mean(axis=1)
         if not len(self.landmark_indices_):
             return np.zeros(count_samples(X))

@@ -58,11 +58,11 @@ class KernelSamples:
         return tags
 
 
-class KernelNovelty(KernelSamples, OutlierMixin):  # type: ignore[misc]
-    """Mixin of novelty detectors that set `offset_` and have `_score_samples` for checked rows."""
+class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
+    """Mixin of outlier detectors that set `offset_` and have `_score_samples` for checked rows."""
 
     def score_samples(self, X: Any) -> Array:
-        """Scores, low for novel samples.
+        """Scores, low for outliers.
 
         Parameters
         ----------
@@ -89,12 +89,12 @@ class KernelNovelty(KernelSamples, OutlierMixin):  # type: ignore[misc]
         Returns
         -------
         values : ndarray of shape (n_samples,)
-            Negative for novel samples.
+            Negative for outliers.
         """
         return self.score_samples(X) - self.offset_  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> Array:
-        """Say which samples are novel.
+        """Say which samples are outliers.
 
         Parameters
         ----------
@@ -104,6 +104,6 @@ class KernelNovelty(KernelSamples, OutlierMixin):  # type: ignore[misc]
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            -1 for novel samples, 1 for others.
+            -1 for outliers, 1 for others.
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)

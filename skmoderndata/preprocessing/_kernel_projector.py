@@ -17,7 +17,7 @@ class KernelProjector(KernelMatrixStep):
     ----------
     n_components : int, default=None
         Dimension of the subspace, capped at the numerical rank; None takes `tol` alone.
-    method : {"eigen", "cholesky"}, default="eigen"
+    algorithm : {"eigen", "cholesky"}, default="eigen"
         Span of the leading principal directions, or of the images of samples chosen greedily
         (incomplete Cholesky, partial Gram-Schmidt).
     tol : float, default=1e-12
@@ -71,19 +71,19 @@ class KernelProjector(KernelMatrixStep):
         family=FAMILY,
         cite=("shawetaylor2004kernel",),
         cost="n^3",
-        checks=({}, {"n_components": 2, "method": "cholesky"}, {"center": True}),
+        checks=({}, {"n_components": 2, "algorithm": "cholesky"}, {"center": True}),
         method=PAGE,
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
-        "method": [StrOptions({"eigen", "cholesky"})],
+        "algorithm": [StrOptions({"eigen", "cholesky"})],
         "tol": [NON_NEGATIVE],
         "center": ["boolean"],
     }
 
-    def __init__(self, n_components=None, *, method="eigen", tol=1e-12, center=False):
+    def __init__(self, n_components=None, *, algorithm="eigen", tol=1e-12, center=False):
         self.n_components = n_components
-        self.method = method
+        self.algorithm = algorithm
         self.tol = tol
         self.center = center
 
@@ -106,7 +106,7 @@ class KernelProjector(KernelMatrixStep):
         K, _ = self._symmetric(X)
         self._mean, self._grand = (K.mean(axis=0), K.mean()) if self.center else (None, 0.0)
         K = self._centred(K)
-        if self.method == "eigen":
+        if self.algorithm == "eigen":
             w, U = leading(K, self.n_components, self.tol)
             self.projection_ = U @ U.T
             self.pivots_ = np.zeros(0, dtype=np.intp)

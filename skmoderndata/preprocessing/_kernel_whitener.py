@@ -21,8 +21,8 @@ class KernelWhitener(KernelMatrixStep):
     scale : {"unit_covariance", "unit_eigenvalue"}, default="unit_covariance"
         Scale to variance one, or so that the kernel matrix of the training features has
         eigenvalues one; the two differ by the root of the number of training samples.
-    eps : float, default=1e-12
-        Directions with eigenvalues up to `eps` times the largest are left out.
+    rank_tol : float, default=1e-12
+        Directions with eigenvalues up to `rank_tol` times the largest are left out.
 
     Attributes
     ----------
@@ -74,13 +74,13 @@ class KernelWhitener(KernelMatrixStep):
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
         "scale": [StrOptions({"unit_covariance", "unit_eigenvalue"})],
-        "eps": [NON_NEGATIVE],
+        "rank_tol": [NON_NEGATIVE],
     }
 
-    def __init__(self, n_components=None, *, scale="unit_covariance", eps=1e-12):
+    def __init__(self, n_components=None, *, scale="unit_covariance", rank_tol=1e-12):
         self.n_components = n_components
         self.scale = scale
-        self.eps = eps
+        self.rank_tol = rank_tol
 
     @fit_context()
     def fit(self, X, y=None):
@@ -102,7 +102,7 @@ class KernelWhitener(KernelMatrixStep):
         self._mean, self._grand = K.mean(axis=0), K.mean()
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
         spread = np.abs(K).max(initial=0.0)
-        w, U = leading(centred, self.n_components, self.eps)
+        w, U = leading(centred, self.n_components, self.rank_tol)
         keep = w > 1e-13 * len(K) * spread  # what centring leaves of equal samples
         w, U = w[keep], fix_signs(U[:, keep].T).T
         self.eigenvalues_, self.n_components_ = w, len(w)

@@ -14,18 +14,18 @@ class SpectrumCorrector(KernelMatrixStep):
     With ``S = U diag(w) U'`` the training matrix becomes ``U diag(f(w)) U'`` and rows s of new
     samples ``s U diag(f(w) / w) U'``:
 
-    ====== ======================= ==========================================================
-    method f(w)
-    ====== ======================= ==========================================================
-    clip   ``max(w, 0)``           the nearest positive semi-definite matrix
-    flip   ``|w|``                 keeps the size of negative directions
-    square ``w^2``                 rows as features, ``S S'``
-    shift  ``w - min(w, 0)``       changes the diagonal only
-    ====== ======================= ==========================================================
+    ========= ===================== =========================================
+    algorithm f(w)
+    ========= ===================== =========================================
+    clip      ``max(w, 0)``         the nearest positive semi-definite matrix
+    flip      ``|w|``               keeps the size of negative directions
+    square    ``w^2``               rows as features, ``S S'``
+    shift     ``w - min(w, 0)``     changes the diagonal only
+    ========= ===================== =========================================
 
     Parameters
     ----------
-    method : {"clip", "flip", "square", "shift"}, default="clip"
+    algorithm : {"clip", "flip", "square", "shift"}, default="clip"
         What to do with the eigenvalues, see above.
     tol : float, default=1e-12
         Eigenvalues of magnitude up to `tol` times the largest count as 0.
@@ -87,16 +87,16 @@ class SpectrumCorrector(KernelMatrixStep):
         family=FAMILY,
         cite=("chen2009similarity", "higham1988computing"),
         cost="n^3",
-        checks=({}, {"method": "flip"}, {"method": "square"}),
+        checks=({}, {"algorithm": "flip"}, {"algorithm": "square"}),
         method=PAGE,
     )
     _parameter_constraints = {
-        "method": [StrOptions({"clip", "flip", "square", "shift"})],
+        "algorithm": [StrOptions({"clip", "flip", "square", "shift"})],
         "tol": [NON_NEGATIVE],
     }
 
-    def __init__(self, method="clip", *, tol=1e-12):
-        self.method = method
+    def __init__(self, algorithm="clip", *, tol=1e-12):
+        self.algorithm = algorithm
         self.tol = tol
 
     @fit_context()
@@ -125,7 +125,7 @@ class SpectrumCorrector(KernelMatrixStep):
         self.n_negative_ = int((w < 0).sum())
         total = np.abs(w).sum()
         self.negative_share_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
-        self.shift_ = float(max(0.0, -self.eigenvalues_[-1])) if self.method == "shift" else 0.0
+        self.shift_ = float(max(0.0, -self.eigenvalues_[-1])) if self.algorithm == "shift" else 0.0
         return self
 
     def transform(self, X):
@@ -186,7 +186,7 @@ class SpectrumCorrector(KernelMatrixStep):
         """
         A, dtype = self._rows(X)
         B = A if Y is None else self._rows(Y)[0]
-        if self.method != "square":
+        if self.algorithm != "square":
             half = self._half()
             A, B = A @ half, B @ half
         return (A @ B.T).astype(dtype, copy=False)
@@ -195,21 +195,21 @@ class SpectrumCorrector(KernelMatrixStep):
         """Matrix ``U diag(f(w) / w) U'`` from the fewer of the eigenvectors."""
         n = len(w)
         below, above = int((w < 0).sum()), int((w <= 0).sum())  # zeros lie between
-        if self.method == "shift":
+        if self.algorithm == "shift":
             return np.eye(n)
-        if self.method == "square":
+        if self.algorithm == "square":
             U = self._spectrum.vectors(below, above)
             return S - (U * self._spectrum.values[below:above]) @ U.T
         if above <= n - below:  # what is not positive, taken from the identity
             U = self._spectrum.vectors(0, above)
             gain = np.ones(above)
-            if self.method == "flip":
+            if self.algorithm == "flip":
                 gain[:below] = 2.0
             kept = np.eye(n) - (U * gain) @ U.T
         else:
             U = self._spectrum.vectors(below, n)
             gain = np.ones(n - below)
-            if self.method == "flip":
+            if self.algorithm == "flip":
                 gain[above - below :] = 2.0
                 kept = (U * gain) @ U.T - np.eye(n)
             else:
@@ -222,10 +222,10 @@ class SpectrumCorrector(KernelMatrixStep):
         w = self.eigenvalues_[::-1]
         n, below, above = len(w), int((w < 0).sum()), int((w <= 0).sum())
         U, roots = self._spectrum.vectors(above, n), np.sqrt(w[above:])
-        if self.method == "flip" and below:
+        if self.algorithm == "flip" and below:
             U = np.hstack([self._spectrum.vectors(0, below), U])
             roots = np.concatenate([np.sqrt(-w[:below]), roots])
         return U / roots
 
     def _map(self, S):
-        return S.copy() if self.method == "shift" else S @ self.projection_
+        return S.copy() if self.algorithm == "shift" else S @ self.projection_

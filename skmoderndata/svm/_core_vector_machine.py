@@ -56,10 +56,10 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         Further parameters of a named kernel or a callable.
     tol : float, default=0.05
         Relative duality gap to reach.
-    eps : float, default=None
+    radius_tol : float, default=None
         If given, the published rule stops the search in place of `tol`: no sample is further
-        from the centre than ``1 + eps`` radii, as far as random samples can tell, which is all
-        but one in a hundred. See Notes.
+        from the centre than ``1 + radius_tol`` radii, as far as random samples can tell, which is
+        all but one in a hundred. See Notes.
     solver : {"core_set", "ball", "cvxpy"}, default="core_set"
         Exact weights on the core set by pairwise descent, a ball of fixed radius that is shifted
         [2]_ (for kernels with constant ``k(x, x)``, without weights), or a cone solver, for
@@ -144,11 +144,11 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes, at most `cache_size`, and three
     numbers per sample; the training data may be a memory map and are read by blocks. Every sample
     inside the margin is a support vector, so that on noisy data S grows with n: there a large
-    `tol`, `eps` or `max_core` keeps it small.
+    `tol`, `radius_tol` or `max_core` keeps it small.
 
-    The published rule measures in radii, but the margin is a tiny part of a radius: ``eps=1e-6``
-    means 5 % of a margin at ten thousand samples and more than one at a million [3]_.
-    `dual_gap_` tells, and a warning says when `eps` exceeds one margin.
+    The published rule measures in radii, but the margin is a tiny part of a radius:
+    ``radius_tol=1e-6`` means 5 % of a margin at ten thousand samples and more than one at a
+    million [3]_. `dual_gap_` tells, and a warning says when `radius_tol` exceeds one margin.
 
     With weights ``u`` a sample of weight two counts as two, one of weight zero is absent. There
     is no `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
@@ -183,7 +183,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
             {},
             {"kernel": "linear", "C": 0.1, "class_weight": "balanced"},
             {"kernel": "poly", "degree": 2, "batch_size": 8},
-            {"eps": 1e-9, "fit_intercept": False, "random_state": 0},
+            {"radius_tol": 1e-9, "fit_intercept": False, "random_state": 0},
         ),
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
@@ -196,7 +196,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     _parameter_constraints = {
         **CORE_CONSTRAINTS,
         "C": [POSITIVE],
-        "eps": [POSITIVE, None],
+        "radius_tol": [POSITIVE, None],
         "solver": [StrOptions({"core_set", "ball", "cvxpy"})],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [POSITIVE],
@@ -213,7 +213,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         coef0=1,
         kernel_params=None,
         tol=0.05,
-        eps=None,
+        radius_tol=None,
         solver="core_set",
         fit_intercept=True,
         intercept_scaling=1.0,
@@ -234,7 +234,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.tol = tol
-        self.eps = eps
+        self.radius_tol = radius_tol
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
@@ -278,7 +278,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
                 f"{' with positive weight' if active is not None else ''}: "
                 f"{self.classes_[present]}."
             )
-        sure = self.eps is not None or self.solver == "ball"
+        sure = self.radius_tol is not None or self.solver == "ball"
         rows, diagonal = self._kernel_rows(X, weights, sure=sure)
         rng = check_random_state(self.random_state)
         with one_blas_thread():
@@ -365,7 +365,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
                     )
                 problem = SignedRows(rows, signs, costs, bias=bias, diagonal=diagonal, ids=active)
                 last = earlier[number]
-                result = self._search(problem, rng, progress, last=last, eps=self.eps)
+                result = self._search(problem, rng, progress, last=last, eps=self.radius_tol)
                 found.append(result._replace(values=result.values[:0]))
                 problems.append(problem)
         return found, problems
@@ -420,14 +420,15 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         worst = max(found, key=lambda r: (not r.converged, r.gap))
         if not worst.converged:
             self._warn_above_tol(worst, X, violation=True)
-        elif self.eps is not None and self.solver != "ball":
-            # what (1 + eps) radii are in margins
-            tolerated = (self.eps + 0.5 * self.eps**2) * (self.radius_**2 / self.rho_).max()
+        elif self.radius_tol is not None and self.solver != "ball":
+            # what (1 + radius_tol) radii are in margins
+            tolerated = self.radius_tol + 0.5 * self.radius_tol**2
+            tolerated *= (self.radius_**2 / self.rho_).max()
             if tolerated > 1:
                 warnings.warn(
-                    f"{type(self).__name__}(eps={self.eps:g}) tolerates violations of the margin "
-                    f"of {tolerated:.2g} margins here, and the relative duality gap is "
-                    f"{self.dual_gap_:.2g}; lower eps, or use tol instead.",
+                    f"{type(self).__name__}(radius_tol={self.radius_tol:g}) tolerates violations "
+                    f"of the margin of {tolerated:.2g} margins here, and the relative duality gap "
+                    f"is {self.dual_gap_:.2g}; lower radius_tol, or use tol instead.",
                     ConvergenceWarning,
                     stacklevel=3,
                 )

@@ -39,6 +39,9 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
     Parameters
     ----------
+    contamination : float or "auto", default=0.1
+        Fraction of the training samples beyond the threshold. "auto" takes the textbook threshold
+        rho, for which every sample with weight is an outlier.
     slack : float, default=0.05
         Mean of ``max(0, rho - w phi(x)) / rho`` over the training samples, between 0 and 1.
         Towards 1 the score becomes the kernel density; near 0 the ball holds the outliers too,
@@ -55,9 +58,6 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict, default=None
         Further parameters of a named kernel or a callable.
-    contamination : float or "auto", default=0.1
-        Share of the training samples beyond the threshold. "auto" takes the textbook threshold
-        rho, for which every sample with weight is an outlier.
     max_samples : int, default=None
         Train on so many samples drawn at random, the threshold coming from all; None trains on
         all of them.
@@ -169,22 +169,22 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     )
     _parameter_constraints = {
         **CORE_CONSTRAINTS,
-        "slack": [Interval(Real, 0, 1, closed="neither")],
         "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
+        "slack": [Interval(Real, 0, 1, closed="neither")],
         "max_samples": [AT_LEAST_ONE, None],
         "solver": [StrOptions({"core_set", "cvxpy"})],
     }
 
     def __init__(
         self,
-        slack=0.05,
+        contamination=0.1,
         *,
+        slack=0.05,
         kernel="rbf",
         gamma="scale",
         degree=3,
         coef0=1,
         kernel_params=None,
-        contamination=0.1,
         max_samples=None,
         tol=0.05,
         solver="core_set",
@@ -197,13 +197,13 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         random_state=None,
         n_jobs=None,
     ):
+        self.contamination = contamination
         self.slack = slack
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
-        self.contamination = contamination
         self.max_samples = max_samples
         self.tol = tol
         self.solver = solver

@@ -31,15 +31,15 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         \qquad D = 2 \mu C \sum_i u_i,
 
     over functions :math:`f(x) = w^\top \phi(x) + b`, with the weights :math:`u_i` of samples.
-    At the optimum the mean distance of the samples to the tube is :math:`\mu` (if the tube is
-    not of width zero): the width follows the noise. The dual is a minimum enclosing ball with a
-    constrained centre, found on a core set [1]_.
+    At the optimum the mean distance of the samples to the tube is :math:`\mu`, given as
+    `tube_distance` (if the tube is not of width zero): the width follows the noise. The dual is a
+    minimum enclosing ball with a constrained centre, found on a core set [1]_.
 
     Parameters
     ----------
     C : float, default=10.0
         Cost of a squared distance to the tube, in deviations of y.
-    mu : float, default=0.03
+    tube_distance : float, default=0.03
         Mean distance to the tube, in deviations of y. Small values need few support vectors;
         large ones end in kernel ridge regression.
     kernel : str, Kernel or callable, default="rbf"
@@ -107,16 +107,16 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
     See Also
     --------
     sklearn.svm.SVR : Linear loss outside of a tube of given width; at least quadratic time.
-    sklearn.kernel_ridge.KernelRidge : The limit of large `mu`, without sparseness.
+    sklearn.kernel_ridge.KernelRidge : The limit of large `tube_distance`, without sparseness.
 
     Notes
     -----
     The support vectors are the samples outside of the tube, whose number is a share of all
-    samples that depends on `mu` and the noise. The method is for sparse models of many samples
-    with small `mu`; with much noise `sklearn.kernel_approximation.Nystroem` and ridge regression
-    are faster at the same error. In the published problem the width may become negative; here
-    it is kept from it by one more variable without a sample. Up to 1000 samples the optimum is
-    found to rounding.
+    samples that depends on `tube_distance` and the noise. The method is for sparse models of many
+    samples with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and
+    ridge regression are faster at the same error. In the published problem the width may become
+    negative; here it is kept from it by one more variable without a sample. Up to 1000 samples the
+    optimum is found to rounding.
 
     References
     ----------
@@ -143,21 +143,21 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         cost="n |S| + |S|^2",
         checks=(
             {},
-            {"kernel": "linear", "C": 1.0, "mu": 0.1},
+            {"kernel": "linear", "C": 1.0, "tube_distance": 0.1},
             {"kernel": "laplacian", "batch_size": 8, "random_state": 0},
         ),
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="diabetes",
             params={"random_state": 0},
-            grid={"C": (0.01, 0.1, 1.0), "mu": (0.1, 0.5), "gamma": (0.01, 0.03, 0.1)},
+            grid={"C": (0.01, 0.1, 1.0), "tube_distance": (0.1, 0.5), "gamma": (0.01, 0.03, 0.1)},
             baseline_grid={"C": (10, 100, 1000), "epsilon": (1, 10), "gamma": (0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = {
         **CORE_CONSTRAINTS,
         "C": [POSITIVE],
-        "mu": [POSITIVE],
+        "tube_distance": [POSITIVE],
         "solver": [StrOptions({"core_set", "cvxpy"})],
     }
 
@@ -165,7 +165,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         self,
         C=10.0,
         *,
-        mu=0.03,
+        tube_distance=0.03,
         kernel="rbf",
         gamma="scale",
         degree=3,
@@ -183,7 +183,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         n_jobs=None,
     ):
         self.C = C
-        self.mu = mu
+        self.tube_distance = tube_distance
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -232,7 +232,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
             )
         target, center, spread = _standardised(y, weights / weights.max())
         costs = self._costs(weights if ids is None else weights[ids])
-        level = self.mu * float(costs.sum())
+        level = self.tube_distance * float(costs.sum())
         with (
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set") as progress,

@@ -55,7 +55,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         Exact balls of few samples, to which the furthest are added; steps towards the furthest
         sample and away from the nearest of the support, one pass each [2]_; ever smaller steps
         towards the furthest, about ``1 / tol**2`` of them [1]_; a cone solver.
-    search : {"exact", "sampling"}, default="exact"
+    algorithm : {"exact", "sampling"}, default="exact"
         With "core_set", whether the furthest sample is looked for among all, or first in random
         draws until twenty of them hold none outside.
     sample_size : int, default=59
@@ -69,7 +69,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     max_iter : int, default=1000
         Largest number of steps.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of `search="sampling"`.
+        Draws the samples of `algorithm="sampling"`.
     n_jobs : int, default=None
         Threads for kernel values.
 
@@ -143,7 +143,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         cost="T n p",
         checks=(
             {},
-            {"kernel": "rbf", "search": "sampling", "random_state": 0},
+            {"kernel": "rbf", "algorithm": "sampling", "random_state": 0},
             {"solver": "away_steps", "tol": 1e-3},
         ),
         known_failures={
@@ -154,7 +154,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,
         "solver": [StrOptions({"core_set", "away_steps", "badoiu_clarkson", "cvxpy"})],
-        "search": [StrOptions({"exact", "sampling"})],
+        "algorithm": [StrOptions({"exact", "sampling"})],
         "sample_size": [AT_LEAST_ONE],
         "batch_size": [AT_LEAST_ONE, None],
         "tol": [NON_NEGATIVE],
@@ -172,7 +172,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         coef0=1,
         kernel_params=None,
         solver="core_set",
-        search="exact",
+        algorithm="exact",
         sample_size=59,
         batch_size=None,
         tol=1e-6,
@@ -186,7 +186,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.solver = solver
-        self.search = search
+        self.algorithm = algorithm
         self.sample_size = sample_size
         self.batch_size = batch_size
         self.tol = tol
@@ -227,7 +227,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 tol=self.tol,
                 max_iter=self.max_iter,
                 solver=self.solver,
-                search=self.search,
+                search=self.algorithm,
                 sample_size=self.sample_size,
                 batch_size=self.batch_size or max(10, width // 2),
                 rng=check_random_state(self.random_state),

@@ -142,10 +142,10 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         Whether slack was forbidden.
     objective_ : ndarray of shape (n_problems,)
         Approximated zero-norm plus ``C sum u xi`` of `sfm_coef_`, in standard units.
-    objective_trace_ : list of ndarray
+    objective_history_ : list of ndarray
         The same after each linear program, for each problem; never rises with
         ``algorithm="reweighted"``.
-    n_features_trace_ : list of ndarray
+    n_features_history_ : list of ndarray
         Number of features after each linear program, for each problem.
     dual_gap_ : float
         Certificate: how far the linear program with the costs of the last weights is from its
@@ -523,8 +523,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 self.ranking_[at] = np.minimum(self.ranking_[at], number)
         self.hard_margin_ = np.array(hard)
         self.objective_ = np.array([result.objective[-1] for result in first])
-        self.objective_trace_ = [result.objective for result in first]
-        self.n_features_trace_ = [result.sizes for result in first]
+        self.objective_history_ = [result.objective for result in first]
+        self.n_features_history_ = [result.sizes for result in first]
         self.dual_gap_ = float(np.max([result.gap for result in first]))
         self.n_iter_ = max(result.n_iter for result in first)
         selected = np.flatnonzero(self._get_support_mask())

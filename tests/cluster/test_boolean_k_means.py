@@ -67,8 +67,8 @@ def test_a_fixed_point_with_falling_inertia(seed):
     distance = (X[:, None] != model.cluster_centers_[None]).sum(axis=2)
     assert_array_equal(model.labels_, distance.argmin(axis=1))
     assert model.inertia_ == distance.min(axis=1).sum()
-    assert np.isclose(model.reconstruction_error_, model.inertia_ / X.size, rtol=1e-12, atol=0)
-    assert np.isclose(model.score(X), -model.reconstruction_error_, rtol=1e-12, atol=0)
+    assert np.isclose(model.reconstruction_err_, model.inertia_ / X.size, rtol=1e-12, atol=0)
+    assert np.isclose(model.score(X), -model.reconstruction_err_, rtol=1e-12, atol=0)
     for k in range(5):  # no other centre is better for the same rows
         mine = X[model.labels_ == k]
         best = np.minimum(mine.sum(axis=0), (~mine).sum(axis=0)).sum()

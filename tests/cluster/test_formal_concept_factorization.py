@@ -36,21 +36,21 @@ def test_components_are_concepts_and_no_zero_is_covered(seed):
     assert boolean_over_coverage(X, explained) == 0
     assert_allclose(model.coverage_[-1], boolean_coverage_score(X, explained), rtol=1e-12)
     best = FormalConceptFactorization(6, cover="best").fit(X)
-    assert best.reconstruction_error_ <= model.reconstruction_error_
+    assert best.reconstruction_err_ <= model.reconstruction_err_
 
 
 @pytest.mark.certificate
 def test_error_falls_with_every_concept_down_to_zero(seed):
     X = make_boolean_sources(80, 20, 3, noise=0.3, random_state=seed)[0]
     whole = FormalConceptFactorization(None).fit(X)
-    assert whole.reconstruction_error_ == 0
+    assert whole.reconstruction_err_ == 0
     assert (np.diff(whole.coverage_) > 0).all()
     for k in (1, 4, 9):
         model = FormalConceptFactorization(k).fit(X)
         assert_array_equal(model.components_, whole.components_[:k])
         assert_allclose(model.coverage_, whole.coverage_[:k], rtol=1e-12)
         expected = (1 - whole.coverage_[k - 1]) * X.mean()
-        assert_allclose(model.reconstruction_error_, expected, rtol=1e-9)
+        assert_allclose(model.reconstruction_err_, expected, rtol=1e-9)
     more = FormalConceptFactorization(60).fit(X)
     assert not more.components_[len(whole.components_) :].any()
     assert more.coverage_[-1] == 1
@@ -84,7 +84,7 @@ def test_clean_sources_are_found(seed):
         200, 60, 4, overlap=0.0, max_assignments=2, random_state=seed
     )
     model = FormalConceptFactorization(4).fit(X)
-    assert model.reconstruction_error_ == 0
+    assert model.reconstruction_err_ == 0
     assert source_mismatch(sources, model.components_) == 0
     assert source_mismatch(Z.T, model.assignments_.T) == 0
 
@@ -108,7 +108,7 @@ def test_border_data():
     for X in (np.zeros((6, 4)), np.ones((6, 4)), np.eye(6)[:, :1], np.eye(1), np.eye(3)):
         for k in (None, 4):
             model = FormalConceptFactorization(k).fit(X)
-            assert model.reconstruction_error_ == 0
+            assert model.reconstruction_err_ == 0
             assert_array_equal(model.inverse_transform(model.transform(X)), X)
     assert FormalConceptFactorization(None).fit(np.zeros((3, 2))).components_.shape == (1, 2)
     X = np.array([[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])

@@ -176,7 +176,7 @@ def test_half_of_the_bits_missing(seed):
 @pytest.mark.recovery
 def test_pruned_search_finds_noise_free_sources(seed):
     X, _, U, Z = overlapping(120, 48, 4, 0, np.random.default_rng(seed))
-    model = MultiAssignmentClustering(4, search="pruned", random_state=seed).fit(X)
+    model = MultiAssignmentClustering(4, algorithm="pruned", random_state=seed).fit(X)
     assert source_mismatch(U, model.components_) == 0
     assert assignment_error(Z, model.assignments_) == 0
 
@@ -408,7 +408,7 @@ def test_bad_input_is_explained():
     with pytest.raises(ValueError, match="not take NaN in sparse input"):
         MultiAssignmentClustering(2).fit(sparse.csr_array(np.where(X > 0, np.nan, 0)))
     with pytest.raises(ValueError, match="makes 1048576 assignment sets"):
-        MultiAssignmentClustering(20, max_assignments=20, search="all").fit(np.eye(50))
+        MultiAssignmentClustering(20, max_assignments=20, algorithm="all").fit(np.eye(50))
     with pytest.raises(ValueError, match="n_clusters up to 12"):
         MultiAssignmentClustering(13, refine="gibbs").fit(X)
     model = MultiAssignmentClustering(2, random_state=0).fit(X)
@@ -421,7 +421,7 @@ def test_far_more_clusters_than_the_data_can_have():
     """A pruned search has as many sources as there are distinct rows, at most 1999."""
     X = np.random.default_rng(0).random((40, 12)) < 0.3
     n_distinct = len(np.unique(X, axis=0))
-    model = MultiAssignmentClustering(500, t_end=0.5, n_init=1, random_state=0)
+    model = MultiAssignmentClustering(500, end_temperature=0.5, n_init=1, random_state=0)
     with pytest.warns(UserWarning, match=f"n_clusters=500 sources for {n_distinct} distinct"):
         model.fit(X)
     assert model.components_.shape == (500, 12)
@@ -492,7 +492,7 @@ def test_memory_is_that_of_tables_and_blocks():
     """No copy of the data, no table over rows and sets."""
     X = overlapping(20000, 100, 5, 0.2, np.random.default_rng(0), max_assignments=2)[0]
     model = MultiAssignmentClustering(
-        5, max_assignments=2, n_init=1, t_start=0.5, max_iter=1, random_state=0
+        5, max_assignments=2, n_init=1, start_temperature=0.5, max_iter=1, random_state=0
     )
     clone(model).fit(X[:100])  # compile first
     tracemalloc.start()

@@ -81,11 +81,11 @@ def test_from_below_and_falling_error(seed):
         model = RoleMiner(k).fit(X)
         explained = model.inverse_transform(model.transform(X))
         assert boolean_over_coverage(X, explained) == 0
-        assert_allclose(model.reconstruction_error_, (X != explained).mean(), rtol=1e-12)
-        errors.append(model.reconstruction_error_)
+        assert_allclose(model.reconstruction_err_, (X != explained).mean(), rtol=1e-12)
+        errors.append(model.reconstruction_err_)
         best = RoleMiner(k, cover="best").fit(X)
         assert_array_equal(best.components_, model.components_)
-        assert best.reconstruction_error_ <= model.reconstruction_error_
+        assert best.reconstruction_err_ <= model.reconstruction_err_
     assert (np.diff(errors) <= 0).all()
 
 
@@ -109,10 +109,10 @@ def test_roles_that_occur_alone_are_found(seed):
     X = boolean_product(Z, sources)
     model = RoleMiner(4).fit(X)
     assert source_mismatch(sources, model.components_) == 0
-    assert model.reconstruction_error_ == 0
+    assert model.reconstruction_err_ == 0
     assert_array_equal(model.assignments_.sum(axis=1), Z.sum(axis=1))
     everything = RoleMiner(30).fit(X)
-    assert everything.reconstruction_error_ == 0
+    assert everything.reconstruction_err_ == 0
     assert not everything.components_[4:].any()
 
 
@@ -153,7 +153,7 @@ def test_border_data():
         for algorithm in ("fast", "complete"):
             model = RoleMiner(4, algorithm=algorithm).fit(X)
             assert model.components_.shape == (4, X.shape[1])
-            assert model.reconstruction_error_ == 0
+            assert model.reconstruction_err_ == 0
             assert_array_equal(model.inverse_transform(model.transform(X)), X)
     X = np.array([[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])
     model = RoleMiner(3).fit(X)

@@ -66,11 +66,11 @@ def test_best_memberships_lower_the_error(seed):
     X = make_boolean_sources(100, 30, 3, noise=0.4, random_state=seed)[0]
     model = RoundedSVD(3).fit(X)
     wrong = sum(oracle.best_set(row, model.components_)[1] for row in X)
-    assert_allclose(model.reconstruction_error_, wrong / X.size, rtol=1e-12)
-    assert model.reconstruction_error_ <= model.rounding_error_
-    assert_allclose(model.score(X), -model.reconstruction_error_, rtol=1e-12)
+    assert_allclose(model.reconstruction_err_, wrong / X.size, rtol=1e-12)
+    assert model.reconstruction_err_ <= model.rounding_error_
+    assert_allclose(model.score(X), -model.reconstruction_err_, rtol=1e-12)
     one = random_bits(seed, (15, 5))
-    wrong = round(RoundedSVD(1).fit(one).reconstruction_error_ * one.size)
+    wrong = round(RoundedSVD(1).fit(one).reconstruction_err_ * one.size)
     assert oracle.least_cost(one, 1) <= wrong <= one.sum()
 
 
@@ -85,7 +85,7 @@ def test_disjoint_sources_of_different_weight_are_found(seed):
     assert model.rounding_error_ == 0
     assert source_mismatch(sources, model.components_) == 0
     rank_one = np.outer(rng.uniform(size=30) < 0.6, rng.uniform(size=20) < 0.6)
-    assert RoundedSVD(1).fit(rank_one).reconstruction_error_ == 0
+    assert RoundedSVD(1).fit(rank_one).reconstruction_err_ == 0
 
 
 @pytest.mark.invariance
@@ -108,7 +108,7 @@ def test_border_data():
     for X in (np.zeros((6, 4)), np.ones((6, 4)), np.eye(6)[:, :1], np.eye(1), np.ones((1, 3))):
         model = RoundedSVD(4).fit(X)
         assert model.components_.shape == (4, X.shape[1])
-        assert model.reconstruction_error_ == 0
+        assert model.reconstruction_err_ == 0
         assert_array_equal(model.inverse_transform(model.transform(X)), X)
     X = np.array([[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])  # rank 1, empty row and columns
     model = RoundedSVD(3).fit(X)

@@ -35,7 +35,8 @@ def public_names(cls):
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_names_are_those_of_the_table(cls):
     replaced = words_not_used()
-    found = {name: replaced[name.rstrip("_")] for name in public_names(cls)
+    # scikit-learn's word for a numerical rank, which is no number of components asked for
+    found = {name: replaced[name.rstrip("_")] for name in public_names(cls) - {"rank_"}
              if name.rstrip("_") in replaced}  # fmt: skip
     assert found == {}
 

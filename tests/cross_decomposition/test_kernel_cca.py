@@ -91,13 +91,13 @@ def test_repeated_correlations_are_all_found(seed):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("alpha", [0.0, 0.01, 0.5, 1.0])
-@pytest.mark.parametrize("method", ["exact", "cholesky", "nystroem"])
-def test_linear_kernel_is_regularised_linear_cca(seed, alpha, method):
+@pytest.mark.parametrize("solver", ["exact", "low_rank", "nystroem"])
+def test_linear_kernel_is_regularised_linear_cca(seed, alpha, solver):
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(80, 5)), rng.normal(size=(80, 3))
     Y[:, 0] += X[:, 0]
     model = KernelCCA(
-        3, kernel="linear", alpha=alpha, method=method, rank_tol=0, random_state=0
+        3, kernel="linear", alpha=alpha, solver=solver, rank_tol=0, random_state=0
     ).fit(X, Y)
     expected = linear_correlations([X, Y], [alpha, alpha])[:3]
     assert_allclose(model.regularized_correlations_, expected, rtol=1e-8)
@@ -116,13 +116,13 @@ def test_without_regularisation_is_sklearns_cca(seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("method", ["cholesky", "nystroem"])
+@pytest.mark.parametrize("solver", ["low_rank", "nystroem"])
 @pytest.mark.parametrize("rule", RULES)
-def test_full_rank_approximations_are_exact(seed, method, rule):
+def test_full_rank_approximations_are_exact(seed, solver, rule):
     X, Y, _ = circle(70, seed)
     setting = {"gamma": 0.5, "alpha": 0.1, "regularization": rule}
     exact = KernelCCA(3, **setting).fit(X, Y)
-    low = KernelCCA(3, method=method, max_rank=70, rank_tol=0, random_state=0, **setting)
+    low = KernelCCA(3, solver=solver, max_rank=70, rank_tol=0, random_state=0, **setting)
     low.fit(X, Y)
     assert_allclose(low.regularized_correlations_, exact.regularized_correlations_, rtol=1e-8)
     new = circle(20, seed + 1)[0]
@@ -238,8 +238,8 @@ def test_regularisation_is_chosen_by_search(seed):
 def test_low_rank_generalises_like_exact(seed):
     X, Y, _ = circle(900, seed)
     train, new = slice(0, 450), slice(450, None)
-    exact = KernelCCA(2, method="exact").fit(X[train], Y[train])
-    low = KernelCCA(2, method="cholesky", max_rank=60).fit(X[train], Y[train])
+    exact = KernelCCA(2, solver="exact").fit(X[train], Y[train])
+    low = KernelCCA(2, solver="low_rank", max_rank=60).fit(X[train], Y[train])
     assert len(low.dual_coef_[0]) <= 60
     assert (low.kernel_residual_ < 0.02).all()
     assert_allclose(low.score(X[new], Y[new]), exact.score(X[new], Y[new]), atol=0.01)
@@ -310,8 +310,8 @@ def test_kernels_given_in_different_ways_agree(seed):
         model = KernelCCA(2, kernel=kernel).fit(X, Y)
         assert_allclose(model.transform(X[:7]), one, atol=1e-8)
     K, L = grams([X, Y])
-    for method in ("exact", "cholesky"):
-        model = KernelCCA(2, kernel="precomputed", method=method, max_rank=50, rank_tol=0)
+    for solver in ("exact", "low_rank"):
+        model = KernelCCA(2, kernel="precomputed", solver=solver, max_rank=50, rank_tol=0)
         a, b = model.fit(K, L).transform(K[:7], L[:7])
         assert_allclose(a, one, atol=1e-6)
         assert_allclose(b, two, atol=1e-6)
@@ -344,7 +344,7 @@ def test_samples_that_are_not_vectors():
     model = KernelCCA(1, kernel=[CommonLetters(), "linear"]).fit(words, lengths)
     assert model.transform(words[:3]).shape == (3, 1)
     assert model.correlations_[0] > 0.8
-    low = KernelCCA(1, kernel=[CommonLetters(), "linear"], method="cholesky", rank_tol=0)
+    low = KernelCCA(1, kernel=[CommonLetters(), "linear"], solver="low_rank", rank_tol=0)
     assert_allclose(
         low.fit([words, lengths]).regularized_correlations_,
         model.regularized_correlations_,
@@ -374,7 +374,7 @@ def test_shrinkage_and_ridge_are_the_same_family(seed):
         (lambda X, Y: ([X, Y], Y), {}, "into the list"),
         (lambda X, Y: (X, np.ones_like(Y)), {}, "View 2 is constant"),
         (lambda X, Y: (np.zeros_like(X), Y), {"kernel": "linear"}, "View 1 is constant"),
-        (lambda X, Y: (X, np.ones_like(Y)), {"method": "cholesky"}, "View 2 is constant"),
+        (lambda X, Y: (X, np.ones_like(Y)), {"solver": "low_rank"}, "View 2 is constant"),
         (lambda X, Y: (X, Y), {"alpha": 0}, "correlation would be 1"),
         (lambda X, Y: (X, Y), {"alpha": [0, 0.1]}, "correlation would be 1"),
         (lambda X, Y: (X, Y), {"alpha": 1.5}, "between 0 and 1"),
@@ -449,7 +449,7 @@ def test_rank_limits_the_number_of_components():
 @pytest.mark.edge
 def test_rank_limit_allows_no_regularisation():
     X, Y, _ = circle(60, 0)
-    model = KernelCCA(2, alpha=0, method="cholesky", max_rank=8).fit(X, Y)
+    model = KernelCCA(2, alpha=0, solver="low_rank", max_rank=8).fit(X, Y)
     assert_allclose(model.regularized_correlations_, model.correlations_, rtol=1e-8)
     assert model.regularized_correlations_[0] < 1
 
@@ -498,8 +498,8 @@ def test_top_level_name():
         {},
         {"regularization": "ridge"},
         {"regularization": "bach-jordan"},
-        {"kernel": "poly", "degree": 2, "method": "cholesky", "rank_tol": 0.0},
-        {"kernel": "linear", "method": "cholesky", "rank_tol": 0.0},
+        {"kernel": "poly", "degree": 2, "solver": "low_rank", "rank_tol": 0.0},
+        {"kernel": "linear", "solver": "low_rank", "rank_tol": 0.0},
         {"n_components": 1, "alpha": 0.3},
     ],
 )

@@ -104,7 +104,7 @@ def test_kernels_and_low_rank_agree(seed):
     K, L = rbf_kernel(X, gamma=0.1), rbf_kernel(new, X, gamma=0.1)
     given = KernelPLSRegression(4, kernel="precomputed").fit(K, Y).predict(L)
     assert_allclose(given, expected, atol=1e-9)
-    low = KernelPLSRegression(4, gamma=0.1, method="cholesky", max_rank=60, rank_tol=0)
+    low = KernelPLSRegression(4, gamma=0.1, solver="low_rank", max_rank=60, rank_tol=0)
     assert_allclose(low.fit(X, Y).predict(new), expected, atol=1e-6)
     order = np.random.default_rng(seed).permutation(len(X))
     turned = KernelPLSRegression(4, gamma=0.1).fit(X[order], Y[order]).predict(new)
@@ -138,17 +138,17 @@ def test_bad_input_is_named():
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
-@pytest.mark.parametrize("method", ["exact", "cholesky"])
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
 @pytest.mark.parametrize("targets", [1, 3])
-def test_weights_count_copies(kernel, method, targets, seed):
+def test_weights_count_copies(kernel, solver, targets, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 4))
     Y = np.sin(X) @ rng.normal(size=(4, targets)) + 0.1 * rng.normal(size=(40, targets))
     Y = Y[:, 0] if targets == 1 else Y
     times = rng.integers(0, 4, size=40)
     index = np.repeat(np.arange(40), times)
-    model = KernelPLSRegression(3, kernel=kernel, method=method, rank_tol=0.0)
-    twin = KernelPLSRegression(3, kernel=kernel, method=method, rank_tol=0.0)
+    model = KernelPLSRegression(3, kernel=kernel, solver=solver, rank_tol=0.0)
+    twin = KernelPLSRegression(3, kernel=kernel, solver=solver, rank_tol=0.0)
     if kernel == "precomputed":
         K = rbf_kernel(X)
         model.fit(K, Y, sample_weight=times)
@@ -187,12 +187,12 @@ def test_components_are_reported_and_can_be_stopped(seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("method", ["exact", "cholesky"])
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
 @pytest.mark.parametrize("factor", [1e-300, 1e-30, 0.3, 1e300])
-def test_a_common_factor_of_the_weights_changes_nothing(seed, method, factor):
+def test_a_common_factor_of_the_weights_changes_nothing(seed, solver, factor):
     X, Y = data(seed)
     w = np.random.default_rng(seed).uniform(0.5, 2, size=60)
-    model = KernelPLSRegression(3, method=method)
+    model = KernelPLSRegression(3, solver=solver)
     once = model.fit(X, Y, sample_weight=w).predict(X)
     scores = model.x_scores_
     assert_allclose(model.fit(X, Y, sample_weight=factor * w).predict(X), once, rtol=1e-8)

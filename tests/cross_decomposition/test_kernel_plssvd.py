@@ -62,10 +62,10 @@ def test_square_is_found(seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("method", ["exact", "cholesky", "nystroem"])
-def test_equals_kernel_cca_at_the_limit(seed, method):
+@pytest.mark.parametrize("solver", ["exact", "low_rank", "nystroem"])
+def test_equals_kernel_cca_at_the_limit(seed, solver):
     X, Y = data(seed)
-    setting = {"gamma": 0.4, "method": method, "rank_tol": 0.0, "random_state": 0}
+    setting = {"gamma": 0.4, "solver": solver, "rank_tol": 0.0, "random_state": 0}
     one = KernelPLSSVD(2, kernel="rbf", **setting).fit(X, Y)
     two = KernelCCA(2, alpha=1.0, **setting).fit(X, Y)
     assert_allclose(one.singular_values_, two.regularized_correlations_, rtol=1e-8)

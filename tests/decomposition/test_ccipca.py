@@ -45,7 +45,7 @@ def orthonormal_in_order(vectors):
 def test_stream_is_the_rule_written_out(seed, schedule):
     X = correlated(seed)
     vectors, mean = oracle.ccipca(X, 3, **schedule)
-    names = {"ramp": "amnesic_ramp", "growth": "amnesic_growth", "floor": "eta_min"}
+    names = {"ramp": "amnesic_ramp", "growth": "amnesic_growth", "floor": "min_learning_rate"}
     parameters = {names.get(key, key): value for key, value in schedule.items()}
     model = CCIPCA(3, **parameters).partial_fit(X)
     lam = np.sqrt([v @ v for v in vectors])
@@ -195,7 +195,7 @@ def test_follows_drift_if_asked_to(seed):
     first, second = rng.normal(size=(2, 3000, 5))
     first[:, 0] *= 4
     second[:, 1] *= 4
-    moving, fixed = CCIPCA(1, eta_min=0.01), CCIPCA(1, amnesic=0)
+    moving, fixed = CCIPCA(1, min_learning_rate=0.01), CCIPCA(1, amnesic=0)
     for model in (moving, fixed):
         model.partial_fit(first).partial_fit(second[:1000])
     assert abs(moving.components_[0, 1]) > 0.95

@@ -57,7 +57,7 @@ def test_network_of_whole_arrays(seed, sharing):
     X, ids = images(seed)
     X[::100] *= 5  # some values reach the clipping
     est = HierarchicalSlowFeatureAnalysis(
-        image_shape=(4, 5, 2), layers=TWO_LAYERS, weight_sharing=sharing, chunk_size=97
+        image_shape=(4, 5, 2), layers=TWO_LAYERS, weight_sharing=sharing, batch_size=97
     ).fit(X, sequence_ids=ids)
     full = (
         {**TWO_LAYERS[0], "weight_sharing": sharing},
@@ -197,7 +197,7 @@ def test_chunks_and_processes_do_not_matter(seed, sharing):
         random_state=7,
     )
     whole = clone(make).fit(X, sequence_ids=ids)
-    small = clone(make).set_params(chunk_size=13).fit(X, sequence_ids=ids)
+    small = clone(make).set_params(batch_size=13).fit(X, sequence_ids=ids)
     assert_allclose(small.delta_values_, whole.delta_values_, rtol=1e-7)
     assert_allclose(small.transform(X), whole.transform(X), rtol=1e-6, atol=1e-6)
     parallel = clone(make).set_params(n_jobs=2).fit(X, sequence_ids=ids)
@@ -270,7 +270,7 @@ def test_transform_looks_at_one_row_at_a_time(seed):
     Y = est.fit(X, sequence_ids=ids).transform(X)
     assert_allclose(est.transform(X[::-1])[::-1], Y, rtol=1e-9, atol=1e-9)
     assert_allclose(est.transform(X[5:6]), Y[5:6], rtol=1e-9, atol=1e-9)
-    clone_ = clone(est).set_params(chunk_size=1).fit(X[:60])
+    clone_ = clone(est).set_params(batch_size=1).fit(X[:60])
     assert_allclose(clone_.transform(X[:9]), clone_.transform(X)[:9], rtol=1e-9, atol=1e-9)
 
 
@@ -323,7 +323,7 @@ def test_default_layers_leave_no_pixel_out():
 @pytest.mark.parametrize("sharing", [True, False])
 def test_constant_images_are_refused(X, sharing):
     est = HierarchicalSlowFeatureAnalysis(
-        image_shape=(2, 3), weight_sharing=sharing, chunk_size=70
+        image_shape=(2, 3), weight_sharing=sharing, batch_size=70
     )
     with pytest.raises(ValueError, match="input of layer 0 is constant"):
         est.fit(X)

@@ -214,7 +214,7 @@ def test_cosines_come_in_the_order_of_their_frequencies(seed):
 def test_follows_drift_if_asked_to():
     first, S1 = sources(0, n=8000, p=3, persistence=(0.98, 0.3, 0))
     second, S2 = sources(1, n=8000, p=3, persistence=(0.98, 0.3, 0))
-    model = ISFA(1, eta_min=0.004, rank_tol=1e-6, random_state=0)
+    model = ISFA(1, min_learning_rate=0.004, rank_tol=1e-6, random_state=0)
     assert correlation(model.partial_fit(first).transform(first)[-2000:, 0], S1[-2000:, 0]) > 0.9
     model.partial_fit(second, new_sequence=True)
     assert correlation(model.transform(second)[-2000:, 0], S2[-2000:, 0]) > 0.9

@@ -162,7 +162,7 @@ def test_follows_drift_if_asked_to(seed):
     first, second = rng.normal(size=(2, 4000, 4))
     first[:, 0] *= 0.1
     second[:, 1] *= 0.1
-    model = MCA(eta_min=0.02, learning_rate_hold=200, random_state=seed)
+    model = MCA(min_learning_rate=0.02, learning_rate_hold=200, random_state=seed)
     assert abs(model.partial_fit(first).components_[0, 0]) > 0.98
     assert abs(model.partial_fit(second).components_[0, 1]) > 0.98
 
@@ -272,7 +272,7 @@ def test_one_row_then_more():
 def test_one_enormous_row_does_no_lasting_harm():
     X = correlated(0, n=6000)
     X[3000] *= 1e6
-    model = MCA(2, amnesic=0, random_state=0, eta_min=0.002).partial_fit(X)
+    model = MCA(2, amnesic=0, random_state=0, min_learning_rate=0.002).partial_fit(X)
     assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-12)
     assert np.isfinite(model.eigenvalues_).all()
 

@@ -89,7 +89,9 @@ def test_is_factorisation_with_kullback_leibler_divergence(seed):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("settings", [{}, {"smoothing": 0.1}, {"beta": 0.8}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"smoothing": 0.1}, {"posterior_exponent": 0.8}], ids=str
+)
 def test_objective_never_falls(settings, seed):
     X, _, _ = corpus(seed=seed)
     model = ProbabilisticLSA(3, random_state=seed, max_iter=2000, **settings).fit(X)
@@ -163,17 +165,18 @@ def test_what_is_reported_is_that_of_the_stored_topics(settings, seed):
         U, C = model.components_, model.transform(X)
         value = oracle.log_likelihood(X, C, U) / X.sum()
         assert_allclose(model.log_likelihood_, value, rtol=1e-10)
-        assert_allclose(model.gap_, gap(counts_of(X), C, U.T.copy()), rtol=1e-6, atol=1e-12)
+        bound = gap(counts_of(X), C, U.T.copy())
+        assert_allclose(model.log_likelihood_gap_, bound, rtol=1e-6, atol=1e-12)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for max_iter in (1, 7, 2000):
             model = ProbabilisticLSA(3, max_iter=max_iter, random_state=seed, **settings).fit(X)
-            if model.beta_ == 1:
+            if model.posterior_exponent_ == 1:
                 agrees(model, X)
     passes = model.n_iter_
     model.partial_fit(X[:20])
-    if model.beta_ == 1:
+    if model.posterior_exponent_ == 1:
         agrees(model, X[:20])
     assert model.objective_history_.shape == (passes + 1,) == (model.n_iter_,)
     assert model.objective_history_[-1] == model.log_likelihood_
@@ -230,7 +233,7 @@ def test_tempering_guards_against_too_many_topics(seed):
     X, new = X[:200], X[200:]
     plain = ProbabilisticLSA(15, random_state=0, max_iter=2000, tol=1e-5).fit(X)
     tempered = ProbabilisticLSA(15, tempering=True, random_state=0, max_iter=2000).fit(X)
-    assert tempered.beta_ <= 1
+    assert tempered.posterior_exponent_ <= 1
     assert tempered.score(new) > plain.score(new)
     assert tempered.log_likelihood_ < plain.log_likelihood_
 
@@ -328,8 +331,8 @@ def test_messages(seed):
         ProbabilisticLSA().fit(X - 1)
     with pytest.raises(ValueError, match="NaN"):
         ProbabilisticLSA().fit(np.where(X > 2, np.nan, X))
-    with pytest.raises(ValueError, match="'beta' parameter"):
-        ProbabilisticLSA(beta=1.5).fit(X)
+    with pytest.raises(ValueError, match="'posterior_exponent' parameter"):
+        ProbabilisticLSA(posterior_exponent=1.5).fit(X)
     with pytest.warns(ConvergenceWarning, match="nats per token; raise max_iter or tol"):
         ProbabilisticLSA(3, max_iter=3, tol=0).fit(X)
     with pytest.warns(ConvergenceWarning, match="held out may become more likely; raise max_iter"):

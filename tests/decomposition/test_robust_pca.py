@@ -58,8 +58,8 @@ def test_optimum_of_a_cone_solver(delta, missing, seed):
     assert solve(stated, solver="CLARABEL")
     value, L = stated.problem.value, stated.variable.value
     model = RobustPCA(
-        lam=0.3,
-        method="stable" if delta else "pcp",
+        alpha=0.3,
+        algorithm="stable" if delta else "pcp",
         noise_std=delta / np.sqrt(2 * 16),
         max_iter=20_000,
     ).fit(X)
@@ -75,7 +75,7 @@ def test_minimiser_of_plain_steps(missing, seed):
     lam = (np.isfinite(X).mean() * 40) ** -0.5
     L = oracle.pursuit_by_plain_steps(X, lam)[0]
     model = RobustPCA(tol=1e-9, tol_gap=1e-8, max_iter=20_000).fit(X)
-    assert model.lam_ == pytest.approx(lam, rel=1e-12)
+    assert model.alpha_ == pytest.approx(lam, rel=1e-12)
     reached = oracle.objective(L, np.nan_to_num(X - L), lam)
     assert model.objective_ <= reached * (1 + 1e-8)
     assert_allclose(model.objective_, reached, rtol=1e-5)  # what the plain steps reach
@@ -90,7 +90,7 @@ def test_solver_cvxpy_is_selectable(seed):
     assert_allclose(model.objective_, ours.objective_, rtol=1e-5)
     assert_allclose(model.low_rank_ + model.sparse_, X, atol=1e-4)
     noisy = planted((20, 15), 1, 0.05, seed, noise=0.1)[0]
-    stable = RobustPCA(method="stable", noise_std=0.1, tol_gap=1e-4, max_iter=10_000)
+    stable = RobustPCA(algorithm="stable", noise_std=0.1, tol_gap=1e-4, max_iter=10_000)
     ours, theirs = stable.fit(noisy).objective_, stable.set_params(solver="cvxpy").fit(noisy)
     assert_allclose(theirs.objective_, ours, rtol=1e-4)
 
@@ -109,7 +109,7 @@ def test_scores_are_least_absolute_deviations(missing, seed):
 
 
 @pytest.mark.oracle
-def test_scores_of_the_stable_method_minimise_the_huber_loss(seed):
+def test_scores_of_the_stable_algorithm_minimise_the_huber_loss(seed):
     rng = np.random.default_rng(seed)
     V = np.linalg.qr(rng.normal(size=(25, 3)))[0].T
     X = rng.normal(size=(10, 3)) @ V + 0.2 * rng.standard_t(1.5, size=(10, 25))
@@ -130,7 +130,7 @@ def test_scores_of_the_stable_method_minimise_the_huber_loss(seed):
 def test_gap_is_what_full_decompositions_say(solver, schedule, seed):
     X = planted((90, 80), 4, 0.1, seed)[0]
     model = RobustPCA(solver=solver, schedule=schedule).fit(X)
-    gap = oracle.relative_gap(X, model.low_rank_, model.dual_, model.lam_)
+    gap = oracle.relative_gap(X, model.low_rank_, model.dual_, model.alpha_)
     assert gap <= model.dual_gap_ + 1e-9
     assert model.dual_gap_ <= 1e-6
     assert model.rank_ == 4
@@ -254,9 +254,9 @@ def test_new_rows_with_errors_and_missing_entries(seed):
 
 
 @pytest.mark.recovery
-def test_stable_method_beats_plain_under_noise(seed):
+def test_stable_algorithm_beats_plain_under_noise(seed):
     X, low_rank, _ = planted((150, 120), 3, 0.05, seed, noise=0.2, magnitude=8)
-    plain, stable = RobustPCA().fit(X), RobustPCA(method="stable").fit(X)
+    plain, stable = RobustPCA().fit(X), RobustPCA(algorithm="stable").fit(X)
     assert 0.8 < stable.noise_std_ / 0.2 < 1.3
     assert stable.rank_ < plain.rank_ / 2
     assert error(stable.low_rank_, low_rank) < 0.7 * error(plain.low_rank_, low_rank)
@@ -331,10 +331,10 @@ def test_low_rank_data_without_errors(seed):
     """
     L = planted((40, 30), 2, 0.0, seed)[0]
     U, s, Vt = np.linalg.svd(L)
-    enough = RobustPCA(lam=1.01 * np.abs(U[:, :2] @ Vt[:2]).max()).fit(L)
+    enough = RobustPCA(alpha=1.01 * np.abs(U[:, :2] @ Vt[:2]).max()).fit(L)
     assert not enough.support_.any()
     assert_allclose(enough.low_rank_, L, atol=1e-5)
-    too_little = RobustPCA(lam=0.95 * s.sum() / np.abs(L).sum(), max_iter=10_000)
+    too_little = RobustPCA(alpha=0.95 * s.sum() / np.abs(L).sum(), max_iter=10_000)
     assert too_little.fit(L).support_.any()
 
 
@@ -365,10 +365,10 @@ def test_transpose_permutation_scale(seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("method", ["pcp", "stable"])
-def test_a_row_is_transformed_by_itself(method, seed):
+@pytest.mark.parametrize("algorithm", ["pcp", "stable"])
+def test_a_row_is_transformed_by_itself(algorithm, seed):
     X = planted((60, 40), 2, 0.1, seed, noise=0.1)[0]
-    model = RobustPCA(method=method, n_components=3).fit(X)
+    model = RobustPCA(algorithm=algorithm, n_components=3).fit(X)
     scores = model.transform(X)
     alone = np.vstack([model.transform(row[None]) for row in X])
     assert_allclose(alone, scores, atol=1e-6)
@@ -393,7 +393,7 @@ def test_solvers_and_random_states_agree(seed):
 @pytest.mark.invariance
 def test_stable_without_noise_is_plain(seed):
     X = planted((50, 40), 2, 0.1, seed)[0]
-    plain, stable = RobustPCA().fit(X), RobustPCA(method="stable", noise_std=0).fit(X)
+    plain, stable = RobustPCA().fit(X), RobustPCA(algorithm="stable", noise_std=0).fit(X)
     assert_array_equal(plain.low_rank_, stable.low_rank_)
     assert_array_equal(plain.transform(X), stable.transform(X))
 
@@ -416,7 +416,7 @@ def test_one_gross_error_does_not_move_the_components(seed):
 @pytest.mark.recovery
 def test_score_prefers_the_true_rank_and_searches_without_y(seed):
     X = planted((150, 40), 3, 0.05, seed, noise=0.3)[0]
-    search = GridSearchCV(RobustPCA(method="stable"), {"n_components": [1, 2, 3, 12]}, cv=3)
+    search = GridSearchCV(RobustPCA(algorithm="stable"), {"n_components": [1, 2, 3, 12]}, cv=3)
     assert search.fit(X).best_params_ == {"n_components": 3}
     assert -1 < search.best_score_ < -0.1
 
@@ -479,7 +479,7 @@ def test_row_and_column_without_entries(seed):
     assert_allclose(model.low_rank_[:, 8], 0, atol=1e-6)
     # they do not influence the rest
     rest = np.ix_(np.arange(60) != 5, np.arange(50) != 8)
-    alone = RobustPCA(lam=model.lam_).fit(X[rest])
+    alone = RobustPCA(alpha=model.alpha_).fit(X[rest])
     assert_allclose(model.objective_, alone.objective_, rtol=2e-6)
     with pytest.warns(UserWarning, match="1 of 60 rows have too few known entries"):
         scores = model.transform(X)
@@ -537,7 +537,7 @@ def test_float32_in_float32_out(seed):
 
 REFUSALS = {
     "needs at least one observed entry": ({}, np.full((3, 2), np.nan)),
-    r"polish=True.*needs method='pcp'": ({"method": "stable", "polish": True}, np.eye(5)),
+    r"polish=True.*needs algorithm='pcp'": ({"algorithm": "stable", "polish": True}, np.eye(5)),
     r"solver='cvxpy'.*up to 200": ({"solver": "cvxpy"}, np.ones((150, 60))),
     "infinity": ({}, np.where(np.eye(5) > 0, np.inf, 1.0)),
 }

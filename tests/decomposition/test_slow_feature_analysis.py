@@ -61,7 +61,7 @@ SETTINGS = [
     {"degree": 2},
     {"degree": 3, "n_components": 4},
     {"degree": 2, "n_components": 3, "solver": "cholesky"},
-    {"degree": 2, "n_components": 3, "solver": "eigh", "chunk_size": 13},
+    {"degree": 2, "n_components": 3, "solver": "eigh", "batch_size": 13},
     {"degree": 2, "include_bias": True},
     {"degree": 2, "pre_pca": 3},
     {"lag": 3},
@@ -162,7 +162,7 @@ def test_transformer_and_callable_expansions_equal_the_built_in_one(seed):
     X = series(seed, p=3)
     own = SlowFeatureAnalysis(degree=2).fit(X)
     transformer = PolynomialFeatures(2, include_bias=False)
-    by_transformer = SlowFeatureAnalysis(expansion=transformer, chunk_size=50).fit(X)
+    by_transformer = SlowFeatureAnalysis(expansion=transformer, batch_size=50).fit(X)
     by_callable = SlowFeatureAnalysis(
         expansion=lambda rows: sparse.csr_array(transformer.fit_transform(rows))
     ).fit(X)
@@ -354,7 +354,7 @@ def test_partial_fit_equals_fit_however_the_rows_are_cut(seed, size, setting):
     ids = np.sort(rng.integers(0, 5, 400))
     mask = rng.random(400) > 0.02
     whole = SlowFeatureAnalysis(**setting).fit(X, sequence_ids=ids, sample_mask=mask)
-    model = SlowFeatureAnalysis(**setting, chunk_size=29)
+    model = SlowFeatureAnalysis(**setting, batch_size=29)
     model.partial_fit(X[:30], sequence_ids=ids[:30], sample_mask=mask[:30])
     for start in range(30, 400, size):
         part = slice(start, start + size)
@@ -429,7 +429,7 @@ def test_transform_of_a_row_depends_on_that_row_alone(seed):
     Y = model.transform(X)
     one_by_one = np.vstack([model.transform(row[None]) for row in X])
     assert_allclose(one_by_one, Y, atol=1e-10)
-    assert_allclose(model.set_params(chunk_size=3).transform(X), Y, atol=1e-10)
+    assert_allclose(model.set_params(batch_size=3).transform(X), Y, atol=1e-10)
     X[7, 2] = np.nan
     with_hole = model.transform(X)
     assert np.isnan(with_hole[7]).all()
@@ -738,7 +738,7 @@ def test_interrupted_partial_fit_leaves_the_state_unchanged():
     X = series(0, p=3)
     whole = SlowFeatureAnalysis().fit(X)
     expansion = Interrupting()
-    model = SlowFeatureAnalysis(expansion=expansion, chunk_size=20).partial_fit(X[:200])
+    model = SlowFeatureAnalysis(expansion=expansion, batch_size=20).partial_fit(X[:200])
     before = model.components_.copy()
     expansion.at = 7
     with pytest.raises(KeyboardInterrupt):
@@ -748,7 +748,7 @@ def test_interrupted_partial_fit_leaves_the_state_unchanged():
     assert model.n_samples_seen_ == 200
     model.partial_fit(X[200:])
     assert_allclose(model.delta_values_, whole.delta_values_, rtol=1e-10)
-    fresh = SlowFeatureAnalysis(expansion=Interrupting(), chunk_size=20)
+    fresh = SlowFeatureAnalysis(expansion=Interrupting(), batch_size=20)
     fresh.expansion.at = 3
     with pytest.raises(KeyboardInterrupt):
         fresh.partial_fit(X)
@@ -772,7 +772,7 @@ def peak_of_fit(X, **parameters):
 def test_memory_is_five_matrices_and_one_chunk(n_components):
     X = np.random.default_rng(0).normal(size=(20_000, 24))
     D, chunk = 324, 2048
-    peak = peak_of_fit(X, n_components=n_components, degree=2, chunk_size=chunk)
+    peak = peak_of_fit(X, n_components=n_components, degree=2, batch_size=chunk)
     rows = 20_000 * 8 * 3  # numbers of sequences, valid rows
     assert peak < 5 * D * D * 8 + chunk * D * 8 * 1.1 + rows
 
@@ -812,7 +812,7 @@ def test_fit_never_expands_the_whole_input(monkeypatch):
     X = series(0, n=2000, p=6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        SlowFeatureAnalysis(degree=2, chunk_size=100).fit(X).transform(X)
+        SlowFeatureAnalysis(degree=2, batch_size=100).fit(X).transform(X)
     assert max(widths) <= 100
 
 

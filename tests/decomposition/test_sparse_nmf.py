@@ -60,7 +60,7 @@ def projected_gradient_ratio(X, W, H, beta, eta):
 def test_objective_is_the_sum_it_should_be(missing, seed):
     X = mixed(seed=seed)
     X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
-    model = SparseNMF(3, beta=0.3, eta=0.5, tol=1e-9, max_iter=20_000).fit(X)
+    model = SparseNMF(3, alpha=0.3, ridge=0.5, tol=1e-9, max_iter=20_000).fit(X)
     value = oracle.kim_park_objective(X, model.transform(X), model.components_, 0.3, 0.5)
     assert_allclose(model.objective_, value, rtol=1e-10)
     known = ~np.isnan(X)
@@ -83,20 +83,20 @@ def test_exact_alternation_column_by_column(seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("beta", [0.0, 0.5])
-def test_not_above_scikit_learn(beta, seed):
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_not_above_scikit_learn(alpha, seed):
     """Plain l1 penalties on both factors, and none, are problems of scikit-learn's NMF too."""
     X = mixed(100, 40, 6, seed)
     n, p = X.shape
     theirs = NMF(
-        5, alpha_W=beta / p, alpha_H=beta / n, l1_ratio=1, init="nndsvd", tol=1e-6, max_iter=5000
+        5, alpha_W=alpha / p, alpha_H=alpha / n, l1_ratio=1, init="nndsvd", tol=1e-6, max_iter=5000
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         W = theirs.fit_transform(X)
     H = theirs.components_
-    value = ((X - W @ H) ** 2).sum() / 2 + beta * (W.sum() + H.sum())
-    penalty = {"side": "both", "form": "plain", "beta": beta} if beta else {"penalty": None}
+    value = ((X - W @ H) ** 2).sum() / 2 + alpha * (W.sum() + H.sum())
+    penalty = {"side": "both", "form": "plain", "alpha": alpha} if alpha else {"penalty": None}
     ours = SparseNMF(5, n_init=5, random_state=seed, tol=1e-5, max_iter=5000, **penalty).fit(X)
     assert ours.objective_ <= value * (1 + 1e-4)  # local optima differ by more than that
 
@@ -106,10 +106,10 @@ def test_not_above_scikit_learn(beta, seed):
     ("settings", "penalty"),
     [
         ({"penalty": None}, {}),
-        ({"beta": 0.5, "eta": 1.0}, {"l1_sq": 0.5}),
-        ({"beta": 0.5, "eta": 1.0, "form": "plain"}, {"l1": 0.5}),
-        ({"beta": 0.5, "eta": 2.0, "side": "components"}, {"l2": 2.0}),
-        ({"beta": 0.5, "side": "both"}, {"l1_sq": 0.5}),
+        ({"alpha": 0.5, "ridge": 1.0}, {"l1_sq": 0.5}),
+        ({"alpha": 0.5, "ridge": 1.0, "form": "plain"}, {"l1": 0.5}),
+        ({"alpha": 0.5, "ridge": 2.0, "side": "components"}, {"l2": 2.0}),
+        ({"alpha": 0.5, "side": "both"}, {"l1_sq": 0.5}),
     ],
 )
 def test_codes_of_new_rows_are_minimisers(settings, penalty, seed):
@@ -132,7 +132,7 @@ def test_codes_of_new_rows_are_minimisers(settings, penalty, seed):
 def test_kkt_residual_is_what_the_gradients_say(solver, missing, seed):
     X = mixed(seed=seed)
     X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
-    model = SparseNMF(3, beta=0.3, eta=0.5, tol=1e-7, max_iter=20_000, solver=solver).fit(X)
+    model = SparseNMF(3, alpha=0.3, ridge=0.5, tol=1e-7, max_iter=20_000, solver=solver).fit(X)
     assert model.kkt_residual_ <= 1e-7
     # the codes are solved for exactly once more, so that only the components may be off
     assert projected_gradient_ratio(X, model.transform(X), model.components_, 0.3, 0.5) < 1e-6
@@ -144,8 +144,8 @@ def test_kkt_residual_is_what_the_gradients_say(solver, missing, seed):
     [
         {"penalty": None},
         {"penalty": None, "solver": "bpp"},
-        {"beta": 0.5},
-        {"side": "components", "beta": 0.5},
+        {"alpha": 0.5},
+        {"side": "components", "alpha": 0.5},
         {"side": "both", "form": "plain"},
         {"penalty": "hoyer", "sparseness_components": 0.5},
         {"penalty": "hoyer", "sparseness_codes": 0.5},
@@ -234,8 +234,8 @@ def test_codes_of_rows_are_as_good_as_those_of_many_starts(level, seed):
     "settings",
     [
         {"penalty": None},
-        {"beta": 1e-4, "eta": 1e-3},
-        {"side": "components", "beta": 1e-4, "eta": 1e-3},
+        {"alpha": 1e-4, "ridge": 1e-3},
+        {"side": "components", "alpha": 1e-4, "ridge": 1e-3},
     ],
     ids=str,
 )
@@ -270,7 +270,7 @@ def test_sparse_codes_find_clusters(seed):
     centers = rng.gamma(1.0, size=(3, 100))
     labels = rng.integers(0, 3, size=45)
     X = np.maximum(centers[labels] + 0.3 * rng.normal(size=(45, 100)), 0)
-    model = SparseNMF(3, beta=0.01, n_init=10, random_state=0).fit(X)
+    model = SparseNMF(3, alpha=0.01, n_init=10, random_state=0).fit(X)
     found = model.transform(X).argmax(axis=1)
     table = pd.crosstab(found, labels).to_numpy()
     assert table.max(axis=1).sum() == 45
@@ -297,11 +297,11 @@ def test_higher_sparseness_makes_parts_local():
 
 @pytest.mark.paper
 def test_larger_beta_makes_codes_sparser():
-    """Kim & Park 2007, section 2.2: beta trades sparseness against accuracy."""
+    """Kim & Park 2007, section 2.2: the penalty trades sparseness against accuracy."""
     X = load_digits().data[:300] / 16
     zeros, errors = [], []
-    for beta in (0.01, 0.3, 3.0):
-        model = SparseNMF(10, beta=beta).fit(X)
+    for alpha in (0.01, 0.3, 3.0):
+        model = SparseNMF(10, alpha=alpha).fit(X)
         zeros.append((model.transform(X) == 0).mean())
         errors.append(model.reconstruction_err_)
     assert zeros[0] < zeros[1] < zeros[2]
@@ -316,8 +316,8 @@ def test_larger_beta_makes_codes_sparser():
     "settings",
     [
         {"penalty": None},
-        {"beta": 0.2},
-        {"side": "components", "beta": 0.2},
+        {"alpha": 0.2},
+        {"side": "components", "alpha": 0.2},
         {"penalty": "hoyer", "sparseness_components": 0.5},
     ],
     ids=str,
@@ -411,7 +411,7 @@ def test_partial_fit_adds_up(seed):
 @pytest.mark.edge
 @pytest.mark.parametrize(
     "settings",
-    [{"beta": 0.2}, {"side": "components"}, {"penalty": "hoyer", "sparseness_components": 0.5}],
+    [{"alpha": 0.2}, {"side": "components"}, {"penalty": "hoyer", "sparseness_components": 0.5}],
     ids=str,
 )
 def test_partial_fit_lowers_the_objective_of_the_sums(settings, seed):
@@ -477,7 +477,7 @@ def test_components_that_are_lost_come_back(solver, seed):
 def test_zero_rows_columns_and_rows_without_entries(seed):
     X = mixed(seed=seed)
     X[3], X[:, 5] = 0, 0
-    for settings in ({"penalty": None}, {"beta": 0.1}):
+    for settings in ({"penalty": None}, {"alpha": 0.1}):
         model = SparseNMF(3, **settings).fit(X)
         assert_array_equal(model.transform(X)[3], 0)
         assert_allclose(model.components_[:, 5], 0, atol=1e-12)
@@ -557,7 +557,7 @@ def twice(X):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("settings", [{"penalty": None}, {"beta": 0.1}], ids=str)
+@pytest.mark.parametrize("settings", [{"penalty": None}, {"alpha": 0.1}], ids=str)
 def test_repeated_entries_add_up(settings, seed):
     X = mixed(seed=seed)
     D = twice(X)
@@ -670,7 +670,7 @@ def test_callbacks_are_reached_with_many_components(settings):
 @pytest.mark.edge
 @pytest.mark.parametrize(
     "settings",
-    [{"penalty": None}, {"side": "components"}, {"form": "plain", "beta": 0.0}],
+    [{"penalty": None}, {"side": "components"}, {"form": "plain", "alpha": 0.0}],
     ids=str,
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -739,5 +739,5 @@ def test_pipeline_is_tuned(seed):
     pipeline = make_pipeline(SparseNMF(tol=1e-2), LogisticRegression(max_iter=2000))
     search = GridSearchCV(pipeline, {"sparsenmf__n_components": [2, 10]}, cv=3).fit(X, y)
     assert search.best_params_ == {"sparsenmf__n_components": 10}
-    unsupervised = GridSearchCV(SparseNMF(tol=1e-2), {"beta": [0.01, 100.0]}, cv=3).fit(X)
-    assert unsupervised.best_params_ == {"beta": 0.01}
+    unsupervised = GridSearchCV(SparseNMF(tol=1e-2), {"alpha": [0.01, 100.0]}, cv=3).fit(X)
+    assert unsupervised.best_params_ == {"alpha": 0.01}

@@ -22,10 +22,11 @@ from skmoderndata.impute import NuclearNormImputer
 from tests.oracles import nuclear_norm_imputer as oracle
 
 
-def convex(lam, **settings):
+def convex(alpha, **settings):
     """The plain problem, without units or debiasing."""
-    settings = {"lam_scale": "absolute", "debias": False, "tol": 1e-9, "max_iter": 5000} | settings
-    return NuclearNormImputer(lam, center=False, scale=False, **settings)
+    plain = {"alpha_scale": "absolute", "center": False, "scale": False, "debias": False}
+    plain |= {"tol": 1e-9, "max_iter": 5000}
+    return NuclearNormImputer(alpha=alpha, **(plain | settings))
 
 
 def low_rank(rng, n=30, p=20, rank=2, share=0.6, noise=0.0):
@@ -38,8 +39,8 @@ def fit_of(imputer):
     return imputer.row_scores_ @ imputer.components_
 
 
-def conic(X, known, lam):
-    stated = matrix_completion(X, known, lam)
+def conic(X, known, alpha):
+    stated = matrix_completion(X, known, alpha)
     assert solve(stated, solver="SCS", eps=1e-9, max_iters=100_000)
     return stated.variable.value, stated.problem.value
 
@@ -48,29 +49,29 @@ def conic(X, known, lam):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("lam", [0.0, 0.5])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_solver_cvxpy_is_selectable(kind, lam, seed):
+def test_solver_cvxpy_is_selectable(kind, alpha, seed):
     X = low_rank(np.random.default_rng(seed), 16, 12, noise=0.3)[2]
     known = ~np.isnan(X)
     if kind == "sparse":
         X = sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape)
     scaled = 1e40 * X
-    ours, theirs = convex(lam).fit(X), convex(lam, solver="cvxpy").fit(X)
+    ours, theirs = convex(alpha).fit(X), convex(alpha, solver="cvxpy").fit(X)
     assert theirs.dual_gap_ < 1e-5  # interior point accuracy
     assert_allclose(theirs.objective_, ours.objective_, rtol=1e-5)
-    far = convex(1e40 * lam, solver="cvxpy").fit(scaled)
-    assert_allclose(far.objective_ / (1e80 if lam else 1e40), ours.objective_, rtol=1e-5)
+    far = convex(1e40 * alpha, solver="cvxpy").fit(scaled)
+    assert_allclose(far.objective_ / (1e80 if alpha else 1e40), ours.objective_, rtol=1e-5)
     with pytest.raises(ValueError, match=r"solver='cvxpy'.*up to 200"):
-        convex(lam, solver="cvxpy", n_components=2).fit(X)
+        convex(alpha, solver="cvxpy", n_components=2).fit(X)
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("lam", [0.5, 4.0])
-def test_soft_matches_conic_solver(seed, lam):
+@pytest.mark.parametrize("alpha", [0.5, 4.0])
+def test_soft_matches_conic_solver(seed, alpha):
     _, known, X = low_rank(np.random.default_rng(seed), 20, 14, noise=0.3)
-    L, value = conic(X, known, lam)
-    imputer = convex(lam).fit(X)
+    L, value = conic(X, known, alpha)
+    imputer = convex(alpha).fit(X)
     assert_allclose(imputer.objective_, value, rtol=1e-6)
     # the conic solver itself is accurate to about 1e-5 in the matrix
     assert_allclose(fit_of(imputer), L, atol=2e-4 * np.abs(L).max())
@@ -91,10 +92,10 @@ def test_exact_matches_conic_solver(seed):
 @pytest.mark.oracle
 def test_soft_matches_plain_soft_impute(seed):
     _, known, X = low_rank(np.random.default_rng(seed), 40, 25, noise=0.5)
-    lam = 0.2 * np.linalg.norm(np.where(known, X, 0), 2)
-    L = oracle.soft_impute(X, known, lam)
-    imputer = convex(0.2, lam_scale="relative").fit(X)
-    assert_allclose(imputer.lam_, lam, rtol=1e-10)
+    alpha = 0.2 * np.linalg.norm(np.where(known, X, 0), 2)
+    L = oracle.soft_impute(X, known, alpha)
+    imputer = convex(0.2, alpha_scale="relative").fit(X)
+    assert_allclose(imputer.alpha_, alpha, rtol=1e-10)
     # a relative gap of 1e-9 in the objective is about its root in the matrix
     assert_allclose(fit_of(imputer), L, atol=1e-4 * np.abs(L).max())
 
@@ -113,7 +114,7 @@ def test_complete_table_is_soft_thresholding():
 def test_new_rows_match_ridge_row_by_row(seed, debias):
     rng = np.random.default_rng(seed)
     _, _, X = low_rank(rng, 60, 15, rank=3, noise=0.3)
-    imputer = convex(0.1, lam_scale="relative", debias=debias, tol=1e-5).fit(X)
+    imputer = convex(0.1, alpha_scale="relative", debias=debias, tol=1e-5).fit(X)
     new = rng.normal(size=(40, 15))
     known = rng.random(new.shape) < 0.5
     known[:10] = known[0]  # rows that share a factorisation
@@ -138,15 +139,15 @@ def test_new_rows_without_penalty_are_least_squares(seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("lam", [0.0, 0.05])
-def test_sparse_table_matches_dense(seed, lam):
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_sparse_table_matches_dense(seed, alpha):
     _, known, X = low_rank(np.random.default_rng(seed), 90, 80, rank=3, share=0.4, noise=0.01)
     rows, columns = np.nonzero(known)
     S = sparse.coo_array((X[known], (rows, columns)), shape=X.shape)
     settings = {"scale": False, "tol": 1e-8, "max_iter": 3000}
-    dense = NuclearNormImputer(lam, **settings).fit(X)
-    thin = NuclearNormImputer(lam, **settings).fit(S)
-    assert_allclose(thin.lam_, dense.lam_, rtol=1e-9)
+    dense = NuclearNormImputer(alpha=alpha, **settings).fit(X)
+    thin = NuclearNormImputer(alpha=alpha, **settings).fit(S)
+    assert_allclose(thin.alpha_, dense.alpha_, rtol=1e-9)
     # both within the tolerance on the objective, hence within about its root of one another
     atol = 2e-3 * np.abs(X[known]).max()
     assert_allclose(thin.transform(S), dense.transform(X), atol=atol)
@@ -173,30 +174,30 @@ def test_compiled_loops_match_plain_python():
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.5])
 def test_optimality_conditions(seed, fraction):
     _, known, X = low_rank(np.random.default_rng(seed), 50, 40, noise=0.5)
-    imputer = convex(fraction, lam_scale="relative", tol=1e-10).fit(X)
+    imputer = convex(fraction, alpha_scale="relative", tol=1e-10).fit(X)
     assert imputer.dual_gap_ <= 1e-9  # after the last regression of the rows
     R = np.where(known, X - fit_of(imputer), 0)
-    lam = imputer.lam_
+    alpha = imputer.alpha_
     U, s, Vt = np.linalg.svd(fit_of(imputer))
     r = np.count_nonzero(s > 1e-6 * s[0])
-    assert_allclose(np.linalg.norm(R, 2), lam, rtol=1e-4)
+    assert_allclose(np.linalg.norm(R, 2), alpha, rtol=1e-4)
     # the gap is quadratic in the error of the subgradient
-    assert_allclose(U.T[:r] @ R @ Vt[:r].T, lam * np.eye(r), atol=1e-3 * lam)
+    assert_allclose(U.T[:r] @ R @ Vt[:r].T, alpha * np.eye(r), atol=1e-3 * alpha)
 
 
 @pytest.mark.certificate
 def test_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
     _, known, X = low_rank(np.random.default_rng(seed), 25, 20, noise=0.5, share=0.4)
-    lam = 0.02 * np.linalg.norm(np.where(known, X, 0), 2)
-    best = convex(lam, tol=1e-11).fit(X).objective_
+    alpha = 0.02 * np.linalg.norm(np.where(known, X, 0), 2)
+    best = convex(alpha, tol=1e-11).fit(X).objective_
     for max_iter in (1, 3, 10, 30):
-        imputer = convex(lam, tol=0.0, max_iter=max_iter)
+        imputer = convex(alpha, tol=0.0, max_iter=max_iter)
         with pytest.warns(ConvergenceWarning, match="max_iter"):
             imputer.fit(X)
-        value = oracle.objective(X, known, fit_of(imputer), lam)
+        value = oracle.objective(X, known, fit_of(imputer), alpha)
         assert_allclose(imputer.objective_, value, rtol=1e-10)
         # the oracle searches a grid of dual points, which is slightly worse than the best
-        assert_allclose(imputer.dual_gap_, oracle.gap(X, known, fit_of(imputer), lam), atol=1e-5)
+        assert_allclose(imputer.dual_gap_, oracle.gap(X, known, fit_of(imputer), alpha), atol=1e-5)
         assert (value - best) / value <= imputer.dual_gap_ + 1e-10
 
 
@@ -226,13 +227,13 @@ def test_exact_dual_is_feasible_and_tight(seed, noise):
 def test_objective_never_rises_with_more_passes(seed):
     _, known, X = low_rank(np.random.default_rng(seed), 40, 30, noise=0.5, share=0.3)
     table = completion.DenseTable(np.where(known, X, 0), known)
-    lam = 0.02 * np.linalg.norm(table.data, 2)
+    alpha = 0.02 * np.linalg.norm(table.data, 2)
     values = []
     for max_iter in range(1, 25):
         state = np.random.RandomState(0)
         threshold = completion.Thresholder(table.shape, state)
         result = completion.soft_completion(
-            table, lam=lam, threshold=threshold, rng=state, tol=0.0, max_iter=max_iter
+            table, lam=alpha, threshold=threshold, rng=state, tol=0.0, max_iter=max_iter
         )
         assert not result.converged
         values.append(result.objective)
@@ -272,11 +273,11 @@ def test_auto_lam_is_close_to_the_best(seed):
     X, users, items = make_ratings(200, 80, observed=0.4, noise=0.5, random_state=seed)
     truth, hidden = users @ items.T, np.isnan(X)
 
-    def error(lam):
-        filled = NuclearNormImputer(lam).fit_transform(X)
+    def error(alpha):
+        filled = NuclearNormImputer(alpha=alpha).fit_transform(X)
         return np.sqrt(np.mean((filled - truth)[hidden] ** 2))
 
-    assert error("auto") <= 1.1 * min(error(lam) for lam in 0.7 ** np.arange(1, 14))
+    assert error("auto") <= 1.1 * min(error(alpha) for alpha in 0.7 ** np.arange(1, 14))
 
 
 @pytest.mark.recovery
@@ -326,11 +327,11 @@ def test_phase_transition_of_candes_and_recht(seed):
 
 @pytest.mark.paper
 def test_behaviour_of_soft_impute_and_its_postprocessing(seed):
-    """Mazumder et al. 2010: towards small lam the rank grows and the test error is U-shaped,
+    """Mazumder et al. 2010: towards small alpha the rank grows and the test error is U-shaped,
     and unshrinking the singular values gains where the rank is low and the noise small."""
     truth, known, X = low_rank(np.random.default_rng(seed), 100, 100, 5, 0.5, noise=2.5)
     fractions = 0.9, 0.5, 0.3, 0.1, 0.01, 0.001
-    fits = [convex(lam, lam_scale="relative", tol=1e-5).fit(X) for lam in fractions]
+    fits = [convex(alpha, alpha_scale="relative", tol=1e-5).fit(X) for alpha in fractions]
     ranks = [imputer.n_components_ for imputer in fits]
     errors = [np.linalg.norm((fit_of(imputer) - truth)[~known]) for imputer in fits]
     assert ranks == sorted(ranks)
@@ -339,9 +340,9 @@ def test_behaviour_of_soft_impute_and_its_postprocessing(seed):
     truth = low_rank(np.random.default_rng(seed), 100, 100, 5, 0.5, noise=0.2)[0]
     plain, unshrunk = (
         min(
-            np.linalg.norm((fit_of(convex(lam, lam_scale="relative", debias=debias, tol=1e-5)
+            np.linalg.norm((fit_of(convex(alpha, alpha_scale="relative", debias=debias, tol=1e-5)
             .fit(X)) - truth)[~known])
-            for lam in (0.05, 0.1, 0.2)
+            for alpha in (0.05, 0.1, 0.2)
         )
         for debias in (False, True)
     )  # fmt: skip
@@ -352,10 +353,10 @@ def test_behaviour_of_soft_impute_and_its_postprocessing(seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("lam", ["auto", 0.1, 0.0])
-def test_fit_transform_is_fit_then_transform(lam):
+@pytest.mark.parametrize("alpha", ["auto", 0.1, 0.0])
+def test_fit_transform_is_fit_then_transform(alpha):
     X = make_ratings(60, 30, observed=0.5, random_state=0)[0]
-    imputer = NuclearNormImputer(lam)
+    imputer = NuclearNormImputer(alpha=alpha)
     filled = imputer.fit_transform(X)
     assert_allclose(imputer.transform(X), filled, rtol=1e-12)
     known = ~np.isnan(X)
@@ -368,7 +369,7 @@ def test_fit_transform_is_fit_then_transform(lam):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("factor", [1e-90, 1e-3, 1e90])
-@pytest.mark.parametrize("settings", [{}, {"scale": False}, {"lam": 0.0, "scale": False}])
+@pytest.mark.parametrize("settings", [{}, {"scale": False}, {"alpha": 0.0, "scale": False}])
 def test_scale_equivariance(settings, factor):
     X = make_ratings(40, 20, observed=0.5, random_state=0)[0]
     one = NuclearNormImputer(**settings).fit(X)
@@ -383,8 +384,8 @@ def test_units_of_columns_and_shifts_do_not_matter(seed):
     rng = np.random.default_rng(seed)
     X = make_ratings(50, 12, observed=0.6, random_state=seed)[0]
     units, shifts = 10.0 ** rng.uniform(-3, 3, 12), rng.normal(size=12)
-    one = NuclearNormImputer(0.1).fit_transform(X)
-    other = NuclearNormImputer(0.1).fit_transform(X * units + shifts)
+    one = NuclearNormImputer(alpha=0.1).fit_transform(X)
+    other = NuclearNormImputer(alpha=0.1).fit_transform(X * units + shifts)
     assert_allclose((other - shifts) / units, one, rtol=1e-5, atol=1e-5)
 
 
@@ -393,8 +394,8 @@ def test_order_of_rows_and_columns_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     X = make_ratings(50, 25, observed=0.5, random_state=seed)[0]
     rows, columns = rng.permutation(50), rng.permutation(25)
-    one = NuclearNormImputer(0.1, tol=1e-9).fit_transform(X)
-    other = NuclearNormImputer(0.1, tol=1e-9).fit_transform(X[rows][:, columns])
+    one = NuclearNormImputer(alpha=0.1, tol=1e-9).fit_transform(X)
+    other = NuclearNormImputer(alpha=0.1, tol=1e-9).fit_transform(X[rows][:, columns])
     assert_allclose(other, one[rows][:, columns], atol=1e-4)  # root of the tolerance
 
 
@@ -409,7 +410,7 @@ def test_transposed_table(seed):
 @pytest.mark.invariance
 def test_rows_are_completed_one_by_one():
     X = make_ratings(60, 30, observed=0.5, random_state=0)[0]
-    imputer = NuclearNormImputer(0.1).fit(X)
+    imputer = NuclearNormImputer(alpha=0.1).fit(X)
     together = imputer.transform(X)
     alone = np.vstack([imputer.transform(row[None]) for row in X])
     assert_allclose(alone, together, rtol=1e-12)
@@ -418,24 +419,25 @@ def test_rows_are_completed_one_by_one():
 @pytest.mark.invariance
 def test_float32_agrees_with_float64():
     X = make_ratings(80, 40, observed=0.5, random_state=0)[0]
-    double = NuclearNormImputer(0.1).fit(X)
-    single = NuclearNormImputer(0.1).fit(X.astype(np.float32))
+    double = NuclearNormImputer(alpha=0.1).fit(X)
+    single = NuclearNormImputer(alpha=0.1).fit(X.astype(np.float32))
     for name in ("components_", "singular_values_", "row_scores_", "mean_", "scale_"):
         assert getattr(single, name).dtype == np.float32
     assert single.transform(X.astype(np.float32)).dtype == np.float32
     assert_allclose(single.transform(X), double.transform(X), atol=2e-2)
     S = sparse.csr_array(np.nan_to_num(X).astype(np.float32))
-    assert NuclearNormImputer(0.1).fit(S).predict_entries([0], [1]).dtype == np.float32
+    assert NuclearNormImputer(alpha=0.1).fit(S).predict_entries([0], [1]).dtype == np.float32
 
 
 @pytest.mark.invariance
 def test_missing_mark_does_not_matter():
     X = make_ratings(40, 20, observed=0.5, random_state=0)[0]
-    filled = NuclearNormImputer(0.1).fit_transform(X)
+    filled = NuclearNormImputer(alpha=0.1).fit_transform(X)
     marked = np.where(np.isnan(X), -1.0, X)
-    assert_array_equal(NuclearNormImputer(0.1, missing_values=-1).fit_transform(marked), filled)
+    imputer = NuclearNormImputer(alpha=0.1, missing_values=-1)
+    assert_array_equal(imputer.fit_transform(marked), filled)
     frame = pd.DataFrame(X).convert_dtypes()
-    imputer = NuclearNormImputer(0.1, missing_values=pd.NA)
+    imputer = NuclearNormImputer(alpha=0.1, missing_values=pd.NA)
     assert_array_equal(imputer.fit_transform(frame), filled)
 
 
@@ -445,8 +447,8 @@ def test_missing_mark_does_not_matter():
 @pytest.mark.recovery
 def test_search_without_target_prefers_a_sensible_lam():
     X = make_ratings(150, 60, observed=0.5, noise=0.3, random_state=0)[0]
-    search = GridSearchCV(NuclearNormImputer(), {"lam": [0.001, 0.1, 0.99]}, cv=3).fit(X)
-    assert search.best_params_ == {"lam": 0.1}
+    search = GridSearchCV(NuclearNormImputer(), {"alpha": [0.001, 0.1, 0.99]}, cv=3).fit(X)
+    assert search.best_params_ == {"alpha": 0.1}
     assert search.best_score_ < 0
 
 
@@ -496,7 +498,7 @@ def test_sparse_zeros_are_known_and_the_table_stays_sparse():
     n, p = 10_000, 4_000
     S = make_ratings(n, p, observed=0.01, sparse=True, random_state=0)[0]
     tracemalloc.start()
-    imputer = NuclearNormImputer(0.5, keep_empty_features=True).fit(S)
+    imputer = NuclearNormImputer(alpha=0.5, keep_empty_features=True).fit(S)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * n * p / 4  # a quarter of one array of this shape
@@ -508,12 +510,13 @@ def test_sparse_zeros_are_known_and_the_table_stays_sparse():
 @pytest.mark.edge
 def test_sparse_formats_and_marks():
     X = make_ratings(30, 20, observed=0.4, sparse=True, random_state=0)[0]
-    expected = NuclearNormImputer(0.1).fit(X).transform(X)
+    expected = NuclearNormImputer(alpha=0.1).fit(X).transform(X)
     for container in (sparse.csc_array, sparse.coo_matrix, sparse.csr_matrix):
-        assert_allclose(NuclearNormImputer(0.1).fit_transform(container(X)), expected, rtol=1e-9)
+        filled = NuclearNormImputer(alpha=0.1).fit_transform(container(X))
+        assert_allclose(filled, expected, rtol=1e-9)
     marked = X.copy()
     marked.data[:5] = np.nan
-    filled = NuclearNormImputer(0.1).fit_transform(marked)
+    filled = NuclearNormImputer(alpha=0.1).fit_transform(marked)
     assert np.isfinite(filled).all()
     assert_array_equal(
         X.data, make_ratings(30, 20, observed=0.4, sparse=True, random_state=0)[0].data
@@ -544,10 +547,10 @@ DEGENERATE = {
     "settings",
     [
         {},
-        {"lam": 0.0},
-        {"lam": 0.1, "debias": False, "scale": False},
-        {"lam": 0.0, "n_components": 1},
-        {"lam": 0.01, "center": False, "n_components": 1},
+        {"alpha": 0.0},
+        {"alpha": 0.1, "debias": False, "scale": False},
+        {"alpha": 0.0, "n_components": 1},
+        {"alpha": 0.01, "center": False, "n_components": 1},
     ],
     ids=str,
 )
@@ -585,10 +588,10 @@ def test_new_rows_with_nothing_or_everything_known():
 @pytest.mark.edge
 def test_lam_above_lam_max_fills_with_the_means():
     X = make_ratings(40, 10, observed=0.6, random_state=0)[0]
-    imputer = NuclearNormImputer(1.0).fit(X)
+    imputer = NuclearNormImputer(alpha=1.0).fit(X)
     assert imputer.n_components_ == 0
     assert_allclose(imputer.transform(X), SimpleImputer().fit_transform(X))
-    assert NuclearNormImputer(0.99).fit(X).n_components_ == 1
+    assert NuclearNormImputer(alpha=0.99).fit(X).n_components_ == 1
 
 
 @pytest.mark.edge
@@ -623,18 +626,18 @@ def test_input_is_left_alone_and_bad_input_named():
 @pytest.mark.edge
 def test_rank_cap_on_a_convex_path(seed):
     X = make_ratings(60, 40, observed=0.5, random_state=seed)[0]
-    free = NuclearNormImputer(0.1, debias=False).fit(X)
-    capped = NuclearNormImputer(0.1, debias=False, n_components=2).fit(X)
+    free = NuclearNormImputer(alpha=0.1, debias=False).fit(X)
+    capped = NuclearNormImputer(2, alpha=0.1, debias=False).fit(X)
     assert free.n_components_ > 2 == capped.n_components_
     assert capped.objective_ >= free.objective_
     assert (capped.objective_ - free.objective_) / capped.objective_ <= capped.dual_gap_ + 1e-9
-    loose = NuclearNormImputer(0.1, debias=False, n_components=40).fit(X)
+    loose = NuclearNormImputer(alpha=0.1, debias=False, n_components=40).fit(X)
     assert_allclose(loose.objective_, free.objective_, rtol=1e-4)
 
 
 @pytest.mark.edge
 def test_clone_keeps_parameters_and_score_is_reproducible():
     X = make_ratings(60, 20, observed=0.5, random_state=0)[0]
-    imputer = NuclearNormImputer(0.1, random_state=7)
-    assert clone(imputer).get_params()["lam"] == 0.1
+    imputer = NuclearNormImputer(alpha=0.1, random_state=7)
+    assert clone(imputer).get_params()["alpha"] == 0.1
     assert imputer.fit(X).score(X) == imputer.score(X)

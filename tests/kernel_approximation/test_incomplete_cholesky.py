@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata.decomposition import KernelPCANovelty
+from skmoderndata.decomposition import KernelPCAOutlierDetector
 from skmoderndata.kernel_approximation import IncompleteCholesky, NonlinearProjectionTrick
 from skmoderndata.kernels import Intersection
 from tests.oracles import incomplete_cholesky as oracle
@@ -162,8 +162,8 @@ def test_work_grows_linearly():
     "model",
     [
         IncompleteCholesky(5, kernel="additive_chi2"),
-        NonlinearProjectionTrick(2, kernel="additive_chi2", method="nystroem"),
-        KernelPCANovelty(2, kernel="additive_chi2", solver="low_rank"),
+        NonlinearProjectionTrick(2, kernel="additive_chi2", algorithm="nystroem"),
+        KernelPCAOutlierDetector(2, kernel="additive_chi2", solver="low_rank"),
     ],
     ids=repr,
 )

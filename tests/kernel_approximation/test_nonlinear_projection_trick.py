@@ -37,7 +37,7 @@ def test_exact_and_all_landmarks_agree(center, seed):
     exact = NonlinearProjectionTrick(**settings).fit(X)
     for landmarks in ("greedy", "random"):
         other = NonlinearProjectionTrick(
-            **settings, method="nystroem", n_landmarks=40, landmarks=landmarks, random_state=0
+            **settings, algorithm="nystroem", max_rank=40, landmarks=landmarks, random_state=0
         ).fit(X)
         assert_allclose(other.transform(X), exact.transform(X), atol=1e-7)
         assert_allclose(other.transform(new), exact.transform(new), atol=1e-6)
@@ -60,16 +60,16 @@ def test_inner_products_are_the_kernel(seed):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("method", ["exact", "nystroem"])
+@pytest.mark.parametrize("algorithm", ["exact", "nystroem"])
 @pytest.mark.parametrize("center", [True, False])
-def test_residual_trace_and_score(method, center, seed):
+def test_residual_trace_and_score(algorithm, center, seed):
     X = table(seed)
     settings = {"gamma": None, "center": center}
-    model = NonlinearProjectionTrick(4, method=method, n_landmarks=15, **settings).fit(X)
+    model = NonlinearProjectionTrick(4, algorithm=algorithm, max_rank=15, **settings).fit(X)
     K = rbf_kernel(X, gamma=1 / 3)
     K = KernelCenterer().fit_transform(K) if center else K
     Z = model.transform(X)
-    if method == "exact":
+    if algorithm == "exact":
         assert model.residual_trace_ == pytest.approx(np.trace(K) - np.vdot(Z, Z), abs=1e-9)
         assert model.score(X) == pytest.approx(np.vdot(Z, Z) / np.trace(K), rel=1e-9)
     else:
@@ -101,7 +101,7 @@ def test_a_linear_machine_on_the_coordinates_is_the_kernel_machine(seed):
 @pytest.mark.invariance
 def test_forms_of_the_same_samples(seed):
     X = np.maximum(table(seed), 0)
-    for settings in ({}, {"method": "nystroem", "n_landmarks": 20}):
+    for settings in ({}, {"algorithm": "nystroem", "max_rank": 20}):
         model = NonlinearProjectionTrick(4, gamma=0.3, **settings)
         Z = model.fit_transform(X)
         assert_allclose(model.fit_transform(sparse.csr_array(X)), Z, atol=1e-8)

@@ -38,13 +38,13 @@ def indefinite(seed, n=15):
 
 @pytest.mark.oracle
 def test_corrections_worked_out_by_hand():
-    for method, row, new in [
+    for algorithm, row, new in [
         ("clip", [1.040718, 0.837714, 0.240718], [0.768857, 0.547639, 0.068857]),
         ("flip", [1.081437, 0.775428, 0.281437], [0.737714, 0.595278, 0.037714]),
         ("square", [1.85, 1.98, 1.21], [1.27, 1.31, 0.71]),
         ("shift", [1.176715, 0.9, 0.2], [0.8, 0.5, 0.1]),
     ]:
-        corrector = SpectrumCorrector(method)
+        corrector = SpectrumCorrector(algorithm)
         assert_allclose(corrector.fit_transform(S)[0], row, atol=1e-6)
         assert_allclose(corrector.transform(NEW)[0], new, atol=1e-6)
         assert_allclose(corrector.eigenvalues_, [2.376715, 0.8, -0.176715], atol=1e-6)
@@ -53,8 +53,8 @@ def test_corrections_worked_out_by_hand():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("signs", [(3, 5, 92), (92, 5, 3), (0, 0, 100), (40, 20, 40), (1, 90, 9)])
-@pytest.mark.parametrize("method", ["clip", "flip", "square", "shift"])
-def test_all_eigenvectors_give_the_same_map(method, signs, seed):
+@pytest.mark.parametrize("algorithm", ["clip", "flip", "square", "shift"])
+def test_all_eigenvectors_give_the_same_map(algorithm, signs, seed):
     negative, zero, positive = signs
     rng = np.random.default_rng(seed)
     U = np.linalg.qr(rng.normal(size=(100, 100)))[0]
@@ -65,16 +65,16 @@ def test_all_eigenvectors_give_the_same_map(method, signs, seed):
         "flip": np.sign(w),
         "square": w,
         "shift": np.ones(100),
-    }[method]
-    step = SpectrumCorrector(method).fit(A)
+    }[algorithm]
+    step = SpectrumCorrector(algorithm).fit(A)
     assert_allclose(step.projection_, (U * gain) @ U.T, atol=1e-11)
     assert_allclose(step.eigenvalues_, np.sort(w)[::-1], atol=1e-11)
     assert step.n_negative_ == negative
     assert step.negative_share_ == pytest.approx(-w[:negative].sum() / np.abs(w).sum(), abs=1e-12)
-    used = w > 0 if method in ("clip", "shift") else w != 0
+    used = w > 0 if algorithm in ("clip", "shift") else w != 0
     inverse = (U[:, used] / np.abs(w[used])) @ U[:, used].T
     new = rng.normal(size=(4, 100))
-    wanted = new @ new.T if method == "square" else new @ inverse @ new.T
+    wanted = new @ new.T if algorithm == "square" else new @ inverse @ new.T
     assert_allclose(step.between(new), wanted, atol=1e-9)
 
 
@@ -83,12 +83,12 @@ def test_small_eigenvalues_count_as_zero(seed):
     A = indefinite(seed, 90)
     w, U = np.linalg.eigh(A)
     kept = np.abs(w) > 0.2 * np.abs(w).max()
-    for method, gain in (
+    for algorithm, gain in (
         ("clip", kept & (w > 0)),
         ("flip", kept * np.sign(w)),
         ("square", kept * w),
     ):
-        step = SpectrumCorrector(method, tol=0.2).fit(A)
+        step = SpectrumCorrector(algorithm, tol=0.2).fit(A)
         assert_allclose(step.projection_, (U * gain) @ U.T, atol=1e-11 * np.abs(gain).max())
 
 
@@ -137,28 +137,28 @@ def test_normaliser_and_normalised_kernel_agree(seed):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("method", ["clip", "flip", "square", "shift"])
-def test_corrected_matrix_is_positive(method, seed):
+@pytest.mark.parametrize("algorithm", ["clip", "flip", "square", "shift"])
+def test_corrected_matrix_is_positive(algorithm, seed):
     A = indefinite(seed)
-    step = SpectrumCorrector(method)
+    step = SpectrumCorrector(algorithm)
     K = step.fit_transform(A)
     assert np.linalg.eigvalsh(A)[0] < -1
     assert np.linalg.eigvalsh(K)[0] >= -1e-10 * np.trace(K)
-    if method == "clip":  # nearest: any other positive matrix is farther
+    if algorithm == "clip":  # nearest: any other positive matrix is farther
         rng = np.random.default_rng(seed)
         for _ in range(5):
             B = K + 0.1 * (lambda C: C @ C.T)(rng.normal(size=(15, 2)))
             assert np.linalg.norm(A - K) <= np.linalg.norm(A - B)
-    if method != "shift":
+    if algorithm != "shift":
         assert_allclose(step.transform(A), K, atol=1e-10)
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("method", ["clip", "flip", "square"])
-def test_similarities_between_new_samples_complete_the_matrix(method, seed):
+@pytest.mark.parametrize("algorithm", ["clip", "flip", "square"])
+def test_similarities_between_new_samples_complete_the_matrix(algorithm, seed):
     full = indefinite(seed, 20)
     train, rows = full[:15, :15], full[15:, :15]
-    step = SpectrumCorrector(method).fit(train)
+    step = SpectrumCorrector(algorithm).fit(train)
     K = np.block(
         [
             [step.transform(train), step.transform(rows).T],
@@ -188,8 +188,8 @@ def test_whitened_features_are_uncorrelated(seed):
 def test_projection_is_idempotent_and_the_best_of_its_rank(center, seed):
     K = rbf_kernel(points(seed, 20))
     target = KernelCenterer().fit_transform(K) if center else K
-    for method in ("eigen", "cholesky"):
-        step = KernelProjector(6, method=method, center=center).fit(K)
+    for algorithm in ("eigen", "cholesky"):
+        step = KernelProjector(6, algorithm=algorithm, center=center).fit(K)
         P = step.projection_
         assert_allclose(P @ P, P, atol=1e-9)
         projected = step.transform(K)
@@ -209,7 +209,7 @@ def test_corrected_similarities_classify_in_a_search():
     similarity = np.exp(-0.3 * D**2)
     assert np.linalg.eigvalsh(similarity)[0] < -0.1
     pipeline = make_pipeline(SpectrumCorrector(), SVC(kernel="precomputed"))
-    grid = {"spectrumcorrector__method": ["clip", "flip", "square", "shift"]}
+    grid = {"spectrumcorrector__algorithm": ["clip", "flip", "square", "shift"]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(similarity, y[::2])
     assert search.cv_results_["mean_test_score"].min() > 0.9
 
@@ -222,7 +222,7 @@ def test_corrected_similarities_classify_in_a_search():
         SpectrumCorrector(),
         DoubleCenterer(),
         KernelProjector(3),
-        KernelProjector(3, method="cholesky"),
+        KernelProjector(3, algorithm="cholesky"),
         KernelWhitener(3),
     ],
     ids=repr,

@@ -301,7 +301,7 @@ def test_ball_machine_reaches_half_of_the_margin(seed):
     """`g >= (|c|^2 - (2 eps + eps^2) kappa) / 2` for all points."""
     X, y = board(300, seed)
     eps = 1e-6
-    model = CoreVectorMachine(50, gamma=4, solver="ball", eps=eps).fit(X, y)
+    model = CoreVectorMachine(50, gamma=4, solver="ball", radius_tol=eps).fit(X, y)
     best = CoreVectorMachine(50, gamma=4).fit(X, y)
     kappa = 2 + 1 / 100
     a = np.zeros(300)
@@ -330,7 +330,7 @@ def test_two_points():
 
 
 @pytest.mark.recovery
-@pytest.mark.parametrize("settings", [{}, {"eps": 1e-6}, {"batch_size": 1}])
+@pytest.mark.parametrize("settings", [{}, {"radius_tol": 1e-6}, {"batch_size": 1}])
 def test_checkerboard(settings, seed):
     X, y = board(5000, seed)
     model = CoreVectorMachine(50, gamma=4, random_state=seed, **settings).fit(X, y)
@@ -342,9 +342,9 @@ def test_checkerboard(settings, seed):
 @pytest.mark.recovery
 @pytest.mark.slow
 def test_numbers_of_the_checkerboard_at_ten_thousand():
-    """About 560 core vectors and 0.7 % test error at `eps = 1e-6`, as the original library."""
+    """About 560 core vectors, 0.7 % test error at `radius_tol=1e-6`, as the original library."""
     X, y = board(10_000)
-    model = CoreVectorMachine(50, gamma=4, eps=1e-6, batch_size=1, random_state=0).fit(X, y)
+    model = CoreVectorMachine(50, gamma=4, radius_tol=1e-6, batch_size=1, random_state=0).fit(X, y)
     new, truth = board(100_000, 1000)
     assert 350 < len(model.support_) < 700
     assert model.score(new, truth) > 0.99
@@ -505,7 +505,7 @@ def test_zero_diagonal_and_constant_features():
     "settings",
     [
         {"tol": -1.0},
-        {"eps": 0.0},
+        {"radius_tol": 0.0},
         {"C": 0.0},
         {"max_core": 1},
         {"sample_size": 0},
@@ -542,7 +542,7 @@ def test_limits_end_with_a_warning():
     with pytest.warns(ConvergenceWarning, match="after 3 solutions.*raise max_iter"):
         assert CoreVectorMachine(50, gamma=4, max_iter=3).fit(X, y).n_iter_ == 3
     with pytest.warns(ConvergenceWarning, match="tolerates violations of the margin"):
-        CoreVectorMachine(50, gamma=4, eps=1e-3, random_state=0).fit(X, y)
+        CoreVectorMachine(50, gamma=4, radius_tol=1e-3, random_state=0).fit(X, y)
 
 
 @pytest.mark.edge
@@ -635,7 +635,7 @@ def test_noise_stays_within_the_memory_allowed():
 def test_ball_without_room_says_so():
     X, y = board(1500)
     with pytest.warns(ConvergenceWarning, match="raise cache_size"):
-        CoreVectorMachine(50, gamma=4, solver="ball", eps=1e-7, cache_size=0.01).fit(X, y)
+        CoreVectorMachine(50, gamma=4, solver="ball", radius_tol=1e-7, cache_size=0.01).fit(X, y)
 
 
 @pytest.mark.edge

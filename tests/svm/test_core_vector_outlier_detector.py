@@ -26,7 +26,7 @@ def polluted(n=600, p=3, share=0.05, seed=0):
 def test_primal_problem(seed):
     """In margins of one the problem is a squared hinge without offset, all labels one."""
     X = np.random.default_rng(seed).normal(1.0, 0.4, size=(60, 3))
-    model = CoreVectorOutlierDetector(0.1, kernel="linear").fit(X)
+    model = CoreVectorOutlierDetector(slack=0.1, kernel="linear").fit(X)
     value, w = oracle.squared_hinge_primal(X, np.full(60, model.cost_))
     assert_allclose(0.5 / model.rho_, value, rtol=1e-7)
     assert_allclose(model.dual_coef_ @ model.support_vectors_ / model.rho_, w, atol=1e-5)
@@ -38,7 +38,7 @@ def test_primal_problem(seed):
 def test_printed_objective_and_its_gap(max_iter, seed):
     X, _ = polluted(120, seed=seed)
     u = np.random.default_rng(seed).uniform(0.2, 3, 120)
-    model = CoreVectorOutlierDetector(0.1, gamma=0.3, max_iter=max_iter, random_state=seed)
+    model = CoreVectorOutlierDetector(slack=0.1, gamma=0.3, max_iter=max_iter, random_state=seed)
     model.fit(X, sample_weight=u)
     K = rbf_kernel(X, gamma=0.3)
     minimum, f, rho = oracle.one_class_primal(K, model.cost_ * u)
@@ -72,15 +72,15 @@ def test_common_scale_of_the_weights(scale, seed):
 @pytest.mark.oracle
 def test_cvxpy_gives_the_same_scores(seed):
     X, _ = polluted(150, seed=seed)
-    ours = CoreVectorOutlierDetector(0.1).fit(X)
-    theirs = CoreVectorOutlierDetector(0.1, solver="cvxpy").fit(X)
+    ours = CoreVectorOutlierDetector(slack=0.1).fit(X)
+    theirs = CoreVectorOutlierDetector(slack=0.1, solver="cvxpy").fit(X)
     assert_allclose(theirs.score_samples(X), ours.score_samples(X), atol=1e-6)
 
 
 @pytest.mark.oracle
 def test_much_slack_is_the_kernel_density(seed):
     X, _ = polluted(200, seed=seed)
-    model = CoreVectorOutlierDetector(0.99, gamma=0.5).fit(X)
+    model = CoreVectorOutlierDetector(slack=0.99, gamma=0.5).fit(X)
     density = rbf_kernel(X, gamma=0.5).mean(axis=0)
     assert_allclose(model.score_samples(X), density, rtol=0.05)  # a hundredth of slack is left
     assert len(model.support_) == 200
@@ -91,7 +91,7 @@ def test_much_slack_is_the_kernel_density(seed):
 def test_optimality_conditions(slack, seed):
     """`w phi(x_i) - rho = -a_i / c` where there is weight, and the slack asked for."""
     X, _ = polluted(300, seed=seed)
-    model = CoreVectorOutlierDetector(slack, gamma=0.3).fit(X)
+    model = CoreVectorOutlierDetector(slack=slack, gamma=0.3).fit(X)
     scores = model.score_samples(X)
     below = np.maximum(0, model.rho_ - scores)
     assert_allclose(below[model.support_] * model.cost_, model.dual_coef_, atol=1e-9)
@@ -143,15 +143,15 @@ def test_share_of_outliers(contamination, seed):
 def test_warm_start_ends_in_the_same_place(seed):
     X, _ = polluted(3000, seed=seed)
     settings = {"gamma": 0.3, "tol": 1e-6, "random_state": 0}
-    cold = CoreVectorOutlierDetector(0.05, **settings).fit(X)
-    warm = CoreVectorOutlierDetector(0.1, warm_start=True, **settings).fit(X)
+    cold = CoreVectorOutlierDetector(slack=0.05, **settings).fit(X)
+    warm = CoreVectorOutlierDetector(slack=0.1, warm_start=True, **settings).fit(X)
     warm.set_params(slack=0.05).fit(X)
     assert_allclose(warm.score_samples(X), cold.score_samples(X), rtol=2e-3)  # root of tol
     assert warm.n_iter_ < cold.n_iter_
     weight = np.random.default_rng(seed).integers(0, 2, 3000)
     part = warm.fit(X, sample_weight=weight)
     assert weight[part.support_].all()
-    alone = CoreVectorOutlierDetector(0.05, **settings).fit(X, sample_weight=weight)
+    alone = CoreVectorOutlierDetector(slack=0.05, **settings).fit(X, sample_weight=weight)
     assert_allclose(part.score_samples(X), alone.score_samples(X), rtol=2e-3)
 
 
@@ -159,16 +159,16 @@ def test_warm_start_ends_in_the_same_place(seed):
 def test_order_weights_and_kernels(seed):
     X, _ = polluted(200, seed=seed)
     rng = np.random.default_rng(seed)
-    model = CoreVectorOutlierDetector(0.1, gamma=0.3).fit(X)
+    model = CoreVectorOutlierDetector(slack=0.1, gamma=0.3).fit(X)
     scores = model.score_samples(X)
     order = rng.permutation(200)
-    same = CoreVectorOutlierDetector(0.1, gamma=0.3).fit(X[order])
+    same = CoreVectorOutlierDetector(slack=0.1, gamma=0.3).fit(X[order])
     assert_allclose(same.score_samples(X), scores, atol=1e-6)
-    gram = CoreVectorOutlierDetector(0.1, kernel="precomputed").fit(rbf_kernel(X, gamma=0.3))
+    gram = CoreVectorOutlierDetector(slack=0.1, kernel="precomputed").fit(rbf_kernel(X, gamma=0.3))
     assert_allclose(gram.score_samples(rbf_kernel(X, gamma=0.3)), scores, atol=1e-6)
     counts = rng.integers(0, 3, 200)
-    weighted = CoreVectorOutlierDetector(0.1, gamma=0.3).fit(X, sample_weight=counts)
-    repeated = CoreVectorOutlierDetector(0.1, gamma=0.3).fit(X.repeat(counts, axis=0))
+    weighted = CoreVectorOutlierDetector(slack=0.1, gamma=0.3).fit(X, sample_weight=counts)
+    repeated = CoreVectorOutlierDetector(slack=0.1, gamma=0.3).fit(X.repeat(counts, axis=0))
     assert_allclose(weighted.score_samples(X), repeated.score_samples(X), atol=1e-6)
     assert_array_equal(weighted.predict(X), repeated.predict(X))
 

@@ -24,30 +24,30 @@ def wave(n=300, noise=0.1, seed=0):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("mu", [0.01, 0.1, 3.0])
-def test_primal_problem(mu, seed):
+@pytest.mark.parametrize("distance", [0.01, 0.1, 3.0])
+def test_primal_problem(distance, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
     y = X @ [1.0, -2.0, 0.5] + 3 + 0.4 * rng.normal(size=60)
     scaled = (y - y.mean()) / y.std()
     C = 2.0
     Z = np.c_[X, np.ones(60)]
-    value, w, width = oracle.tube_primal(Z, scaled, 2 * C, 2 * mu * C * 60)
-    model = CoreVectorRegressor(C, mu=mu, kernel="linear").fit(X, y)
+    value, w, width = oracle.tube_primal(Z, scaled, 2 * C, 2 * distance * C * 60)
+    model = CoreVectorRegressor(C, tube_distance=distance, kernel="linear").fit(X, y)
     assert_allclose(model.predict(X), y.mean() + y.std() * (Z @ w), atol=1e-4)  # of a cone solver
     assert_allclose(model.epsilon_, y.std() * width, atol=1e-4)
     assert value > 0
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("mu", [5.0, 50.0])
-def test_large_mu_is_kernel_ridge_regression(mu, seed):
+@pytest.mark.parametrize("distance", [5.0, 50.0])
+def test_large_distance_is_kernel_ridge_regression(distance, seed):
     """Without a tube: weight `2 C` on the halved square, so `alpha = 1 / (2 C)`."""
     X, y = wave(120, seed=seed)
     scaled = (y - y.mean()) / y.std()
     K = rbf_kernel(X, gamma=0.3) + 1
     ridge = KernelRidge(alpha=1 / 20, kernel="precomputed").fit(K, scaled).predict(K)
-    model = CoreVectorRegressor(10, mu=mu, gamma=0.3).fit(X, y)
+    model = CoreVectorRegressor(10, tube_distance=distance, gamma=0.3).fit(X, y)
     assert model.epsilon_ < 1e-9
     assert_allclose(model.predict(X), y.mean() + y.std() * ridge, atol=1e-7)
 
@@ -61,13 +61,13 @@ def test_cvxpy_gives_the_same_function(seed):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("mu", [0.005, 0.03, 0.15])  # from 0.2 on some draws have no tube
-def test_mean_distance_to_the_tube(mu, seed):
+@pytest.mark.parametrize("distance", [0.005, 0.03, 0.15])  # from 0.2 on some draws have no tube
+def test_mean_distance_to_the_tube(distance, seed):
     X, y = wave(400, seed=seed)
-    model = CoreVectorRegressor(mu=mu, gamma=0.3).fit(X, y)
+    model = CoreVectorRegressor(tube_distance=distance, gamma=0.3).fit(X, y)
     outside = np.maximum(0, np.abs(y - model.predict(X)) - model.epsilon_)
     assert model.epsilon_ > 0
-    assert_allclose(outside.mean(), mu * y.std(), rtol=1e-6)
+    assert_allclose(outside.mean(), distance * y.std(), rtol=1e-6)
     assert_allclose(np.flatnonzero(outside > 1e-9), np.sort(model.support_))
     assert model.dual_gap_ < 1e-8
 
@@ -106,12 +106,13 @@ def test_noisy_wave(seed):
 @pytest.mark.paper
 @pytest.mark.slow
 def test_friedman():
-    """Friedman's first function, noise 1: support and error fall and rise with mu."""
+    """Friedman's first function, noise 1: support and error fall and rise with the distance."""
     X, y = make_friedman1(8000, noise=1.0, random_state=0)
     new, truth = make_friedman1(5000, noise=0.0, random_state=1)
     errors, sizes = [], []
-    for mu in (0.003, 0.03, 0.1):
-        model = CoreVectorRegressor(50, mu=mu, gamma=0.3, random_state=0).fit(X, y)
+    for distance in (0.003, 0.03, 0.1):
+        model = CoreVectorRegressor(50, tube_distance=distance, gamma=0.3, random_state=0)
+        model.fit(X, y)
         errors.append(np.sqrt(np.mean((model.predict(new) - truth) ** 2)))
         sizes.append(len(model.support_))
     assert errors[0] > errors[1] > errors[2]
@@ -190,7 +191,7 @@ def test_refused_input():
         CoreVectorRegressor().fit(X, y, np.zeros(30))
     with pytest.raises(ValueError, match="not positive semi-definite"):
         CoreVectorRegressor(kernel=lambda A, B: -A @ B.T).fit(X, y)
-    for settings in ({"C": 0.0}, {"mu": 0.0}, {"tol": -1.0}, {"max_core": 1}):
+    for settings in ({"C": 0.0}, {"tube_distance": 0.0}, {"tol": -1.0}, {"max_core": 1}):
         with pytest.raises(ValueError, match=f"The '{next(iter(settings))}' parameter"):
             CoreVectorRegressor(**settings).fit(X, y)
 

@@ -172,7 +172,7 @@ def test_rotation_shift_scale_order_and_repeats(seed):
 def test_sampling_exact_search_sparse_and_float32_give_the_same_ball(seed):
     X = cloud(3000, 5, seed)
     radius = MinimumEnclosingBall().fit(X).radius_
-    sampled = MinimumEnclosingBall(search="sampling", random_state=seed).fit(X)
+    sampled = MinimumEnclosingBall(algorithm="sampling", random_state=seed).fit(X)
     assert_allclose(sampled.radius_, radius, rtol=2e-6)
     assert_allclose(MinimumEnclosingBall().fit(sparse.csr_array(X)).radius_, radius, rtol=2e-6)
     assert_allclose(MinimumEnclosingBall().fit(X.astype(np.float32)).radius_, radius, rtol=1e-5)

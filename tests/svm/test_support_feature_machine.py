@@ -238,11 +238,11 @@ def test_integer_program_is_right():
 def test_objective_falls_and_ends_stationary(form, seed):
     X, y, _ = make_sparse_classes(60, 400, n_informative=6, margin=0.2, random_state=seed)
     machine = SupportFeatureMachine(**form).fit(X, y)
-    trace = machine.objective_trace_[0]
+    trace = machine.objective_history_[0]
     assert (np.diff(trace) <= 1e-9 * np.abs(trace[1:])).all()
     assert machine.dual_gap_ < 1e-6
     assert machine.objective_[0] == trace[-1]
-    assert machine.n_features_trace_[0][-1] == support(machine).size
+    assert machine.n_features_history_[0][-1] == support(machine).size
     assert machine.n_iter_ == trace.size
 
 

@@ -137,7 +137,9 @@ CASE = Case(
             run=ours(), peer=False, note="C=50, gamma=4, n_jobs=2: duality gap of at most 5 %"
         ),
         "published rule": Contender(
-            run=ours(eps=1e-6), peer=False, note="eps=1e-6: distances within 1 + eps radii"
+            run=ours(radius_tol=1e-6),
+            peer=False,
+            note="radius_tol=1e-6: distances within 1 + radius_tol radii",
         ),
         "tight": Contender(
             run=ours(tol=1e-3),

@@ -13,7 +13,7 @@ class Machine(NamedTuple):
     """Parameters of ours: cost, share of the samples outside of the tube, largest core set."""
 
     C: float
-    mu: float
+    tube_distance: float
     max_core: int | None = None
 
 
@@ -114,8 +114,8 @@ CASE = Case(
         "CoreVectorRegressor": Contender(
             run=ours,
             peer=False,
-            note="sinc: C=1, mu=0.01 and 0.005; friedman1: C=200, mu=0.02 and 0.003 with "
-            "max_core=3400; n_jobs=2",
+            note="sinc: C=1, tube_distance=0.01 and 0.005; friedman1: C=200, tube_distance=0.02 "
+            "and 0.003 with max_core=3400; n_jobs=2",
         ),
         "SVR, 10 000": Contender(
             run=theirs(10_000), requires="scikit-learn>=1.9", note="on 10 000 of the samples"

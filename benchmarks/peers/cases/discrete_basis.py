@@ -105,13 +105,16 @@ CASE = Case(
         "DiscreteBasis": Contender(
             run=ours(), peer=False, note="default: chooses the threshold from a grid; refitted"
         ),
-        "DiscreteBasis, tau=0.5": Contender(
-            run=ours(tau=TAU), peer=False, note="the threshold that the peer is given; refitted"
+        "DiscreteBasis, threshold 0.5": Contender(
+            run=ours(association_threshold=TAU),
+            peer=False,
+            note="the threshold that the peer is given; refitted",
         ),
         "PyBMF Asso": Contender(
             run=pybmf,
             requires="PyBMF>=0.0.1",
-            note="the same greedy algorithm, tau=0.5; pictures that it writes are switched off",
+            note="the same greedy algorithm, threshold 0.5; pictures that it writes are switched "
+            "off",
         ),
         "nimfa Bmf": Contender(
             run=nimfa,

@@ -70,7 +70,7 @@ def quality(views, duals):
 def ours(views):
     from skmoderndata.cross_decomposition import KernelCCA
 
-    model = KernelCCA(K, alpha=TAU, gamma=list(views.gammas), method="exact")
+    model = KernelCCA(K, alpha=TAU, gamma=list(views.gammas), solver="exact")
     return Duals(*model.fit(views.X, views.Y).dual_coef_)
 
 
@@ -136,7 +136,7 @@ CASE = Case(
     work=work,
     contenders={
         "KernelCCA": Contender(
-            run=ours, peer=False, note="`method='exact'`: block bidiagonalisation"
+            run=ours, peer=False, note="`solver='exact'`: block bidiagonalisation"
         ),
         "2n eigenproblem": Contender(
             run=large_eigenproblem,

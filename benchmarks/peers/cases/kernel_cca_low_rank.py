@@ -91,19 +91,19 @@ CASE = Case(
     work=work,
     contenders={
         "KernelCCA": Contender(
-            run=fit(method="cholesky", max_rank=RANK, rank_tol=0),
+            run=fit(solver="low_rank", max_rank=RANK, rank_tol=0),
             peer=False,
-            note=f"`method='cholesky', max_rank={RANK}, rank_tol=0`",
+            note=f"`solver='low_rank', max_rank={RANK}, rank_tol=0`",
         ),
         "nystroem": Contender(
-            run=fit(method="nystroem", max_rank=RANK, random_state=0),
+            run=fit(solver="nystroem", max_rank=RANK, random_state=0),
             peer=False,
-            note=f"`method='nystroem', max_rank={RANK}`: random landmarks",
+            note=f"`solver='nystroem', max_rank={RANK}`: random landmarks",
         ),
         "exact": Contender(
-            run=fit(method="exact"),
+            run=fit(solver="exact"),
             peer=False,
-            note="`method='exact'`",
+            note="`solver='exact'`",
             sizes=("n = 5000", "n = 1000"),
             why_not="matrices of n x n",
         ),

@@ -56,7 +56,7 @@ def ours(table):
     from skmoderndata.impute import NuclearNormImputer
 
     model = NuclearNormImputer(
-        lam=penalty(table), lam_scale="absolute", center=False, scale=False, debias=False
+        alpha=penalty(table), alpha_scale="absolute", center=False, scale=False, debias=False
     ).fit(table.X)
     return model.row_scores_ @ model.components_
 
@@ -139,13 +139,13 @@ CASE = Case(
         "NuclearNormImputer": Contender(
             run=ours,
             peer=False,
-            note="the convex problem itself: `lam = t`, absolute, `debias=False`; `lam = 0` when "
-            "exact (polished, the default)",
+            note="the convex problem itself: `alpha = t`, absolute, `debias=False`; `alpha = 0` "
+            "when exact (polished, the default)",
         ),
         "NuclearNormImputer, auto": Contender(
             run=ours_auto,
             peer=False,
-            note='`lam="auto"` (chosen on hidden cells, time included) and refitted singular '
+            note='`alpha="auto"` (chosen on hidden cells, time included) and refitted singular '
             "values: for the error, not for the objective",
         ),
         "reference": Contender(

@@ -53,8 +53,8 @@ def _model(problem, **settings):
     if problem.task == "plain":
         return SparseNMF(problem.k, penalty=None, **given)
     if problem.task == "l1 on both":
-        return SparseNMF(problem.k, side="both", form="plain", beta=BETA[problem.task], **given)
-    return SparseNMF(problem.k, beta=BETA[problem.task], eta=problem.eta, **given)
+        return SparseNMF(problem.k, side="both", form="plain", alpha=BETA[problem.task], **given)
+    return SparseNMF(problem.k, alpha=BETA[problem.task], ridge=problem.eta, **given)
 
 
 def quality(problem, factors):

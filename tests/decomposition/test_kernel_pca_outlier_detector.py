@@ -1,4 +1,4 @@
-"""Evidence that KernelPCANovelty solves the problem it states."""
+"""Evidence that KernelPCAOutlierDetector solves the problem it states."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import scale
 
-from skmoderndata.decomposition import KernelPCANovelty
+from skmoderndata.decomposition import KernelPCAOutlierDetector
 from skmoderndata.kernels import Intersection
 
 
@@ -24,7 +24,7 @@ def rows(seed, n=60, p=5):
 @pytest.mark.parametrize("solver", ["exact", "low_rank"])
 def test_linear_kernel_is_the_error_of_pca(seed, solver):
     X, new = rows(seed), rows(seed + 1)
-    model = KernelPCANovelty(2, kernel="linear", solver=solver).fit(X)
+    model = KernelPCAOutlierDetector(2, kernel="linear", solver=solver).fit(X)
     pca = PCA(2).fit(X)
     error = ((new - pca.inverse_transform(pca.transform(new))) ** 2).sum(axis=1)
     assert_allclose(-model.score_samples(new), error, atol=1e-8)
@@ -37,7 +37,7 @@ def test_linear_kernel_is_the_error_of_pca(seed, solver):
 @pytest.mark.oracle
 def test_scores_are_those_of_kernel_pca(seed):
     X, new = rows(seed), rows(seed + 1)
-    model = KernelPCANovelty(4, gamma=0.05).fit(X)
+    model = KernelPCAOutlierDetector(4, gamma=0.05).fit(X)
     pca = KernelPCA(4, kernel="rbf", gamma=0.05).fit(X)
     K, K_new = rbf_kernel(X, gamma=0.05), rbf_kernel(new, X, gamma=0.05)
     centred = 1 - 2 * K_new.mean(axis=1) + K.mean()
@@ -50,7 +50,7 @@ def test_scores_are_those_of_kernel_pca(seed):
 def test_no_subspace_leaves_less(seed):
     X = rows(seed)
     K = rbf_kernel(X, gamma=0.05)
-    model = KernelPCANovelty(4, gamma=0.05, contamination="max").fit(X)
+    model = KernelPCAOutlierDetector(4, gamma=0.05, contamination="max").fit(X)
     assert_allclose(model.mean_residual_, -model.score_samples(X).mean(), rtol=1e-8)
     centred = K - K.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
@@ -67,9 +67,11 @@ def test_no_subspace_leaves_less(seed):
 @pytest.mark.certificate
 def test_low_rank_residuals_bound_the_exact_ones(seed):
     X = rows(seed)
-    exact = KernelPCANovelty(4, gamma=0.05).fit(X)
+    exact = KernelPCAOutlierDetector(4, gamma=0.05).fit(X)
     left = [
-        KernelPCANovelty(4, gamma=0.05, solver="low_rank", max_rank=rank).fit(X).mean_residual_
+        KernelPCAOutlierDetector(4, gamma=0.05, solver="low_rank", max_rank=rank)
+        .fit(X)
+        .mean_residual_
         for rank in (6, 12, 25, 60)
     ]
     assert (np.array(left) >= exact.mean_residual_ - 1e-12).all()
@@ -83,7 +85,7 @@ def test_points_off_a_curve(seed):
     angle = rng.uniform(0, 2 * np.pi, size=250)
     X = np.c_[np.cos(angle), np.sin(angle)] + 0.03 * rng.normal(size=(250, 2))
     inside = rng.uniform(-0.6, 0.6, size=(60, 2))
-    model = KernelPCANovelty(10, gamma=1.0, contamination="max").fit(X[:200])
+    model = KernelPCAOutlierDetector(10, gamma=1.0, contamination="max").fit(X[:200])
     values = model.decision_function(np.r_[X[200:], inside])
     assert roc_auc_score(np.arange(110) < 50, values) > 0.99
     assert (model.predict(X[:200]) == 1).all()
@@ -111,7 +113,7 @@ def test_contamination_is_the_rate_among_new_samples(source, settings, seed):
     for _ in range(8):
         X = rng.permutation(X)
         n = 2 * len(X) // 3
-        model = KernelPCANovelty(**settings).fit(X[:n])
+        model = KernelPCAOutlierDetector(**settings).fit(X[:n])
         rates.append(np.mean(model.predict(X[n:]) == -1))
     assert 0.05 <= np.mean(rates) <= 0.17
 
@@ -121,12 +123,12 @@ def test_offset_is_a_quantile_of_held_out_residuals(seed):
     """Fold by fold, with another detector fitted to the others."""
     X = rows(seed, n=50)
     settings = {"n_components": 3, "gamma": 0.05, "contamination": 0.2}
-    model = KernelPCANovelty(**settings).fit(X)
+    model = KernelPCAOutlierDetector(**settings).fit(X)
     fold = np.empty(50, dtype=int)
     fold[np.argsort(rbf_kernel(X, gamma=0.05).sum(axis=1))] = np.arange(50) % 5
     scores = np.empty(50)
     for f in range(5):
-        others = KernelPCANovelty(**settings).fit(X[fold != f])
+        others = KernelPCAOutlierDetector(**settings).fit(X[fold != f])
         scores[fold == f] = others.score_samples(X[fold == f])
     assert_allclose(model.offset_, np.sort(scores)[9:11].mean(), rtol=1e-8)
 
@@ -134,7 +136,7 @@ def test_offset_is_a_quantile_of_held_out_residuals(seed):
 @pytest.mark.invariance
 def test_copies_are_held_out_together(seed):
     X = rows(seed)
-    model = KernelPCANovelty(4, gamma=0.05)
+    model = KernelPCAOutlierDetector(4, gamma=0.05)
     for solver in ("exact", "low_rank"):
         model.set_params(solver=solver)
         once = model.fit(X).offset_
@@ -145,22 +147,22 @@ def test_copies_are_held_out_together(seed):
 @pytest.mark.invariance
 def test_kernel_given_in_five_ways(seed):
     X, new = rows(seed), rows(seed + 1)
-    named = KernelPCANovelty(3, gamma=0.125).fit(X)
+    named = KernelPCAOutlierDetector(3, gamma=0.125).fit(X)
     want = named.decision_function(new)
     found = [
-        KernelPCANovelty(3, kernel=RBF(2.0)).fit(X).decision_function(new),
-        KernelPCANovelty(3, kernel=rbf_kernel, kernel_params={"gamma": 0.125})
+        KernelPCAOutlierDetector(3, kernel=RBF(2.0)).fit(X).decision_function(new),
+        KernelPCAOutlierDetector(3, kernel=rbf_kernel, kernel_params={"gamma": 0.125})
         .fit(X)
         .decision_function(new),
-        KernelPCANovelty(3, gamma=0.125)
+        KernelPCAOutlierDetector(3, gamma=0.125)
         .fit(sparse.csr_array(X))
         .decision_function(sparse.csr_array(new)),
-        KernelPCANovelty(3, gamma=0.125, solver="low_rank").fit(X).decision_function(new),
+        KernelPCAOutlierDetector(3, gamma=0.125, solver="low_rank").fit(X).decision_function(new),
     ]
     for values in found:
         assert_allclose(values, want, atol=1e-8)
     K = rbf_kernel(X, gamma=0.125)
-    given = KernelPCANovelty(3, kernel="precomputed").fit(K)
+    given = KernelPCAOutlierDetector(3, kernel="precomputed").fit(K)
     assert_allclose(given.decision_function(K), named.decision_function(X), atol=1e-9)
 
 
@@ -169,12 +171,14 @@ def test_kernel_given_in_five_ways(seed):
 def test_weights_and_scale(seed, solver):
     X = rows(seed)
     w = np.random.default_rng(seed).integers(0, 3, size=60)
-    model = KernelPCANovelty(3, gamma=0.05, solver=solver)
+    model = KernelPCAOutlierDetector(3, gamma=0.05, solver=solver)
     weighted = model.fit(X, sample_weight=w).decision_function(X)
     repeated = model.fit(np.repeat(X, w, axis=0)).decision_function(X)
     assert_allclose(weighted, repeated, atol=1e-9)
     K = rbf_kernel(X, gamma=0.05)
-    given = KernelPCANovelty(3, kernel="precomputed", solver=solver).fit(1e5 * K, sample_weight=w)
+    given = KernelPCAOutlierDetector(3, kernel="precomputed", solver=solver).fit(
+        1e5 * K, sample_weight=w
+    )
     assert_allclose(given.decision_function(1e5 * K), 1e5 * weighted, atol=1e-4)  # of 1e5
 
 
@@ -182,26 +186,26 @@ def test_weights_and_scale(seed, solver):
 def test_whole_space_is_refused():
     X = rows(0, p=3)
     with pytest.raises(ValueError, match=r"n_components=3 leaves nothing.* span 3 dimensions"):
-        KernelPCANovelty(3, kernel="linear").fit(X)
-    assert KernelPCANovelty(0.9999999, kernel="linear").fit(X).n_components_ == 2
+        KernelPCAOutlierDetector(3, kernel="linear").fit(X)
+    assert KernelPCAOutlierDetector(0.9999999, kernel="linear").fit(X).n_components_ == 2
     with pytest.raises(ValueError, match="lie on one line in feature space"):
-        KernelPCANovelty(kernel="linear").fit(X[:, :1])
+        KernelPCAOutlierDetector(kernel="linear").fit(X[:, :1])
     with pytest.raises(ValueError, match="all 5 are equal"):
-        KernelPCANovelty().fit(np.ones((5, 2)))
+        KernelPCAOutlierDetector().fit(np.ones((5, 2)))
 
 
 @pytest.mark.edge
 def test_share_of_variance(seed):
     X = rows(seed)
-    model = KernelPCANovelty(0.8, gamma=0.05).fit(X)
-    fewer = KernelPCANovelty(model.n_components_ - 1, gamma=0.05).fit(X)
+    model = KernelPCAOutlierDetector(0.8, gamma=0.05).fit(X)
+    fewer = KernelPCAOutlierDetector(model.n_components_ - 1, gamma=0.05).fit(X)
     assert fewer.explained_variance_ratio_ < 0.8 <= model.explained_variance_ratio_
 
 
 @pytest.mark.edge
 def test_many_samples_by_lanczos(seed):
     X = rows(seed, n=500)
-    exact = KernelPCANovelty(3, gamma=0.01).fit(X)
+    exact = KernelPCAOutlierDetector(3, gamma=0.01).fit(X)
     all_values = KernelPCA(kernel="rbf", gamma=0.01).fit(X).eigenvalues_
     assert_allclose(exact.eigenvalues_ * 500, all_values[:3], rtol=1e-8)
 
@@ -209,11 +213,11 @@ def test_many_samples_by_lanczos(seed):
 @pytest.mark.edge
 def test_lists_and_messages():
     X = [{1, 2}, {1, 2, 3}, {1, 3}, {2, 3}, {2, 3, 4}]
-    model = KernelPCANovelty(1, kernel=Intersection(), contamination="max").fit(X)
+    model = KernelPCAOutlierDetector(1, kernel=Intersection(), contamination="max").fit(X)
     assert_array_equal(model.predict(X), 1)
     A = rows(0)
-    given = KernelPCANovelty(2, kernel="precomputed").fit(A @ A.T)
+    given = KernelPCAOutlierDetector(2, kernel="precomputed").fit(A @ A.T)
     with pytest.raises(ValueError, match="similarity of new samples to themselves"):
         given.predict((A @ A.T)[:5])
     with pytest.raises(ValueError, match="not symmetric"):
-        KernelPCANovelty(2, kernel="precomputed").fit(np.triu(A @ A.T))
+        KernelPCAOutlierDetector(2, kernel="precomputed").fit(np.triu(A @ A.T))

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
-from skmoderndata.decomposition import KernelPCANovelty
+from skmoderndata.decomposition import KernelPCAOutlierDetector
 
 rng = np.random.default_rng(0)
 
@@ -29,7 +29,7 @@ def spiral(n):
 X, usual = spiral(300), spiral(300)
 novel = rng.uniform(-3.3, 3.3, size=(300, 2))
 detectors = {
-    "KernelPCANovelty": KernelPCANovelty(40, gamma=1.0, contamination=0.02),
+    "KernelPCAOutlierDetector": KernelPCAOutlierDetector(40, gamma=1.0, contamination=0.02),
     "OneClassSVM": OneClassSVM(gamma=1.0, nu=0.02),
 }
 

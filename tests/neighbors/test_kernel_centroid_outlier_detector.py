@@ -1,4 +1,4 @@
-"""Evidence that KernelCentroidNovelty solves the problem it states."""
+"""Evidence that KernelCentroidOutlierDetector solves the problem it states."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmoderndata.kernels import Intersection
-from skmoderndata.neighbors import KernelCentroidNovelty
+from skmoderndata.neighbors import KernelCentroidOutlierDetector
 
 
 @pytest.mark.oracle
@@ -18,7 +18,7 @@ def test_linear_kernel_is_the_distance_from_the_mean(seed):
     rng = np.random.default_rng(seed)
     X, new, w = rng.normal(size=(50, 3)), rng.normal(size=(20, 3)), rng.uniform(0.1, 2, size=50)
     for weights in (None, w):
-        model = KernelCentroidNovelty("linear").fit(X, sample_weight=weights)
+        model = KernelCentroidOutlierDetector("linear").fit(X, sample_weight=weights)
         centre = np.average(X, axis=0, weights=weights)
         assert_allclose(-model.score_samples(new), np.linalg.norm(new - centre, axis=1), atol=1e-8)
         assert_allclose(model.dual_coef_ @ X, centre, atol=1e-12)
@@ -28,10 +28,10 @@ def test_linear_kernel_is_the_distance_from_the_mean(seed):
 @pytest.mark.paper
 @pytest.mark.parametrize(("n", "slack"), [(100, 1.007), (1000, 0.318), (10000, 0.101)])
 def test_threshold_of_the_book(n, slack):
-    """Second term for R = 1 and delta = 0.01."""
+    """Second term for R = 1 and a failure probability of 0.01."""
     X = np.random.default_rng(0).normal(size=(min(n, 1000), 2))
     weights = np.full(len(X), n / len(X))
-    model = KernelCentroidNovelty(contamination="bound").fit(X, sample_weight=weights)
+    model = KernelCentroidOutlierDetector(contamination="bound").fit(X, sample_weight=weights)
     assert_allclose(model.threshold_ - model.max_distance_, slack, atol=5e-4)
     assert_allclose(model.false_alarm_bound_, 1 / (n + 1))
     assert_allclose(model.offset_, -model.threshold_)
@@ -43,7 +43,9 @@ def test_false_alarms_stay_below_the_bound(seed):
     alarms, mean_error, slack = 0, [], []
     for _ in range(30):
         X = rng.uniform(-1, 1, size=(40, 3))
-        model = KernelCentroidNovelty("linear", contamination="bound", radius=np.sqrt(3)).fit(X)
+        model = KernelCentroidOutlierDetector(
+            "linear", contamination="bound", radius=np.sqrt(3)
+        ).fit(X)
         alarms += np.sum(model.predict(rng.uniform(-1, 1, size=(1000, 3))) == -1)
         mean_error.append(np.linalg.norm(model.dual_coef_ @ X))  # the expectation is 0
         slack.append((model.threshold_ - model.max_distance_) / 2)
@@ -55,7 +57,7 @@ def test_false_alarms_stay_below_the_bound(seed):
 def test_planted_outliers_are_found(seed):
     rng = np.random.default_rng(seed)
     X = np.r_[rng.normal(size=(190, 5)), rng.uniform(5, 8, size=(10, 5))]
-    model = KernelCentroidNovelty(gamma=0.05, contamination=0.05).fit(X)
+    model = KernelCentroidOutlierDetector(gamma=0.05, contamination=0.05).fit(X)
     assert_array_equal(np.flatnonzero(model.predict(X) == -1), np.arange(190, 200))
     assert roc_auc_score(np.arange(200) < 190, model.decision_function(X)) == 1
 
@@ -63,10 +65,10 @@ def test_planted_outliers_are_found(seed):
 @pytest.mark.certificate
 def test_threshold_is_a_quantile_of_leave_one_out_distances(seed):
     X = np.random.default_rng(seed).normal(size=(40, 3))
-    model = KernelCentroidNovelty(gamma=0.5, contamination=0.25).fit(X)
+    model = KernelCentroidOutlierDetector(gamma=0.5, contamination=0.25).fit(X)
     distances = np.empty(40)
     for i in range(40):
-        others = KernelCentroidNovelty(gamma=0.5).fit(np.delete(X, i, axis=0))
+        others = KernelCentroidOutlierDetector(gamma=0.5).fit(np.delete(X, i, axis=0))
         distances[i] = -others.score_samples(X[[i]])[0]
     assert_allclose(model.threshold_, np.sort(distances)[29:31].mean(), rtol=1e-10)
 
@@ -79,7 +81,7 @@ def test_contamination_is_the_rate_among_new_samples(heavy, gamma, seed):
     rng, rates = np.random.default_rng(seed), []
     for _ in range(20):
         X = rng.standard_t(2, size=(300, 5)) if heavy else rng.normal(size=(300, 20))
-        model = KernelCentroidNovelty(gamma=gamma).fit(X[:100])
+        model = KernelCentroidOutlierDetector(gamma=gamma).fit(X[:100])
         rates.append(np.mean(model.predict(X[100:]) == -1))
     assert 0.05 <= np.mean(rates) <= 0.14
 
@@ -88,21 +90,21 @@ def test_contamination_is_the_rate_among_new_samples(heavy, gamma, seed):
 def test_kernel_given_in_five_ways_and_blocks(seed):
     rng = np.random.default_rng(seed)
     X, new = rng.normal(size=(60, 3)), rng.normal(size=(10, 3))
-    named = KernelCentroidNovelty(gamma=0.125).fit(X)
+    named = KernelCentroidOutlierDetector(gamma=0.125).fit(X)
     want = named.decision_function(new)
-    callable_ = KernelCentroidNovelty(rbf_kernel, kernel_params={"gamma": 0.125})
+    callable_ = KernelCentroidOutlierDetector(rbf_kernel, kernel_params={"gamma": 0.125})
     found = [
-        KernelCentroidNovelty(RBF(2.0)).fit(X).decision_function(new),
+        KernelCentroidOutlierDetector(RBF(2.0)).fit(X).decision_function(new),
         callable_.fit(X).decision_function(new),
-        KernelCentroidNovelty(gamma=0.125)
+        KernelCentroidOutlierDetector(gamma=0.125)
         .fit(sparse.csr_array(X))
         .decision_function(sparse.csr_array(new)),
     ]
     with config_context(working_memory=0.005):
-        found.append(KernelCentroidNovelty(gamma=0.125).fit(X).decision_function(new))
+        found.append(KernelCentroidOutlierDetector(gamma=0.125).fit(X).decision_function(new))
     for values in found:
         assert_allclose(values, want, atol=1e-10)
-    given = KernelCentroidNovelty("precomputed").fit(rbf_kernel(X, gamma=0.125))
+    given = KernelCentroidOutlierDetector("precomputed").fit(rbf_kernel(X, gamma=0.125))
     assert_allclose(given.threshold_, named.threshold_, rtol=1e-10)
     assert_array_equal(given.fit_predict(rbf_kernel(X, gamma=0.125)), named.predict(X))
 
@@ -112,7 +114,7 @@ def test_kernel_given_in_five_ways_and_blocks(seed):
 def test_weights_are_copies(seed, contamination):
     rng = np.random.default_rng(seed)
     X, w = rng.normal(size=(60, 3)), rng.integers(0, 3, size=60)
-    model = KernelCentroidNovelty(contamination=contamination)
+    model = KernelCentroidOutlierDetector(contamination=contamination)
     weighted = model.fit(X, sample_weight=w).decision_function(X)
     repeated = model.fit(X[np.repeat(np.arange(60), w)]).decision_function(X)
     assert_allclose(weighted, repeated, rtol=1e-9, atol=1e-12)
@@ -120,12 +122,12 @@ def test_weights_are_copies(seed, contamination):
 
 @pytest.mark.edge
 def test_one_sample_equal_samples_and_lists():
-    model = KernelCentroidNovelty("linear").fit([[1.0, 2.0]])
+    model = KernelCentroidOutlierDetector("linear").fit([[1.0, 2.0]])
     assert_array_equal(model.predict([[1.0, 2.0], [3.0, 4.0]]), [1, -1])
-    model = KernelCentroidNovelty().fit(np.ones((5, 2)))
+    model = KernelCentroidOutlierDetector().fit(np.ones((5, 2)))
     assert_array_equal(model.predict([[1.0, 1.0], [3.0, 4.0]]), [1, -1])
     X = [{1, 2}, {1, 2, 3}, {1, 3}, {2, 3}]
-    model = KernelCentroidNovelty(Intersection(), contamination=0.5).fit(X)
+    model = KernelCentroidOutlierDetector(Intersection(), contamination=0.5).fit(X)
     scores = model.score_samples([{1, 2, 3}, {8, 9}])
     assert scores[0] > scores[1]
 
@@ -133,10 +135,10 @@ def test_one_sample_equal_samples_and_lists():
 @pytest.mark.edge
 def test_messages_and_small_samples():
     X = np.random.default_rng(0).normal(size=(50, 2))
-    model = KernelCentroidNovelty(contamination="bound").fit(X)
+    model = KernelCentroidOutlierDetector(contamination="bound").fit(X)
     assert (model.predict(1e3 + X) == 1).all()  # the bound is vacuous for so few
-    given = KernelCentroidNovelty("precomputed").fit(X @ X.T)
+    given = KernelCentroidOutlierDetector("precomputed").fit(X @ X.T)
     with pytest.raises(ValueError, match="similarity of new samples to themselves"):
         given.predict((X @ X.T)[:5])
     with pytest.raises(ValueError, match="needs the square matrix"):
-        KernelCentroidNovelty("precomputed").fit(X)
+        KernelCentroidOutlierDetector("precomputed").fit(X)

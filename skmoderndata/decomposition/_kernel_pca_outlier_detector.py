@@ -1,4 +1,4 @@
-"""Novelty as distance from a subspace of the feature space."""
+"""Outliers by their distance from a subspace of the feature space."""
 
 from numbers import Integral, Real
 
@@ -23,10 +23,10 @@ from skmoderndata.kernels._features import (
     positive_weights,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, take
-from skmoderndata.kernels._samples import KernelNovelty
+from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
-class KernelPCANovelty(KernelNovelty, Base):
+class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     r"""Samples that the leading kernel principal components explain badly.
 
     The score of a sample is minus its squared distance, in feature space, from the affine
@@ -58,7 +58,7 @@ class KernelPCANovelty(KernelNovelty, Base):
         Further parameters of a named kernel or a callable.
     contamination : float or "max", default=0.1
         Fraction of new samples from the source of the training samples that are to be called
-        novel, in (0, 0.5]; or "max" to call novel what is farther from the subspace than any
+        outliers, in (0, 0.5]; or "max" to call outliers what is farther from the subspace than any
         training sample, held out or not.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
@@ -70,7 +70,7 @@ class KernelPCANovelty(KernelNovelty, Base):
     Attributes
     ----------
     offset_ : float
-        Score below which a sample is novel.
+        Score below which a sample is an outlier.
     eigenvalues_ : ndarray of shape (n_components_,)
         Variances along the components, in descending order.
     n_components_ : int
@@ -89,7 +89,7 @@ class KernelPCANovelty(KernelNovelty, Base):
     See Also
     --------
     sklearn.decomposition.KernelPCA : The components themselves.
-    skmoderndata.neighbors.KernelCentroidNovelty : Distance from the mean, the subspace of
+    skmoderndata.neighbors.KernelCentroidOutlierDetector : Distance from the mean, the subspace of
         dimension 0.
     sklearn.svm.OneClassSVM : A sphere in the feature space.
 
@@ -99,7 +99,7 @@ class KernelPCANovelty(KernelNovelty, Base):
     many components all new samples would be farther than any training sample. So the threshold
     comes from held-out residuals. Each fifth of the samples (copies of a sample together) is
     compared with the subspace of the others, with as many components or as much of the variance.
-    `fit_predict` calls fewer of the training samples novel than `contamination` says.
+    `fit_predict` calls fewer of the training samples outliers than `contamination` says.
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
     with the low-rank solver ``n r^2``; the held-out residuals take up to four times that in
@@ -107,8 +107,8 @@ class KernelPCANovelty(KernelNovelty, Base):
     of as many dimensions has a smaller one.
 
     The subspace has to leave something: with all components every training sample would have
-    distance 0 and every new one be novel, which is refused. Scores need the similarity of a sample
-    to itself, which a precomputed kernel does not tell for new samples: there `fit` and
+    distance 0 and every new one be an outlier, which is refused. Scores need the similarity of a
+    sample to itself, which a precomputed kernel does not tell for new samples: there `fit` and
     `fit_predict` work, and new samples are refused.
 
     References
@@ -121,10 +121,10 @@ class KernelPCANovelty(KernelNovelty, Base):
     Examples
     --------
     >>> import numpy as np
-    >>> from skmoderndata.decomposition import KernelPCANovelty
+    >>> from skmoderndata.decomposition import KernelPCAOutlierDetector
     >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> X = np.c_[np.cos(angle), np.sin(angle)]
-    >>> detector = KernelPCANovelty(6, gamma=1.0, contamination="max").fit(X)
+    >>> detector = KernelPCAOutlierDetector(6, gamma=1.0, contamination="max").fit(X)
     >>> detector.predict([[0.0, 0.0], [0.0, 1.0], [0.0, 1.5]])
     array([-1,  1, -1])
     """
@@ -193,7 +193,7 @@ class KernelPCANovelty(KernelNovelty, Base):
 
         Returns
         -------
-        self : KernelPCANovelty
+        self : KernelPCAOutlierDetector
             The fitted estimator.
         """
         X = self._samples(X, reset=True, ensure_min_samples=2)
@@ -224,7 +224,7 @@ class KernelPCANovelty(KernelNovelty, Base):
         held_out = -self._held_out(X, kept, w, train, diagonal, values, fitted[:, k], low)
         if self.contamination == "max":
             lowest = min(scores.min(), held_out.min())
-            self.offset_ = float(lowest - 1e-9 * abs(lowest))  # rounding calls none of them novel
+            self.offset_ = float(lowest - 1e-9 * abs(lowest))  # none an outlier by rounding
         else:
             self.offset_ = outlier_threshold(held_out, w, self.contamination)
         return self
@@ -295,13 +295,13 @@ class KernelPCANovelty(KernelNovelty, Base):
                 raise ValueError(
                     f"n_components={k} leaves nothing of the training samples, which span {rank} "
                     "dimensions in feature space around their mean: every new sample would be "
-                    "novel. Lower n_components."
+                    "an outlier. Lower n_components."
                 )
             k = rank - 1
             if k == 0:
                 raise ValueError(
                     "The samples lie on one line in feature space: there is no subspace that "
-                    "explains them in part. Use KernelCentroidNovelty."
+                    "explains them in part. Use KernelCentroidOutlierDetector."
                 )
         return k
 

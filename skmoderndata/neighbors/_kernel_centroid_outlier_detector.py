@@ -1,4 +1,4 @@
-"""Novelty as distance from the mean in feature space."""
+"""Outliers by their distance from the mean in feature space."""
 
 from numbers import Real
 
@@ -11,23 +11,24 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.novelty import centre_of_mass_slack, outlier_threshold
 from skmoderndata.kernels._features import Projection, TrainingSet, as_double, positive_weights
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelNovelty
+from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
-class KernelCentroidNovelty(KernelNovelty, Base):
+class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     r"""Samples far from the mean in feature space, with a bound on false alarms.
 
-    A sample is novel if its distance from the mean :math:`\mu` of the n training samples exceeds
-    a threshold: one that a given fraction of samples of the same source exceed, or, with
+    A sample is an outlier if its distance from the mean :math:`\mu` of the n training samples
+    exceeds a threshold: one that a given fraction of samples of the same source exceed, or, with
     `contamination="bound"` [1]_,
 
     .. math::
         \theta = \max_i \lVert \phi(x_i) - \mu \rVert
         + 2 \sqrt{\frac{2 R^2}{n}} \left( \sqrt{2} + \sqrt{\ln \frac{1}{\delta}} \right).
 
-    With probability :math:`1 - \delta` over the draw of the training samples, a new sample from
-    the same source is called novel with probability at most :math:`1 / (n + 1)`, if all samples
-    have norm at most R in the feature space.
+    With probability :math:`1 - \delta`, where :math:`\delta` is `failure_probability`, over the
+    draw of the training samples, a new sample from the same source is called an outlier with
+    probability at most :math:`1 / (n + 1)`, if all samples have norm at most R in the feature
+    space.
 
     Parameters
     ----------
@@ -45,9 +46,9 @@ class KernelCentroidNovelty(KernelNovelty, Base):
         Further parameters of a named kernel or a callable.
     contamination : float or "bound", default=0.1
         Fraction of new samples from the source of the training samples that are to be called
-        novel, in (0, 0.5]; or "bound" for the threshold above, for training samples without
+        outliers, in (0, 0.5]; or "bound" for the threshold above, for training samples without
         outliers.
-    delta : float, default=0.01
+    failure_probability : float, default=0.01
         Probability with which the bound may fail.
     radius : float or None, default=None
         R; None takes the largest norm of a training sample, which is exact for kernels of constant
@@ -56,7 +57,7 @@ class KernelCentroidNovelty(KernelNovelty, Base):
     Attributes
     ----------
     threshold_ : float
-        Distance above which a sample is novel.
+        Distance above which a sample is an outlier.
     offset_ : float
         `-threshold_`, so that `decision_function` is `score_samples - offset_`.
     max_distance_ : float
@@ -72,19 +73,21 @@ class KernelCentroidNovelty(KernelNovelty, Base):
 
     See Also
     --------
-    skmoderndata.decomposition.KernelPCANovelty : Distance from a subspace instead of a point.
+    skmoderndata.decomposition.KernelPCAOutlierDetector : Distance from a subspace instead of a
+        point.
     sklearn.svm.OneClassSVM : Centre chosen by the samples far out; sparse.
 
     Notes
     -----
     Fitting takes all kernel values once, in blocks; the answer is in closed form. The second term
-    of the threshold falls slowly: with R = 1 and delta = 0.01 it is 1.0 for 100 samples, 0.3 for
-    1000 and 0.1 for 10000. With a Gaussian kernel no distance exceeds the root of 2, so that with
-    few samples nothing at all is called novel, and the default is not the bound.
+    of the threshold falls slowly: with R = 1 and `failure_probability=0.01` it is 1.0 for 100
+    samples, 0.3 for 1000 and 0.1 for 10000. With a Gaussian kernel no distance exceeds the root of
+    2, so that with few samples nothing at all is called an outlier, and the default is not the
+    bound.
 
     A number as `contamination` is reached by leave-one-out distances: each training sample is
     compared with the mean of the others, from which it is ``n / (n - 1)`` times as far as from the
-    mean of all. So `fit_predict` may call fewer of the training samples novel.
+    mean of all. So `fit_predict` may call fewer of the training samples outliers.
 
     The distance needs the similarity of a sample to itself, which a precomputed kernel does not
     tell for new samples: there `fit` and `fit_predict` work, and new samples are refused.
@@ -97,9 +100,9 @@ class KernelCentroidNovelty(KernelNovelty, Base):
     Examples
     --------
     >>> import numpy as np
-    >>> from skmoderndata.neighbors import KernelCentroidNovelty
+    >>> from skmoderndata.neighbors import KernelCentroidOutlierDetector
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> detector = KernelCentroidNovelty("linear", contamination=0.05).fit(X)
+    >>> detector = KernelCentroidOutlierDetector("linear", contamination=0.05).fit(X)
     >>> detector.predict([[0.0, 0.0], [4.0, 4.0]])
     array([ 1, -1])
     """
@@ -125,7 +128,7 @@ class KernelCentroidNovelty(KernelNovelty, Base):
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,
         "contamination": [StrOptions({"bound"}), Interval(Real, 0, 0.5, closed="right")],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
         "radius": [POSITIVE, None],
     }
 
@@ -138,7 +141,7 @@ class KernelCentroidNovelty(KernelNovelty, Base):
         coef0=1,
         kernel_params=None,
         contamination=0.1,
-        delta=0.01,
+        failure_probability=0.01,
         radius=None,
     ):
         self.kernel = kernel
@@ -147,7 +150,7 @@ class KernelCentroidNovelty(KernelNovelty, Base):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.contamination = contamination
-        self.delta = delta
+        self.failure_probability = failure_probability
         self.radius = radius
 
     @fit_context()
@@ -166,7 +169,7 @@ class KernelCentroidNovelty(KernelNovelty, Base):
 
         Returns
         -------
-        self : KernelCentroidNovelty
+        self : KernelCentroidOutlierDetector
             The fitted estimator.
         """
         X = self._samples(X, reset=True)
@@ -187,7 +190,7 @@ class KernelCentroidNovelty(KernelNovelty, Base):
             radius = self.radius
             if radius is None:
                 radius = float(np.sqrt(max(diagonal.max(), 0.0)))
-            slack = centre_of_mass_slack(n, radius, self.delta)
+            slack = centre_of_mass_slack(n, radius, self.failure_probability)
             self.threshold_ = self.max_distance_ + slack
             self.false_alarm_bound_ = 1 / (n + 1)
         else:

@@ -10,7 +10,7 @@ exceeds it with probability at most one in n + 1. What does this promise cost?
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skmoderndata.neighbors import KernelCentroidNovelty
+from skmoderndata.neighbors import KernelCentroidOutlierDetector
 
 rng = np.random.default_rng(0)
 
@@ -23,7 +23,8 @@ def usual(n):
 
 sizes = np.array([20, 50, 100, 200, 500, 1000, 2000, 5000])
 detectors = [
-    KernelCentroidNovelty("linear", contamination="bound", radius=1.0).fit(usual(n)) for n in sizes
+    KernelCentroidOutlierDetector("linear", contamination="bound", radius=1.0).fit(usual(n))
+    for n in sizes
 ]
 new = usual(100_000)
 alarms = [np.mean(detector.predict(new) == -1) for detector in detectors]
@@ -31,9 +32,9 @@ plain = [np.mean(-d.score_samples(new) > d.max_distance_) for d in detectors]
 
 # %%
 # On the left the threshold: the largest distance in the training sample, and what the guarantee
-# adds, which falls with the root of n only. A novel sample has to lie outside of the dashed line:
+# adds, which falls with the root of n only. An outlier has to lie outside of the dashed line:
 # with 100 samples at twice the radius of the source, with 5000 at 1.15 times. On the right
-# the share of usual samples that are called novel. With the guarantee there was none; with the
+# the share of usual samples that are called outliers. With the guarantee there was none; with the
 # largest distance alone the share is near the bound.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
