@@ -222,7 +222,7 @@ ABSOLUTE = {
     "ProbabilisticLSA": "weights multiply the counts, and not the smoothing",
     "NeuralGas": "weights are numbers of steps of the online rule",
     "LaplacianEmbedding": "a sample of weight two is two samples: columns have unit length",
-    "KernelCentroidNovelty": "a sample of weight two is two samples, left out together",
+    "KernelCentroidOutlierDetector": "a sample of weight two is two samples, left out together",
 }
 
 
