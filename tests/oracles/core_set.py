@@ -46,7 +46,11 @@ def tube_primal(X, y, cost, level):
 
 
 def pairwise_steps(K, a, g, tol):
-    """Pairwise descent on the simplex, one step after another, with whole vectors."""
+    """Minimise ``a' K a / 2 + v' a`` on the simplex by steps along pairs of entries (SMO).
+
+    g is the gradient at a. Entry i of the smallest gradient gains what j gives, the entry whose
+    exchange with i lowers the objective most.
+    """
     a, g, steps = a.copy(), g.copy(), 0
     while True:
         i = g.argmin()
