@@ -11,6 +11,16 @@ def fisher_ratio(w, X, y, ridge):
     return (first.mean() - second.mean()) ** 2 / (spread + ridge * w @ w)
 
 
+def fisher_direction(Phi, y, ridge):
+    """Direction of Fisher's discriminant in feature space, up to its norm [Mika et al. 1999].
+
+    Rows of Phi are the features of the samples; both classes count the same.
+    """
+    first, second = (Phi[y == label] for label in np.unique(y))
+    S = np.cov(first.T, bias=True) + np.cov(second.T, bias=True)
+    return np.linalg.solve(S + ridge * np.eye(len(S)), second.mean(axis=0) - first.mean(axis=0))
+
+
 def scatters(X, y, weights=None, priors=None):
     """Covariances between and within the classes, sample by sample, and the mean of all."""
     w = np.ones(len(X)) if weights is None else weights
