@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (see the gallery below)
+
 import skmoderndata
 
 HERE = Path(__file__).resolve().parent
@@ -66,7 +68,7 @@ numpydoc_show_class_members = False  # generated/api lists the methods
 numpydoc_use_plots = False
 toc_object_entries_show_parents = "hide"
 
-# gallery
+# gallery; with `-D plot_gallery=0` no example runs, and its names are looked up without it
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",

@@ -207,6 +207,14 @@ def test_codes_are_those_of_a_conic_solver(positive, seed):
 
 
 @pytest.mark.oracle
+def test_codes_are_those_of_the_textbook_search(seed):
+    X, D, _ = planted(seed, 60, noise=0.1)
+    model = FeatureSignDictionaryLearning(18, alpha=0.2, init=D, max_iter=1, tol=0).fit(X)
+    for x, a in zip(X[:20], model.transform(X[:20]), strict=True):
+        assert_allclose(a, oracle.feature_sign_search(x, model.components_, 0.2), atol=1e-8)
+
+
+@pytest.mark.oracle
 def test_lower_objective_than_scikit_learn_after_as_many_passes(seed):
     X, D, _ = planted(seed, 400, noise=0.1)
     start = D + 0.3 * np.random.default_rng(seed).normal(size=D.shape)

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from skmoderndata.discriminant_analysis import KernelFisherDiscriminant
 from skmoderndata.kernels import Intersection
-from tests.oracles.kernel_discriminant import fisher_ratio, scatters
+from tests.oracles.kernel_discriminant import fisher_direction, fisher_ratio, scatters
 
 
 def classes(seed, n=(12, 25), p=3):
@@ -66,6 +66,15 @@ def test_balanced_classes_agree_with_other_methods(seed):
     # n times the average scatter of the classes, which is half of the sum
     ridge = KernelRidge(alpha=20 * fisher.ridge_, kernel="precomputed").fit(K, target)
     assert_proportional(fisher.decision_function(K), ridge.predict(K), 1e-7)
+
+
+@pytest.mark.oracle
+def test_direction_is_that_of_the_textbook_in_feature_space(seed):
+    X, y = classes(seed)
+    Z = quadratic_features(X)
+    model = KernelFisherDiscriminant("poly", degree=2, coef0=0, gamma=1, alpha=0.02).fit(X, y)
+    expected = fisher_direction(Z, y, model.ridge_)
+    assert_proportional(Z.T @ model.dual_coef_, expected, 1e-8)
 
 
 @pytest.mark.certificate

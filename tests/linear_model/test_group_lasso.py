@@ -27,7 +27,7 @@ from skmoderndata._solvers.codes.group_newton import (
     newton_direction,
 )
 from skmoderndata.linear_model import GroupLasso
-from tests.oracles.group_lasso import conic_minimum, dual_norm, objective
+from tests.oracles.group_lasso import block_descent, conic_minimum, dual_norm, objective
 
 
 def planted(seed, n=60, p=40, n_groups=9):
@@ -61,6 +61,15 @@ def test_agrees_with_a_conic_solver(share, l1_ratio, positive, seed):
     assert reached <= least * (1 + 1e-9) + 1e-10 * np.var(y)  # not above the conic solver
     assert_allclose(reached, least, rtol=1e-6)
     assert not positive or model.coef_.min() >= 0
+
+
+@pytest.mark.oracle
+def test_coefficients_are_those_of_plain_block_descent(seed):
+    X, y, labels = planted(seed, n=200, p=20)
+    alpha = 0.1 * GroupLasso(1e9, groups=labels).fit(X, y).alpha_max_
+    model = GroupLasso(alpha, groups=labels).fit(X, y)
+    w = block_descent(X, y, labels, alpha)
+    assert_allclose(model.coef_, w, atol=1e-6 * np.abs(w).max())
 
 
 @pytest.mark.oracle

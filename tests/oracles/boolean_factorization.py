@@ -13,6 +13,7 @@ def union(components, members, n_features):
 
 
 def cost(row, explained, bonus=1.0, penalty=1.0):
+    """Price of the bits that differ: `bonus` for a missed one, `penalty` for a covered zero."""
     return sum(
         bonus if bit else penalty for bit, e in zip(row, explained, strict=True) if bit != e
     )
@@ -64,7 +65,10 @@ def most_ones_from_below(X, k):
 
 
 def lloyd(X, centers, max_iter=100):
-    """k-means with Hamming distances and majorities; ties to the first centre and to 0."""
+    """Lloyd's algorithm [1982] with Hamming distances and majorities.
+
+    Ties go to the first centre and to 0. Returns the centres and the sum of the distances.
+    """
     centers, labels = [list(c) for c in centers], None
     for _ in range(max_iter):
         before = labels
@@ -81,7 +85,11 @@ def lloyd(X, centers, max_iter=100):
 
 
 def asso(X, k, tau, bonus=1.0, penalty=1.0):
-    """Greedy discrete basis: associations, then the candidate that lowers the cost most."""
+    """Asso [Miettinen et al. 2008]: candidates from associations, chosen greedily.
+
+    Candidate j holds the features d of confidence ``|x_j and x_d| / |x_j| >= tau``; k times the
+    candidate is taken that lowers the cost most.
+    """
     n, p = X.shape
     candidates = []
     for j in range(p):
@@ -111,26 +119,30 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
 
 
 def _gain(row, covered, candidate, bonus, penalty):
+    """What a row gains when it uses the candidate, apart from the bits covered already."""
     new = [d for d in range(len(row)) if candidate[d] and not covered[d]]
     return sum(bonus if row[d] else -penalty for d in new)
 
 
 def intersections(X, complete):
-    """Nonempty intersections of pairs, or of any number, of rows, the rows included."""
+    """Candidate roles [Vaidya, Atluri and Warner 2006]: CompleteMiner or FastMiner.
+
+    All nonempty intersections of any number of rows, or of pairs; the rows are among them.
+    """
     rows = {frozenset(np.flatnonzero(row).tolist()) for row in X}
     if complete:
-        found = {
+        roles = {
             frozenset.intersection(*chosen)
             for size in range(1, len(rows) + 1)
             for chosen in combinations(rows, size)
         }
     else:
-        found = rows | {a & b for a, b in combinations(rows, 2)}
-    return {candidate for candidate in found if candidate}
+        roles = rows | {a & b for a, b in combinations(rows, 2)}
+    return {role for role in roles if role}
 
 
 def newly_covered(X, candidate, covered):
-    """Ones that a candidate set of features covers in the rows that contain it, and covers it."""
+    """Cover the rows that contain the candidate, a set of features: number of ones gained."""
     gain = 0
     for row, done in zip(X, covered, strict=True):
         if candidate <= set(np.flatnonzero(row).tolist()):
@@ -140,11 +152,15 @@ def newly_covered(X, candidate, covered):
 
 
 def grecon(X, k):
-    """GreConD on Python sets: intents and numbers of newly covered ones."""
+    """GreConD [Belohlavek and Vychodil 2010, algorithm 2]: intents, and ones newly covered.
+
+    The concept of the largest gain is sought by adding one feature after the other to its intent;
+    `extent` are the rows that contain the intent, `closed` the features common to those rows.
+    """
     n, p = X.shape
     uncovered = {(i, d) for i in range(n) for d in range(p) if X[i, d]}
-    found = []
-    while uncovered and len(found) < k:
+    concepts = []
+    while uncovered and len(concepts) < k:
         intent, best = set(), 0
         while True:
             trials = []
@@ -160,5 +176,5 @@ def grecon(X, k):
             best, intent = gain, next(closed for g, closed in trials if g == gain)
         extent = [i for i in range(n) if all(X[i, d] for d in intent)]
         uncovered -= {(i, d) for i in extent for d in intent}
-        found.append((intent, best))
-    return found
+        concepts.append((intent, best))
+    return concepts

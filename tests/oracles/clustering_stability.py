@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 
 def label_distance(a, b):
-    """Share of objects that differ, for the best of all one-to-one renamings."""
+    """Fraction of objects that differ, for the best of all one-to-one renamings."""
     names_a, names_b = list(np.unique(a)), list(np.unique(b))
     size = max(len(names_a), len(names_b))
     codes_a = np.array([names_a.index(label) for label in a])
@@ -18,7 +18,7 @@ def label_distance(a, b):
 
 
 def membership_distance(A, B):
-    """Share of entries that differ, for the best order of the columns."""
+    """Fraction of entries that differ, for the best order of the columns."""
     k = max(A.shape[1], B.shape[1])
     A, B = (np.hstack([Z, np.zeros((len(Z), k - Z.shape[1]), bool)]) for Z in (A, B))
     return min(np.mean(A[:, list(order)] != B) for order in permutations(range(k)))
@@ -37,12 +37,15 @@ def halves(n_samples, *, n_splits, random_state):
 
 
 def distances(X, cluster, *, n_splits, random_state):
-    """Disagreement for each split, carried over by the nearest neighbour."""
-    found = []
+    """Disagreement of two clusterings for each split [Lange et al. 2004].
+
+    A nearest-neighbour classifier carries the labels of the first half over to the second.
+    """
+    disagreements = []
     for first, second in halves(len(X), n_splits=n_splits, random_state=random_state):
         nearest = cdist(X[second], X[first]).argmin(axis=1)
-        found.append(label_distance(cluster(X[first])[nearest], cluster(X[second])))
-    return np.array(found)
+        disagreements.append(label_distance(cluster(X[first])[nearest], cluster(X[second])))
+    return np.array(disagreements)
 
 
 def jackknife_error_of_ratio(a, b):

@@ -26,7 +26,10 @@ def hadamard_rows(n):
 
 
 def omp(A, y, s):
-    """Orthogonal matching pursuit with least squares from scratch; columns taken at unit norm."""
+    """Orthogonal matching pursuit [Tropp and Gilbert 2007]: s columns of A for y.
+
+    Least squares from scratch in each step; columns count as if they had unit norm.
+    """
     norms = np.linalg.norm(A, axis=0)
     support, r = [], y
     a = np.zeros(A.shape[1])
@@ -42,7 +45,10 @@ def omp(A, y, s):
 
 
 def subspace_pursuit(A, y, s):
-    """Dai and Milenkovic (2009), algorithm 1; columns taken at unit norm."""
+    """Subspace pursuit [Dai and Milenkovic 2009, algorithm 1]: a code of y with s non-zeros.
+
+    The columns of A, the measurements of the atoms, count as if they had unit norm.
+    """
     norms = np.linalg.norm(A, axis=0)
     B = A / norms
 

@@ -16,6 +16,19 @@ def ball_by_cone(X, heights=None):
     return float(r.value), np.asarray(c.value)
 
 
+def badoiu_clarkson(X, n_steps):
+    """Centre of a ball that holds all rows of X, nearly the smallest [Badoiu and Clarkson 2003].
+
+    Step i goes ``1 / (i + 1)`` of the way to the furthest row; the radius is within a factor of
+    ``1 + eps`` of the smallest after about ``1 / eps^2`` steps.
+    """
+    c = X[0]
+    for i in range(1, n_steps + 1):
+        furthest = X[np.argmax(np.sum((X - c) ** 2, axis=1))]
+        c = c + (furthest - c) / (i + 1)
+    return c
+
+
 def squared_hinge_primal(Z, costs):
     """`min 1/2 |w|^2 + 1/2 sum costs max(0, 1 - z_i w)^2` by a quasi-Newton method."""
 
@@ -46,7 +59,11 @@ def tube_primal(X, y, cost, level):
 
 
 def pairwise_steps(K, a, g, tol):
-    """Pairwise descent on the simplex, one step after another, with whole vectors."""
+    """Minimise ``a' K a / 2 + v' a`` on the simplex by steps along pairs of entries (SMO).
+
+    g is the gradient at a. Entry i of the smallest gradient gains what j gives, the entry whose
+    exchange with i lowers the objective most.
+    """
     a, g, steps = a.copy(), g.copy(), 0
     while True:
         i = g.argmin()

@@ -4,25 +4,33 @@ import numpy as np
 
 
 def pursuit(x, D, known, most, bound):
-    """Orthogonal matching pursuit of what is known of one signal, with least squares each time."""
+    """Orthogonal matching pursuit of the known entries [Mairal, Elad and Sapiro 2008].
+
+    At most `most` atoms, until the squared residual is at most `bound`: support and coefficients.
+    Atoms with hardly a known entry stay out.
+    """
     x, D = x[known], D[:, known]
     norms = np.linalg.norm(D, axis=1)
-    chosen, code = [], np.zeros(0)
-    rest = x.copy()
-    while rest @ rest > bound and len(chosen) < min(most, len(x)):
-        gain = np.where(norms**2 > 1e-3, np.abs(D @ rest) / np.maximum(norms, 1e-12), 0)
-        gain[chosen] = 0
-        best = int(np.argmax(gain))
-        if gain[best] <= 1e-10 * np.linalg.norm(x):
+    support, a = [], np.zeros(0)
+    r = x.copy()
+    while r @ r > bound and len(support) < min(most, len(x)):
+        score = np.where(norms**2 > 1e-3, np.abs(D @ r) / np.maximum(norms, 1e-12), 0)
+        score[support] = 0
+        new = int(np.argmax(score))
+        if score[new] <= 1e-10 * np.linalg.norm(x):
             break
-        chosen.append(best)
-        code = np.linalg.lstsq(D[chosen].T, x, rcond=None)[0]
-        rest = x - code @ D[chosen]
-    return chosen, code
+        support.append(new)
+        a = np.linalg.lstsq(D[support].T, x, rcond=None)[0]
+        r = x - a @ D[support]
+    return support, a
 
 
 def average(image, known, D, p, q, most, bound_each):
-    """Sums of the approximations of all patches, and of weights, pixel by pixel."""
+    """Sum and weights of the coded patches, pixel by pixel [Elad and Aharon 2006].
+
+    Patches of p times q pixels are coded without their means; the quotient of both is the restored
+    image.
+    """
     height, width, channels = image.shape
     total, weight = np.zeros(image.shape), np.zeros(image.shape)
     for y in range(height - p + 1):
@@ -35,10 +43,10 @@ def average(image, known, D, p, q, most, bound_each):
                     for c in range(channels)
                 ]
             )
-            rest = np.where(seen, patch - means, 0.0).ravel()
-            chosen, code = pursuit(rest, D, seen.ravel(), most, bound_each * seen.sum())
-            back = (code @ D[chosen]).reshape(p, q, channels) + means
-            share = seen.reshape(-1, channels).mean(axis=0)
-            total[y : y + p, x : x + q] += share * back
-            weight[y : y + p, x : x + q] += share
+            signal = np.where(seen, patch - means, 0.0).ravel()
+            support, a = pursuit(signal, D, seen.ravel(), most, bound_each * seen.sum())
+            coded = (a @ D[support]).reshape(p, q, channels) + means
+            fraction = seen.reshape(-1, channels).mean(axis=0)
+            total[y : y + p, x : x + q] += fraction * coded
+            weight[y : y + p, x : x + q] += fraction
     return total, weight

@@ -34,3 +34,38 @@ def best_code(x, D, alpha, positive=False):
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - a @ D) + alpha * cp.norm1(a)))
     problem.solve(solver="CLARABEL")
     return problem.value
+
+
+def feature_sign_search(x, D, alpha):
+    """Lasso code of x by feature-sign search [Lee, Battle, Raina and Ng 2007, algorithm 1].
+
+    ``min 1/2 |x - a D|^2 + alpha |a|_1``: theta holds the signs, S the active atoms, and
+    `value` is the objective up to a constant.
+    """
+    G, b = D @ D.T, D @ x
+    a, theta = np.zeros(len(D)), np.zeros(len(D))
+
+    def value(a):
+        return 0.5 * a @ G @ a - b @ a + alpha * np.abs(a).sum()
+
+    while True:
+        slope = G @ a - b
+        i = np.argmax(np.where(a == 0, np.abs(slope), 0))
+        if np.abs(slope[i]) <= alpha * (1 + 1e-10):
+            return a
+        theta[i] = -np.sign(slope[i])  # activate the atom that lowers the objective most
+        while True:
+            S = np.flatnonzero(theta)
+            z = np.zeros(len(D))
+            z[S] = np.linalg.solve(G[np.ix_(S, S)], b[S] - alpha * theta[S])
+            if (np.sign(z) == theta).all():
+                a = z
+                break
+            # the best point between a and z at which a coefficient becomes zero, or z
+            points = [z]
+            for j in np.flatnonzero(a * z < 0):
+                point = a + a[j] / (a[j] - z[j]) * (z - a)
+                point[j] = 0
+                points.append(point)
+            a = min(points, key=value)
+            theta = np.sign(a)

@@ -42,3 +42,22 @@ def dual_norm(c, weight, mix):
     if mix == 1:
         return c.max()
     return brentq(excess, 0, np.linalg.norm(c) / ((1 - mix) * weight) + 1, xtol=1e-14)
+
+
+def block_descent(X, y, labels, alpha, n_passes=1000):
+    """Coefficients w of the group lasso, one group after the other [Yuan and Lin 2006].
+
+    Minimises ``|y - X w|^2 / (2 n) + alpha sum_g sqrt(p_g) |w_g|`` on centred data. The
+    columns of a group need not be orthonormal: its step is a proximal one, L its curvature.
+    """
+    X, r = X - X.mean(axis=0), y - y.mean()
+    n, w = len(X), np.zeros(X.shape[1])
+    for _ in range(n_passes):
+        for g in np.unique(labels):
+            J = np.flatnonzero(labels == g)
+            L = np.linalg.norm(X[:, J], 2) ** 2 / n
+            v = w[J] + X[:, J].T @ r / (n * L)
+            new = max(0, 1 - alpha * np.sqrt(len(J)) / (L * np.linalg.norm(v))) * v
+            r = r - X[:, J] @ (new - w[J])
+            w[J] = new
+    return w

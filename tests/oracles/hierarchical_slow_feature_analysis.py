@@ -6,7 +6,10 @@ from sklearn.preprocessing import PolynomialFeatures
 
 
 def slow_features(sequences, n_out):
-    """Mean, directions in rows, objective; needs as many independent rows as features."""
+    """Slow features by ``A w = delta C w``: mean, directions in rows, delta values.
+
+    A is the second moment of the steps, C the covariance, which is to be regular.
+    """
     rows = np.vstack(sequences)
     mean = rows.mean(axis=0)
     centred = rows - mean
@@ -31,7 +34,11 @@ def patches(images, field, stride):
 
 
 def train_and_apply(images, ids, layers, *, clip=4.0):
-    """Outputs (rows, height, width, channels) of the last layer, and objectives of its nodes."""
+    """Layers of nodes on patches of images [Franzius, Sprekeler and Wiskott 2007].
+
+    A node is linear slow feature analysis, expansion, and slow feature analysis again. Returns the
+    outputs (rows, height, width, channels) of the last layer, and the delta values of its nodes.
+    """
     for layer in layers:
         cut = patches(images, layer["field"], layer["stride"])
         groups = [cut] if layer["weight_sharing"] else [[patch] for patch in cut]

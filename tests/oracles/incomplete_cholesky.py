@@ -4,7 +4,10 @@ import numpy as np
 
 
 def column_by_column(K, rank):
-    """Greedy pivots on the whole matrix, one column and one entry at a time."""
+    """Pivoted Cholesky factor [Shawe-Taylor and Cristianini 2004, algorithm 5.12]: F and pivots.
+
+    One column and one entry at a time; d holds the diagonal of the residual ``K - F F'``.
+    """
     n = len(K)
     F, pivots = np.zeros((n, rank)), []
     d = np.array([K[i, i] for i in range(n)], dtype=float)

@@ -10,7 +10,7 @@ def centred(K):
 
 
 def constraint(K, alpha, rule):
-    """Matrix S of ``a' S a = 1`` for a centred kernel."""
+    """Matrix S of the constraint ``a' S a = 1`` for a centred kernel K."""
     n = len(K)
     if rule == "shrinkage":
         return (1 - alpha) * K @ K / n + alpha * K
@@ -33,7 +33,10 @@ def pencil(Ks, alphas, rule="shrinkage"):
 
 
 def correlations(Ks, alphas, rule="shrinkage"):
-    """Eigenvalues over the number of other views, descending; null spaces are cut off."""
+    """Regularised correlations of kernels, descending: eigenvalues over the number of other views.
+
+    The null space of B is cut off.
+    """
     A, B = pencil([centred(K) for K in Ks], alphas, rule)
     size, V = linalg.eigh(B)
     keep = size > 1e-11 * size[-1]
@@ -42,7 +45,11 @@ def correlations(Ks, alphas, rule="shrinkage"):
 
 
 def linear_correlations(views, alphas):
-    """Regularised correlations of linear functions, from covariances."""
+    """Regularised correlations of linear functions of the views [Kettenring 1971, MAXVAR].
+
+    ``A w = rho B w`` with the covariances between the views in A, and in B those within a view,
+    shrunk towards the identity.
+    """
     cuts = np.cumsum([X.shape[1] for X in views])[:-1]
     C = np.cov(np.hstack(views).T, bias=True)
     A, B = C.copy(), np.zeros_like(C)

@@ -6,7 +6,11 @@ import numpy as np
 
 
 def plain_loop(K, labels, n_clusters, max_iter=300):
-    """Lloyd's algorithm by the formula for the distance, all sums anew in every pass."""
+    """Kernel k-means [Shawe-Taylor and Cristianini 2004, algorithm 8.22], from given labels.
+
+    Distances are those of the feature space, ``K_ii - 2 mean_j K_ij + mean_jl K_jl`` over the
+    members j, l of a cluster, with all sums afresh in every pass.
+    """
     labels = np.array(labels)
     for _ in range(max_iter):
         distance = np.full((len(K), n_clusters), np.inf)

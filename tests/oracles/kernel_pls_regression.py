@@ -4,7 +4,10 @@ import numpy as np
 
 
 def deflating(K, Y, k):
-    """Dual coefficients and scores [Shawe-Taylor and Cristianini 2004, algorithm 6.48]."""
+    """Dual coefficients and k scores [Shawe-Taylor and Cristianini 2004, algorithm 6.48].
+
+    E is what the scores leave unexplained of Y; each score t is taken out of the kernel matrix.
+    """
     n = len(K)
     H = np.eye(n) - 1 / n
     centred = K = H @ K @ H

@@ -4,7 +4,12 @@ import numpy as np
 
 
 def sweep(X, D, A, order, exact=True):
-    """Update atom after atom with full residuals; the exact best rank one, or one power step."""
+    """Update one atom after the other [Aharon, Elad and Bruckstein 2006, figure 2, second stage].
+
+    The residual E of the signals that use atom j, without that atom, is approximated by a matrix
+    of rank one: by its singular vectors, or, if not `exact`, by one step of the power method
+    [Rubinstein, Zibulevsky and Elad 2008, algorithm 5].
+    """
     D, A = D.copy(), A.copy()
     for j in order:
         users = np.flatnonzero(A[:, j])

@@ -23,7 +23,7 @@ def objective(X, w, centers, width):
 
 
 def batch_pass(X, w, centers, width):
-    """Each unit becomes the mean of the samples by the strength of its rank."""
+    """Batch neural gas [Cottrell et al. 2006]: means of the samples, weighted by the rank."""
     above, below = np.zeros_like(centers), np.zeros(len(centers))
     for x, weight in zip(X, w, strict=True):
         for j, rank in enumerate(ranks(x, centers)):
@@ -34,7 +34,10 @@ def batch_pass(X, w, centers, width):
 
 
 def online(X, order, centers, n_steps, widths, rates):
-    """Small steps towards one sample after the other."""
+    """Neural gas [Martinetz, Berkovich and Schulten 1993], a step for each sample.
+
+    Row i of X is the sample of step t; width and rate fall geometrically from first to last.
+    """
     C = centers.copy()
     for t, i in enumerate(order):
         width = widths[0] * (widths[1] / widths[0]) ** (t / n_steps)

@@ -4,7 +4,10 @@ import numpy as np
 
 
 def soft_impute(Z, known, lam, n_iter=5000):
-    """Mazumder, Hastie and Tibshirani 2010, Algorithm 1, with full decompositions."""
+    """Soft-impute [Mazumder, Hastie and Tibshirani 2010, algorithm 1], with full decompositions.
+
+    Fill the gaps of Z by the last L, and lower all singular values by `lam`.
+    """
     L = np.zeros(Z.shape)
     for _ in range(n_iter):
         U, s, Vt = np.linalg.svd(np.where(known, Z, L), full_matrices=False)

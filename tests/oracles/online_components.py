@@ -4,6 +4,7 @@ import numpy as np
 
 
 def rate(t, amnesic=2.0, ramp=(20, 200), growth=None, floor=0.0):
+    """Learning rate of row t, ``(1 + l) / t`` with the amnesic l [Weng et al. 2003]."""
     if t == 1:
         return 1.0
     start, end = ramp
@@ -21,7 +22,11 @@ def unit(v):
 
 
 def follow_residual(vectors, r, eta):
-    """One CCIPCA step; `vectors` holds None where a component has not begun."""
+    """One step of CCIPCA [Weng, Zhang and Hwang 2003], for the centred row r.
+
+    Each vector turns towards the residual, and the residual loses its projection on the vector;
+    `vectors` holds None where a component has not begun.
+    """
     r = r.copy()
     size = r @ r
     for j, v in enumerate(vectors):
@@ -39,7 +44,7 @@ def follow_residual(vectors, r, eta):
 
 
 def ccipca(X, k, n_passes=1, fixed_mean=False, **schedule):
-    """Vectors (or None) and mean after the rows of X."""
+    """Vectors (or None) and mean after the rows of X; norms of vectors are the variances."""
     mean = X.mean(axis=0) if fixed_mean else np.zeros(X.shape[1])
     vectors = [None] * k
     t = 0
@@ -60,7 +65,10 @@ def step_rate(t, learning_rate=0.08, hold=1000, floor=0.0):
 
 
 class Minor:
-    """The minor component rule with its running estimates."""
+    """Minor components from a stream [Kompella et al. 2012; Peng, Yi and Luo 2007].
+
+    W are the directions, `top` is the running first principal component of CCIPCA.
+    """
 
     def __init__(self, W):
         self.W = [w.copy() for w in W]
@@ -114,7 +122,11 @@ def residual_coordinates(vectors, u):
 
 
 def slow_features(X, W, starts=(0,), hold=1000):
-    """Vectors, minor state and mean of incremental slow feature analysis, one pass."""
+    """Incremental slow feature analysis [Kompella, Luciw and Schmidhuber 2012], one pass.
+
+    CCIPCA follows the variance; the steps, whitened by it, feed the minor component rule. Returns
+    the vectors of CCIPCA, the state of the rule, and the mean.
+    """
     K = W.shape[1]
     mean, vectors, minor = np.zeros(X.shape[1]), [None] * K, Minor(W)
     n_steps = 0

@@ -4,7 +4,10 @@ import numpy as np
 
 
 def step(X, C, U, beta=1.0):
-    """One step of (tempered) expectation maximisation; C mixtures in rows, U topics in rows."""
+    """One step of expectation maximisation [Hofmann 2001]; `beta` below 1 tempers the posterior.
+
+    Row d of C is the mixture ``P(z | d)``, row z of U the topic ``P(w | z)``.
+    """
     in_documents, in_words = np.zeros_like(C), np.zeros_like(U)
     for d in range(X.shape[0]):
         for w in range(X.shape[1]):

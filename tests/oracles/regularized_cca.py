@@ -10,7 +10,10 @@ def bordered(X, Y, alpha):
 
 
 def linear_pencil(C, p, alpha):
-    """Values and directions from the covariances, of which the first view has p columns."""
+    """Canonical correlations and directions [Shawe-Taylor and Cristianini 2004, computation 6.34].
+
+    C is the covariance of both views side by side, of which the first has p columns.
+    """
     A = C.copy()
     A[:p, :p] = A[p:, p:] = 0
     B = alpha * np.eye(len(C))

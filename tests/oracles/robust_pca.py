@@ -57,9 +57,10 @@ def huber_scores(X, V, width):
 
 
 def pursuit_by_plain_steps(X, lam, n_steps=5000):
-    """Alternating directions with full decompositions, constant penalty [Candes 2011, Alg. 1].
+    """Principal component pursuit by alternating directions [Candes et al. 2011, algorithm 1].
 
-    Entries that are NaN are free: there S takes whatever L leaves and costs nothing.
+    Full decompositions, constant penalty mu. Entries that are NaN are free: there S is ``X - L``
+    and costs nothing.
     """
     observed = ~np.isnan(X)
     X = np.where(observed, X, 0.0)

@@ -4,10 +4,12 @@ import numpy as np
 
 
 def positive(M):
+    """Positive part of each entry."""
     return (np.abs(M) + M) / 2
 
 
 def negative(M):
+    """Magnitude of the negative part of each entry."""
     return (np.abs(M) - M) / 2
 
 

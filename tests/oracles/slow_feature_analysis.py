@@ -31,10 +31,10 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
 
 
 def slow_outputs(X, *, degree=1, ids=None, tol=1e-5):
-    """Outputs on the training rows, slowest first, and their delta values.
+    """Slow outputs and their delta values [Wiskott and Sejnowski 2002, the algorithm].
 
-    Whitens with the singular value decomposition of the expanded rows and finds the smallest
-    singular values of the whitened steps: no product matrix is formed.
+    Expand, normalise, sphere, and take the smallest principal components of the steps. Singular
+    value decompositions serve both times: no product matrix is formed.
     """
     F = PolynomialFeatures(degree, include_bias=False).fit_transform(X)
     F = F - F.mean(axis=0)

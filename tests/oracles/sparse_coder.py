@@ -7,7 +7,7 @@ from scipy.optimize import nnls
 
 
 def least_squares(x, D, support):
-    """Residual and coefficients of the best fit by the atoms (rows of D) in `support`."""
+    """Residual r and coefficients a of the best fit of x by the atoms in `support`, rows of D."""
     if not len(support):
         return x, np.zeros(0)
     a = np.linalg.lstsq(D[support].T, x, rcond=None)[0]
@@ -15,7 +15,11 @@ def least_squares(x, D, support):
 
 
 def omp(x, D, n_nonzero, tol=-1.0, known=None, optimised=False):
-    """Textbook orthogonal matching pursuit; atoms of any norm; `known` marks observed entries."""
+    """Orthogonal matching pursuit [Rubinstein, Zibulevsky and Elad 2008, algorithm 1].
+
+    It ends with `n_nonzero` atoms or a squared residual of `tol`. Atoms, the rows of D, have any
+    norm; `known` marks observed entries; `optimised` takes the atom of least new residual instead.
+    """
     if known is not None:
         x, D = x[known], D[:, known]
     norms = np.linalg.norm(D, axis=1)
@@ -90,8 +94,8 @@ def group_omp(x, D, groups, n_groups):
 def keep_largest(a, n_nonzero):
     """Entries of largest magnitude, the first of ties; zeros elsewhere."""
     out = np.zeros_like(a)
-    kept = np.argsort(-np.abs(a), kind="stable")[:n_nonzero]
-    out[kept] = a[kept]
+    support = np.argsort(-np.abs(a), kind="stable")[:n_nonzero]
+    out[support] = a[support]
     return out
 
 
@@ -122,11 +126,14 @@ def normalised_iht(x, D, n_nonzero, max_iter=2000, rtol=1e-10):
 
 
 def hard_thresholding_pursuit(x, D, n_nonzero, max_iter=100):
-    """Foucart 2011 with step 1, atoms of unit norm: the best code that is met."""
+    """Hard thresholding pursuit [Foucart 2011, algorithm HTP]: the best of the codes met.
+
+    The step size is 1, the atoms in the rows of D have unit norm.
+    """
     a, support = np.zeros(len(D)), None
     best, least = a, x @ x
     for _ in range(max_iter):
-        z = a + D @ (x - a @ D)
+        z = a + D @ (x - a @ D)  # gradient step
         new = np.flatnonzero(keep_largest(z, n_nonzero))
         if support is not None and set(new) == set(support):
             break

@@ -37,7 +37,11 @@ def nearest_of_sparseness(x, level, norm):
 
 
 def hoyer_alternating(x, level, norm):
-    """Hoyer's own projection, which zeroes negative entries and starts again [2004, section 3]."""
+    """Nearest point of given sparseness and Euclidean norm [Hoyer 2004, projection operator].
+
+    Onto the plane of the l1 norm `mass`, from its centre out to the sphere; negative entries
+    become zero for good, and the remaining ones start again.
+    """
     n = len(x)
     mass = (np.sqrt(n) - level * (np.sqrt(n) - 1)) * norm
     s = x + (mass - x.sum()) / n
@@ -81,7 +85,10 @@ def kim_park_objective(X, W, H, beta, eta):
 
 
 def alternate_exactly(X, H, passes):
-    """Alternating non-negative least squares, a column at a time by Lawson and Hanson's method."""
+    """Alternating non-negative least squares [Kim and Park 2007], ``X ~ W H``, without penalties.
+
+    Each row and column by the active-set method of Lawson and Hanson.
+    """
     from scipy.optimize import nnls
 
     for _ in range(passes):

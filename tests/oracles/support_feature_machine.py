@@ -42,7 +42,10 @@ def linear_program(X, y, costs, *, margin, centers, slack_cost=None, intercept=T
 
 
 def iterate(X, y, *, margin, centers, slack_cost=None, epsilon=1e-3, n_steps=30):
-    """Solve whole programs until the weights repeat."""
+    """Linear programs of cost ``1 / (e + |w_j|)`` until the weights repeat [Weston et al. 2003].
+
+    Each is the tangent, at the last weights, of the logarithm that stands for the zero norm.
+    """
     costs, e, before = np.ones(X.shape[1]), None, None
     for _ in range(n_steps):
         w, bias, _ = linear_program(

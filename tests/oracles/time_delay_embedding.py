@@ -6,7 +6,10 @@ import numpy as np
 
 
 def embed(X, ids, n_lags, lag, *, fill=None):
-    """Windows row by row; `fill` None repeats the first row of the sequence."""
+    """Delay vectors ``[x(t), x(t - lag), ...]`` [Takens 1981], one row of X after the other.
+
+    Where a sequence has not begun, its first row is repeated, or `fill` stands.
+    """
     rows = []
     for t in range(len(X)):
         first = t

@@ -36,6 +36,16 @@ def test_cone_program(p, seed):
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_steps_of_badoiu_and_clarkson(seed):
+    X = cloud(60, 4, seed)
+    for n_steps in (1, 7, 300):
+        ball = MinimumEnclosingBall(solver="badoiu_clarkson", tol=1e-9, max_iter=n_steps).fit(X)
+        assert ball.n_iter_ == n_steps
+        assert_allclose(ball.center_, oracle.badoiu_clarkson(X, n_steps), atol=1e-12)
+
+
+@pytest.mark.oracle
 def test_cone_program_with_heights(seed):
     X = cloud(50, 2, seed)
     heights = np.random.default_rng(seed).uniform(0, 3, 50)
