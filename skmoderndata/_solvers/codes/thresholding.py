@@ -156,7 +156,7 @@ def _htp(signals, dictionary, found, G, place, most, rule, positive, w):  # type
     """Hard thresholding pursuit: the support after a gradient step, least squares on it."""
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
-        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
+        size, room = inner(signals.x[i], signals.x[i], signals.x.shape[1]), signals.room[i]
         t, G = _start(signals, dictionary, i, G, place, rule, positive, w)
         rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
         best_t, best_rho = _keep_best(w, t, rho, ZERO, size)
@@ -185,7 +185,7 @@ def _cosamp(signals, dictionary, found, G, place, most, rule, positive, w):  # t
     """CoSaMP: least squares on the support and the 2s best new atoms, pruned to s."""
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
-        size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+        size = inner(signals.x[i], signals.x[i], signals.x.shape[1])
         room = signals.room[i]
         if positive is None:
             room = max(1, room - 1)  # a square system fits everything
@@ -221,7 +221,7 @@ def _subspace_pursuit(signals, dictionary, found, G, place, most, rule, positive
     """Subspace pursuit: the support and s new atoms, least squares, pruned, least squares."""
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
-        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
+        size, room = inner(signals.x[i], signals.x[i], signals.x.shape[1]), signals.room[i]
         t, G = _start(signals, dictionary, i, G, place, rule, positive, w)
         rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
         best_t, best_rho = _keep_best(w, t, rho, ZERO, size)
@@ -255,7 +255,7 @@ def _iht(signals, dictionary, found, G, place, most, rule, positive, w):  # type
     """Normalised iterative hard thresholding, with least squares where the support settles."""
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
-        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
+        size, room = inner(signals.x[i], signals.x[i], signals.x.shape[1]), signals.room[i]
         tiny = 100 * EPS * size
         t, best_t, steps = ZERO, ZERO, ZERO
         rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
@@ -325,7 +325,7 @@ def _step_size(signals, dictionary, i, t, fitted, G, place, rule, positive, w): 
         w.y[s] = w.c[w.support[s]]
         above += w.y[s] * w.y[s]
     below, G = _quadratic(signals, dictionary, i, w.support, w.y, t, G, place)
-    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+    size = inner(signals.x[i], signals.x[i], signals.x.shape[1])
     if above <= 100 * EPS * size * EPS or below <= 0.0:
         return 0.0, t, G
     return above / below, t, G
@@ -390,7 +390,7 @@ def _quadratic(signals, dictionary, i, index, v, t, G, place):  # type: ignore[n
 @jit
 def _start(signals, dictionary, i, G, place, rule, positive, w):  # type: ignore[no-untyped-def]
     """Least squares on the atoms of the largest correlations, where the bound asks for any."""
-    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+    size = inner(signals.x[i], signals.x[i], signals.x.shape[1])
     if size <= signals.tol_sq[i]:
         return ZERO, G
     for j in range(w.c.shape[0]):
@@ -445,7 +445,7 @@ def _finish(  # type: ignore[no-untyped-def]
 ):
     """Write the best code, or with `refit` that of least squares on its support, if not worse."""
     index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
-    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+    size = inner(signals.x[i], signals.x[i], signals.x.shape[1])
     count = t
     for s in range(t):
         index[s] = w.best_index[s]
@@ -617,7 +617,7 @@ def _fit(signals, dictionary, i, t, limit, first, G, place, positive, w):  # typ
                 u += 1
         solve_chosen(w.L, w.support, u, b, w.a)
     else:
-        floor = 1e-12 * np.sqrt(inner(signals.x[i], signals.x[i], w.r.shape[0]))
+        floor = 1e-12 * np.sqrt(inner(signals.x[i], signals.x[i], signals.x.shape[1]))
         u = _fit_positive(G, place, b, t, limit, first, floor, w)
     return u, G
 
