@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import (
     SPAN,
     append,
@@ -263,7 +263,7 @@ def _omp(  # type: ignore[no-untyped-def]
         found.steps[i] = steps
 
 
-@jit
+@jit_leaf
 def _fit_residual_sq(  # type: ignore[no-untyped-def]
     signals, dictionary, i, L, h, index, t, a, single, value, r
 ):
@@ -345,7 +345,7 @@ def _mp(  # type: ignore[no-untyped-def]
         found.steps[i] = steps
 
 
-@jit
+@jit_leaf
 def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def]
     """Go on with non-negative least squares on ``index[:t]`` from the feasible `a`.
 
@@ -376,7 +376,7 @@ def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def
     return t
 
 
-@jit
+@jit_leaf
 def _drop_atom(L, index, t, a, position):  # type: ignore[no-untyped-def]
     """Remove one of t chosen atoms; returns how many remain."""
     drop(L, t, position)
@@ -496,7 +496,8 @@ class GroupBases(NamedTuple):
 
     The atoms ``members[start[g]:start[g + 1]]`` of group g are ``C Q_g``: the first ``rank[g]``,
     for which `C` is lower triangular, are independent. `Q_g` stands in the same places of `rows`
-    (k, n) and of its transpose `columns`, `C` in those of `coef`.
+    (k, n) and of its transpose `columns`, `C` in those of `coef`. `atom` (n,) and `part` are
+    scratch.
     """
 
     members: Array
@@ -505,15 +506,20 @@ class GroupBases(NamedTuple):
     rows: Array
     columns: Array
     coef: Array
+    atom: Array
+    part: Array
 
 
-@jit
+@jit_leaf
 def _group_bases(dictionary, order, known, scale, bases):  # type: ignore[no-untyped-def]
     """Fill in `bases` by Gram-Schmidt on the masked atoms, twice for accuracy."""
-    n = dictionary.rows.shape[1]
-    bases.columns[:] = 0.0
-    bases.coef[:] = 0.0
-    v = np.empty(n)
+    k, n = dictionary.rows.shape
+    rows, coef, v = bases.rows, bases.coef, bases.atom
+    for j in range(k):
+        for p in range(n):
+            rows[j, p] = 0.0
+        for s in range(coef.shape[1]):
+            coef[j, s] = 0.0
     for g in range(bases.rank.shape[0]):
         first, last = bases.start[g], bases.start[g + 1]
         r = ZERO
@@ -526,24 +532,26 @@ def _group_bases(dictionary, order, known, scale, bases):  # type: ignore[no-unt
             at = last - 1 - (position - first - r)
             for _ in range(2):
                 for s in range(r):
-                    product = inner(bases.rows[first + s], v, n)
-                    bases.coef[at, s] += product
+                    product = inner(rows[first + s], v, n)
+                    coef[at, s] += product
                     for p in range(n):
-                        v[p] -= product * bases.rows[first + s, p]
+                        v[p] -= product * rows[first + s, p]
             pivot = inner(v, v, n)
             if pivot > SPAN * whole:
                 for s in range(r):
-                    product = bases.coef[at, s]
-                    bases.coef[at, s] = 0.0
-                    bases.coef[first + r, s] = product
+                    product = coef[at, s]
+                    coef[at, s] = 0.0
+                    coef[first + r, s] = product
                 at = first + r
-                bases.coef[at, r] = np.sqrt(pivot)
+                coef[at, r] = np.sqrt(pivot)
                 for p in range(n):
-                    bases.rows[at, p] = v[p] / bases.coef[at, r]
-                    bases.columns[p, at] = bases.rows[at, p]
+                    rows[at, p] = v[p] / coef[at, r]
                 r += 1
             bases.members[at] = j
         bases.rank[g] = r
+    for p in range(n):  # by rows of the transpose, which are consecutive in memory
+        for j in range(k):
+            bases.columns[p, j] = rows[j, p]
 
 
 @jit
@@ -569,7 +577,7 @@ def _least_norm(C, r, y, a):  # type: ignore[no-untyped-def]
 def _group_code(bases, chosen, n_chosen, y, least, index, a):  # type: ignore[no-untyped-def]
     """Pairs of atoms and coefficients from those of the bases, `y`; returns how many there are."""
     count = ZERO
-    part = np.empty(bases.coef.shape[1])
+    part = bases.part
     for c in range(n_chosen):
         g = chosen[c]
         first, last, r = bases.start[g], bases.start[g + 1], bases.rank[g]
@@ -601,7 +609,7 @@ def _group_omp(  # type: ignore[no-untyped-def]
         widest = max(widest, start[g + 1] - start[g])
     bases = GroupBases(
         np.empty(k, np.int64), start, np.zeros(n_groups, np.int64), np.empty((k, n)),
-        np.empty((n, k)), np.empty((k, widest)),
+        np.empty((n, k)), np.empty((k, widest)), np.empty(n), np.empty(widest),
     )  # fmt: skip
     low = low_bits(n_groups)
     cap = min(k, n)
@@ -620,9 +628,11 @@ def _group_omp(  # type: ignore[no-untyped-def]
         size = inner(x, x, n)
         rho, floor = size, 10 * EPS * np.sqrt(size)
         t, steps, count, short = ZERO, ZERO, ZERO, False
-        b[:] = 0.0
+        for j in range(k):
+            b[j] = 0.0
         add_rows(b, 1.0, x, bases.columns, every, n)
-        alpha[:] = b
+        for j in range(k):
+            alpha[j] = b[j]
         while True:
             if rho <= bound or steps >= n_nonzero:
                 stop = TOL if rho <= bound else ATOMS
@@ -647,7 +657,8 @@ def _group_omp(  # type: ignore[no-untyped-def]
             for s in range(t):
                 at[s] = place[basis_index[s]]
                 y[basis_index[s]] = z[s]
-            alpha[:] = b
+            for j in range(k):
+                alpha[j] = b[j]
             add_rows(alpha, -1.0, z, G, at, t)
             count = _group_code(bases, chosen, steps, y, False, index, a)
             rho = returned_residual_sq(signals, dictionary, i, index, a, count, single, value, r)
@@ -662,7 +673,8 @@ def _group_omp(  # type: ignore[no-untyped-def]
                     break
         for s in range(steps):
             taken[chosen[s]] = False
-            y[start[chosen[s]] : start[chosen[s] + 1]] = 0.0
+            for q in range(start[chosen[s]], start[chosen[s] + 1]):
+                y[q] = 0.0
         sort_pairs(index, value, count)
         found.counts[i] = count
         found.residual_sq[i] = rho
