@@ -693,8 +693,17 @@ def _group_omp(signals, dictionary, found, order, start, n_nonzero, single):  # 
             add_rows(r, -1.0, z, rows, inside, t)
             for s in range(t):
                 y[inside[s]] = z[s]
+            rho = inner(r, r, n)
+            if rho <= bound * (1 + 1e-6):  # what is returned decides
+                count = _group_code(bases, chosen, steps, y, False, index, a)
+                rho = returned_residual_sq(
+                    signals, dictionary, i, index, a, count, single, value, v
+                )
+        if stop != TOL:
             count = _group_code(bases, chosen, steps, y, False, index, a)
             rho = returned_residual_sq(signals, dictionary, i, index, a, count, single, value, v)
+            if rho <= bound:
+                stop = TOL
         if short:  # another code for the same signal, as far as rounding allows
             enough = bound if stop == TOL else rho * (1 + 1e-9) + 1e-24 * size
             for least in (True, False):
