@@ -2,6 +2,7 @@
 
 import functools
 import types
+import typing
 import warnings
 from pathlib import Path
 
@@ -19,6 +20,8 @@ class jit:
     6.0
     """
 
+    options: typing.ClassVar[dict[str, bool]] = {}
+
     def __init__(self, func):
         functools.update_wrapper(self, func)
         self.py_func = func
@@ -28,7 +31,7 @@ class jit:
     def compiled(self):
         """The numba dispatcher, built on first use."""
         if self._compiled is None:
-            self._compiled = _compile(self.py_func)
+            self._compiled = _compile(self.py_func, self.options)
         return self._compiled
 
     def __call__(self, *args):
@@ -38,7 +41,19 @@ class jit:
         return self.__qualname__
 
 
-def _compile(func):
+class jit_leaf(jit):
+    """Like `jit`, for functions that create no arrays and return none.
+
+    numba counts references to each array that is indexed, sliced or taken from a tuple around a
+    call, by atomic instructions: pursuits with short codes spent half of their time on this. Such
+    functions need no counts, as their callers hold the arrays. numba refuses to compile one that
+    creates an array; one that returns an array would free it too early.
+    """
+
+    options: typing.ClassVar[dict[str, bool]] = {"_nrt": False}
+
+
+def _compile(func, options):
     import numba
 
     # numba resolves global names when it compiles: give it dispatchers in place of our wrappers
@@ -50,11 +65,11 @@ def _compile(func):
     if names:
         func = _with_globals(func, {**func.__globals__, **names})
     try:
-        return numba.njit(cache=True, nogil=True)(func)
+        return numba.njit(cache=True, nogil=True, **options)(func)
     except RuntimeError:  # no place to write the cache, as in a read-only container
         if Path(func.__code__.co_filename).exists():  # else typed in by hand: nothing to keep
             _warn_once()
-        return numba.njit(nogil=True)(func)
+        return numba.njit(nogil=True, **options)(func)
 
 
 @functools.cache

@@ -402,6 +402,31 @@ def test_masked_coders_as_with_the_known_entries_alone(width, seed):
                 assert_allclose(A[i], expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 
 
+@pytest.mark.invariance
+def test_codes_do_not_depend_on_the_signals_of_the_same_mask(seed):
+    rng = np.random.default_rng(seed)
+    X, D = problem(seed, n_signals=12, n=14, k=30, scaled=False)
+    X[1::2] *= 1e8  # small signals with large ones after them
+    mask = np.broadcast_to(rng.permutation(14) < 8, X.shape)
+    groups = rng.permutation(30) // 2
+    atoms, rest = prepare_atoms(D), none(X)
+    runs = coders(groups) | {
+        "groups of " + method: lambda *a, method=method, **kw: hard_thresholding(
+            *a, method=method, groups=groups, **kw
+        )
+        for method in METHODS
+    }
+    for name, run in runs.items():
+        together = run(X, atoms, n_nonzero=3, tol_sq=rest, mask=mask)
+        A = to_dense(together, 30)
+        for i in range(12):
+            one = run(X[i : i + 1], atoms, n_nonzero=3, tol_sq=rest[:1], mask=mask[:1])
+            expected = to_dense(one, 30)[0]
+            assert_allclose(
+                A[i], expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max(), err_msg=name
+            )
+
+
 @pytest.mark.oracle
 def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
     rng = np.random.default_rng(seed)

@@ -7,12 +7,12 @@ array; what lies above the diagonal or beyond row t is never read. Codes hold th
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit_leaf
 
 SPAN = 1e-10  # a vector whose squared distance from others is less, relatively, lies in their span
 
 
-@jit
+@jit_leaf
 def append(L, t, column, diagonal):  # type: ignore[no-untyped-def]
     """Grow the factor of t rows by one; returns the squared pivot, 0 for a dependent row.
 
@@ -33,7 +33,7 @@ def append(L, t, column, diagonal):  # type: ignore[no-untyped-def]
     return pivot
 
 
-@jit
+@jit_leaf
 def append_atom(L, t, g, index, new):  # type: ignore[no-untyped-def]
     """`append` for atom `new` after the atoms ``index[:t]``; `g` is its row of the Gram matrix."""
     if t >= L.shape[0]:
@@ -44,7 +44,7 @@ def append_atom(L, t, g, index, new):  # type: ignore[no-untyped-def]
     return append(L, t, row, g[new])
 
 
-@jit
+@jit_leaf
 def drop(L, t, position):  # type: ignore[no-untyped-def]
     """Remove row and column `position` of A from a factor of t rows, by Givens rotations."""
     for s in range(position, t - 1):
@@ -62,7 +62,7 @@ def drop(L, t, position):  # type: ignore[no-untyped-def]
             L[s, q + 1] = c * v - d * u
 
 
-@jit
+@jit_leaf
 def solve_lower(L, t, b):  # type: ignore[no-untyped-def]
     """Replace ``b[:t]`` by the solution of ``L z = b``."""
     for s in range(t):
@@ -81,7 +81,7 @@ def solve_lower(L, t, b):  # type: ignore[no-untyped-def]
         b[s] = (s0 - ((s1 + s2) + s3)) / L[s, s]
 
 
-@jit
+@jit_leaf
 def solve_upper(L, t, b):  # type: ignore[no-untyped-def]
     """Replace ``b[:t]`` by the solution of ``L^T z = b``."""
     for s in range(t - 1, -1, -1):
@@ -91,14 +91,14 @@ def solve_upper(L, t, b):  # type: ignore[no-untyped-def]
             b[q] -= L[s, q] * last
 
 
-@jit
+@jit_leaf
 def solve(L, t, b):  # type: ignore[no-untyped-def]
     """Replace ``b[:t]`` by the solution of ``A z = b``."""
     solve_lower(L, t, b)
     solve_upper(L, t, b)
 
 
-@jit
+@jit_leaf
 def solve_chosen(L, index, t, b, z):  # type: ignore[no-untyped-def]
     """Solve ``G_II z = b_I`` with ``I = index[:t]``; `b` has an entry for each atom."""
     for s in range(t):

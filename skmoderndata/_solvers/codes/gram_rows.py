@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.products import ZERO, add_rows, residual_sq
 from skmoderndata._solvers.codes.signal_blocks import (
     BLOCK,
@@ -220,6 +220,15 @@ def ask_row(j, columns, known, scale, G, place):  # type: ignore[no-untyped-def]
 
 
 @jit
+def ask_rows(index, t, columns, known, scale, G, place):  # type: ignore[no-untyped-def]
+    """`ask_row` for the atoms ``index[:t]``."""
+    for s in range(t):
+        if place[index[s]] < 0:
+            G = ask_row(index[s], columns, known, scale, G, place)
+    return G
+
+
+@jit_leaf
 def forget_rows(place):  # type: ignore[no-untyped-def]
     """Start afresh: no row is computed."""
     k = place.shape[0] - 1
@@ -228,7 +237,7 @@ def forget_rows(place):  # type: ignore[no-untyped-def]
     place[k] = 0
 
 
-@jit
+@jit_leaf
 def same_entries(known, former):  # type: ignore[no-untyped-def]
     """Tell whether two signals have the same entries known: rows computed for one serve both."""
     for p in range(known.shape[0]):
@@ -237,14 +246,14 @@ def same_entries(known, former):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit
+@jit_leaf
 def next_signal(signals, i, place, most):  # type: ignore[no-untyped-def]
     """Forget rows that do not serve signal i, or are more than `most`."""
     if signals.fresh[i] or place[place.shape[0] - 1] > most:
         forget_rows(place)
 
 
-@jit
+@jit_leaf
 def returned_residual_sq(  # type: ignore[no-untyped-def]
     signals, dictionary, i, index, a, t, single, value, r
 ):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import (
     SPAN,
     append,
@@ -18,6 +18,9 @@ from skmoderndata._solvers.codes.cholesky import (
     solve_upper,
 )
 from skmoderndata._solvers.codes.gram_rows import (
+    Dictionary,
+    Found,
+    Signals,
     ask_row,
     code_by_rows,
     next_signal,
@@ -263,7 +266,7 @@ def _omp(  # type: ignore[no-untyped-def]
         found.steps[i] = steps
 
 
-@jit
+@jit_leaf
 def _fit_residual_sq(  # type: ignore[no-untyped-def]
     signals, dictionary, i, L, h, index, t, a, single, value, r
 ):
@@ -345,7 +348,7 @@ def _mp(  # type: ignore[no-untyped-def]
         found.steps[i] = steps
 
 
-@jit
+@jit_leaf
 def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def]
     """Go on with non-negative least squares on ``index[:t]`` from the feasible `a`.
 
@@ -376,7 +379,7 @@ def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def
     return t
 
 
-@jit
+@jit_leaf
 def _drop_atom(L, index, t, a, position):  # type: ignore[no-untyped-def]
     """Remove one of t chosen atoms; returns how many remain."""
     drop(L, t, position)
@@ -482,8 +485,8 @@ def group_matching_pursuit(
     start = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
     cap = max(1, min(n_nonzero * int(np.diff(start).max()), len(order)))
 
-    def kernel(*given: Any) -> None:
-        _group_omp(*given, order, start, n_nonzero, single)
+    def kernel(signals: Signals, dictionary: Dictionary, found: Found, *_: Any) -> None:
+        _group_omp(signals, dictionary, found, order, start, n_nonzero, single)
 
     return code_by_rows(
         X, atoms._replace(gram=None), mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs,
@@ -496,7 +499,8 @@ class GroupBases(NamedTuple):
 
     The atoms ``members[start[g]:start[g + 1]]`` of group g are ``C Q_g``: the first ``rank[g]``,
     for which `C` is lower triangular, are independent. `Q_g` stands in the same places of `rows`
-    (k, n) and of its transpose `columns`, `C` in those of `coef`.
+    (k, n) and of its transpose `columns`, `C` in those of `coef`. `atom` (n,) and `part` are
+    scratch.
     """
 
     members: Array
@@ -505,45 +509,60 @@ class GroupBases(NamedTuple):
     rows: Array
     columns: Array
     coef: Array
+    atom: Array
+    part: Array
 
 
-@jit
+@jit_leaf
 def _group_bases(dictionary, order, known, scale, bases):  # type: ignore[no-untyped-def]
-    """Fill in `bases` by Gram-Schmidt on the masked atoms, twice for accuracy."""
-    n = dictionary.rows.shape[1]
-    bases.columns[:] = 0.0
-    bases.coef[:] = 0.0
-    v = np.empty(n)
+    """Fill in `bases` by Gram-Schmidt on the masked atoms, twice where much of one cancels."""
+    k, n = dictionary.rows.shape
+    rows, coef, v = bases.rows, bases.coef, bases.atom
+    for j in range(k):
+        for s in range(coef.shape[1]):
+            coef[j, s] = 0.0
     for g in range(bases.rank.shape[0]):
         first, last = bases.start[g], bases.start[g + 1]
         r = ZERO
         for position in range(first, last):
             j = order[position]
+            d, usable = dictionary.rows[j], 1.0 if scale[j] > 0.0 else 0.0
             for p in range(n):
-                v[p] = dictionary.rows[j, p] * known[p] if scale[j] > 0.0 else 0.0
+                v[p] = d[p] * known[p] * usable
             whole = inner(v, v, n)
             # dependent atoms fill the group from its end
             at = last - 1 - (position - first - r)
-            for _ in range(2):
+            for turn in range(2):
+                before = pivot = inner(v, v, n) if turn == 1 else whole
                 for s in range(r):
-                    product = inner(bases.rows[first + s], v, n)
-                    bases.coef[at, s] += product
+                    q = rows[first + s]
+                    product = inner(q, v, n)
+                    coef[at, s] += product
+                    pivot -= product * product
                     for p in range(n):
-                        v[p] -= product * bases.rows[first + s, p]
-            pivot = inner(v, v, n)
+                        v[p] -= product * q[p]
+                if pivot > 0.25 * before:
+                    break
             if pivot > SPAN * whole:
                 for s in range(r):
-                    product = bases.coef[at, s]
-                    bases.coef[at, s] = 0.0
-                    bases.coef[first + r, s] = product
+                    product = coef[at, s]
+                    coef[at, s] = 0.0
+                    coef[first + r, s] = product
                 at = first + r
-                bases.coef[at, r] = np.sqrt(pivot)
+                coef[at, r] = np.sqrt(pivot)
+                inverse, q = 1.0 / coef[at, r], rows[at]
                 for p in range(n):
-                    bases.rows[at, p] = v[p] / bases.coef[at, r]
-                    bases.columns[p, at] = bases.rows[at, p]
+                    q[p] = v[p] * inverse
                 r += 1
             bases.members[at] = j
         bases.rank[g] = r
+        for q in range(first + r, last):
+            for p in range(n):
+                rows[q, p] = 0.0
+    for p in range(n):
+        column = bases.columns[p]
+        for j in range(k):
+            column[j] = rows[j, p]
 
 
 @jit
@@ -569,7 +588,7 @@ def _least_norm(C, r, y, a):  # type: ignore[no-untyped-def]
 def _group_code(bases, chosen, n_chosen, y, least, index, a):  # type: ignore[no-untyped-def]
     """Pairs of atoms and coefficients from those of the bases, `y`; returns how many there are."""
     count = ZERO
-    part = np.empty(bases.coef.shape[1])
+    part = bases.part
     for c in range(n_chosen):
         g = chosen[c]
         first, last, r = bases.start[g], bases.start[g + 1], bases.rank[g]
@@ -588,11 +607,40 @@ def _group_code(bases, chosen, n_chosen, y, least, index, a):  # type: ignore[no
     return count
 
 
+@jit_leaf
+def _group_scores(alpha, bases, taken, score):  # type: ignore[no-untyped-def]
+    """Squared norm of the correlations with the basis of each group, 0 for those taken."""
+    start, rank = bases.start, bases.rank
+    for g in range(rank.shape[0]):
+        total = 0.0
+        if not taken[g]:
+            for q in range(start[g], start[g] + rank[g]):
+                total += alpha[q] * alpha[q]
+        score[g] = total
+
+
+@jit_leaf
+def _append_group(bases, g, x, L, b, inside, t):  # type: ignore[no-untyped-def]
+    """Add the basis of group g to the vectors ``inside[:t]``; returns how many there are.
+
+    `L` is the Cholesky factor of their inner products, `b` holds those with the signal.
+    """
+    rows, n = bases.rows, x.shape[0]
+    for q in range(bases.start[g], bases.start[g] + bases.rank[g]):
+        if t >= L.shape[0]:
+            break
+        for s in range(t):
+            L[t, s] = inner(rows[q], rows[inside[s]], n)
+        if append(L, t, L[t], 1.0) > 0.0:
+            b[t] = inner(rows[q], x, n)
+            inside[t] = q
+            t += 1
+    return t
+
+
 @jit
-def _group_omp(  # type: ignore[no-untyped-def]
-    signals, dictionary, found, G, place, most, order, start, n_nonzero, single
-):
-    """Pursuit on the orthonormal bases of groups; the rows of G are inner products of bases."""
+def _group_omp(signals, dictionary, found, order, start, n_nonzero, single):  # type: ignore[no-untyped-def]
+    """Pursuit on the orthonormal bases of groups of masked atoms, one signal after the other."""
     m = signals.x.shape[0]
     k, n = dictionary.rows.shape
     n_groups = start.shape[0] - 1
@@ -601,35 +649,33 @@ def _group_omp(  # type: ignore[no-untyped-def]
         widest = max(widest, start[g + 1] - start[g])
     bases = GroupBases(
         np.empty(k, np.int64), start, np.zeros(n_groups, np.int64), np.empty((k, n)),
-        np.empty((n, k)), np.empty((k, widest)),
+        np.empty((n, k)), np.empty((k, widest)), np.empty(n), np.empty(widest),
     )  # fmt: skip
+    rows, columns, v = bases.rows, bases.columns, bases.atom
     low = low_bits(n_groups)
     cap = min(k, n)
-    L, z = np.empty((cap, cap)), np.empty(cap)
-    basis_index, at = np.empty(cap, np.int64), np.empty(max(cap, n), np.int64)
-    b, alpha, y, a, r = np.empty(k), np.empty(k), np.zeros(k), np.empty(k), np.empty(n)
+    L, z, b, inside = np.empty((cap, cap)), np.empty(cap), np.empty(cap), np.empty(cap, np.int64)
+    alpha, y, a, r = np.empty(k), np.zeros(k), np.empty(k), np.empty(n)
     score, taken = np.empty(n_groups), np.zeros(n_groups, np.bool_)
-    bits, chosen = score.view(np.int64), np.empty(n_groups, np.int64)
-    ones, every = np.ones(k), np.arange(n)
+    bits, chosen, every = score.view(np.int64), np.empty(n_groups, np.int64), np.arange(n)
     for i in range(m):
-        next_signal(signals, i, place, most)
-        x, known = signals.x[i], signals.known[i]
-        if place[k] == 0:  # another mask
-            _group_bases(dictionary, order, known, signals.scale[i], bases)
+        x = signals.x[i]
+        if i == 0 or signals.fresh[i]:
+            _group_bases(dictionary, order, signals.known[i], signals.scale[i], bases)
         index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
         size = inner(x, x, n)
         rho, floor = size, 10 * EPS * np.sqrt(size)
         t, steps, count, short = ZERO, ZERO, ZERO, False
-        b[:] = 0.0
-        add_rows(b, 1.0, x, bases.columns, every, n)
-        alpha[:] = b
+        for p in range(n):
+            r[p] = x[p]
         while True:
             if rho <= bound or steps >= n_nonzero:
                 stop = TOL if rho <= bound else ATOMS
                 break
-            for g in range(n_groups):
-                part = alpha[start[g] : start[g] + bases.rank[g]]
-                score[g] = 0.0 if taken[g] else inner(part, part, part.shape[0])
+            for j in range(k):
+                alpha[j] = 0.0
+            add_rows(alpha, 1.0, r, columns, every, n)
+            _group_scores(alpha, bases, taken, score)
             new = largest_entry(bits, n_groups, low)
             if score[new] <= floor * floor:
                 stop = STALL
@@ -638,31 +684,39 @@ def _group_omp(  # type: ignore[no-untyped-def]
             chosen[steps] = new
             steps += 1
             short = short or bases.rank[new] < start[new + 1] - start[new]
-            for q in range(start[new], start[new] + bases.rank[new]):
-                G = ask_row(q, bases.columns, known, ones, G, place)
-                if append_atom(L, t, G[place[q]], basis_index, q) > 0.0:
-                    basis_index[t] = q
-                    t += 1
-            solve_chosen(L, basis_index, t, b, z)
+            t = _append_group(bases, new, x, L, b, inside, t)
             for s in range(t):
-                at[s] = place[basis_index[s]]
-                y[basis_index[s]] = z[s]
-            alpha[:] = b
-            add_rows(alpha, -1.0, z, G, at, t)
+                z[s] = b[s]
+            solve(L, t, z)
+            for p in range(n):
+                r[p] = x[p]
+            add_rows(r, -1.0, z, rows, inside, t)
+            for s in range(t):
+                y[inside[s]] = z[s]
+            rho = inner(r, r, n)
+            if rho <= bound * (1 + 1e-6):  # what is returned decides
+                count = _group_code(bases, chosen, steps, y, False, index, a)
+                rho = returned_residual_sq(
+                    signals, dictionary, i, index, a, count, single, value, v
+                )
+        if stop != TOL:
             count = _group_code(bases, chosen, steps, y, False, index, a)
-            rho = returned_residual_sq(signals, dictionary, i, index, a, count, single, value, r)
+            rho = returned_residual_sq(signals, dictionary, i, index, a, count, single, value, v)
+            if rho <= bound:
+                stop = TOL
         if short:  # another code for the same signal, as far as rounding allows
             enough = bound if stop == TOL else rho * (1 + 1e-9) + 1e-24 * size
             for least in (True, False):
                 count = _group_code(bases, chosen, steps, y, least, index, a)
                 rho = returned_residual_sq(
-                    signals, dictionary, i, index, a, count, single, value, r
+                    signals, dictionary, i, index, a, count, single, value, v
                 )
                 if rho <= enough:
                     break
         for s in range(steps):
             taken[chosen[s]] = False
-            y[start[chosen[s]] : start[chosen[s] + 1]] = 0.0
+            for q in range(start[chosen[s]], start[chosen[s] + 1]):
+                y[q] = 0.0
         sort_pairs(index, value, count)
         found.counts[i] = count
         found.residual_sq[i] = rho

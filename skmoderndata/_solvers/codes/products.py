@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit_leaf
 
 EPS = float(np.finfo(float).eps)
 ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)  # all bits of a double but the sign
 
 
-@jit
+@jit_leaf
 def inner(u, v, count):  # type: ignore[no-untyped-def]
     """Inner product of the first `count` entries."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
@@ -32,7 +32,7 @@ def inner(u, v, count):  # type: ignore[no-untyped-def]
     return (s0 + s1) + (s2 + s3)
 
 
-@jit
+@jit_leaf
 def add_rows(out, sign, a, rows, at, count):  # type: ignore[no-untyped-def]
     """``out += sign * sum_s a[s] rows[at[s]]`` over the first `count` of `a` and `at`."""
     k = out.shape[0]
@@ -50,7 +50,7 @@ def add_rows(out, sign, a, rows, at, count):  # type: ignore[no-untyped-def]
         s += 1
 
 
-@jit
+@jit_leaf
 def residual_sq(x, known, rows, index, a, t, r):  # type: ignore[no-untyped-def]
     """Squared norm of ``x - sum_s a[s] d_index[s]`` on the known entries; `r` receives it.
 
@@ -65,7 +65,7 @@ def residual_sq(x, known, rows, index, a, t, r):  # type: ignore[no-untyped-def]
     return inner(r, r, n)
 
 
-@jit
+@jit_leaf
 def largest_entry(bits, k, low):  # type: ignore[no-untyped-def]
     """Index of the double of largest magnitude among `k`, given as bits; the first of ties.
 
@@ -81,7 +81,7 @@ def largest_entry(bits, k, low):  # type: ignore[no-untyped-def]
     return k - 1 - (best & low)
 
 
-@jit
+@jit_leaf
 def low_bits(k):  # type: ignore[no-untyped-def]
     """Mask of the bits that hold an index below k."""
     low = np.int64(1)
@@ -90,7 +90,7 @@ def low_bits(k):  # type: ignore[no-untyped-def]
     return low - 1
 
 
-@jit
+@jit_leaf
 def sort_pairs(index, value, count):  # type: ignore[no-untyped-def]
     """Sort the first `count` pairs by index."""
     for t in range(1, count):

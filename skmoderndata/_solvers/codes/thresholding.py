@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
 from skmoderndata._solvers.codes.gram_rows import (
-    ask_row,
+    ask_rows,
     code_by_rows,
     next_signal,
     returned_residual_sq,
@@ -43,51 +43,81 @@ PATIENCE = 30  # steps without a better code, after which supports are taken to 
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
 FEW = 16  # so many of the largest are found by insertion
+CANCELLED = 1e-6  # less of |x|^2 is computed from the residual, not as a difference
 GO_ON = -1
 
 
 class Rule(NamedTuple):
-    """How many groups to find, `s`, of atoms ``start[g]:start[g + 1]``, and when to end."""
+    """How many groups to find, `s`, when to end, and whether to `refit` the best code."""
 
-    start: Array
     s: int
     max_iter: int
     rtol: float
+    refit: bool
     single: bool
 
 
-class Work(NamedTuple):
-    """Arrays of the signal that is coded, for k atoms.
-
-    The atoms of the code are ``support[:t]``, their coefficients ``a[:t]``, and `L` is a Cholesky
-    factor of their inner products; `code` (k,) is the same code, dense, and `c` (k,) are the
-    correlations of its residual.
-    """
+class Code(NamedTuple):
+    """The atoms ``support[:t]`` with the coefficients ``a[:t]``; t is passed along."""
 
     support: Array
     a: Array
-    L: Array
-    code: Array
-    c: Array
-    old: Array  # the support before the step
-    best_index: Array
-    best_a: Array
-    z: Array  # what the next support is chosen by
-    candidates: Array
-    y: Array
-    inside: Array  # False, but for marks that are taken back
+
+
+class Choice(NamedTuple):
+    """Groups of atoms ``start[g]:start[g + 1]``, and what the largest of them are chosen by."""
+
+    start: Array
+    score: Array
     keys: Array
-    pivots: Array
+    work: Array
+
+
+class Fit(NamedTuple):
+    """Arrays for least squares: the Cholesky factor `L` of the chosen atoms, and scratch."""
+
+    L: Array
+    z: Array
+    candidates: Array
+    inside: Array  # False, but for marks that are taken back
+
+
+class Work(NamedTuple):
+    """Arrays of the signal that is coded.
+
+    The code `now` stands in `dense` (k,) once more, and `c` (k,) are the correlations of its
+    residual with the atoms. Helpers receive the arrays that they use: numba spreads a tuple into
+    seven machine arguments an array, and with all of these a call takes as long as its work.
+    """
+
+    now: Code
+    old: Code  # before the step
+    best: Code
+    step: Code  # from `old` to `now`
+    dense: Array
+    c: Array
+    z: Array  # what the next support is chosen by
+    at: Array
     r: Array
+    choice: Choice
+    fit: Fit
 
 
-def _work(k: int, n: int) -> Work:
+def _work(k: int, n: int, start: Array) -> Work:
+    def code() -> Code:
+        return Code(np.zeros(k, np.int64), np.zeros(k))
+
+    groups = len(start) - 1
     widest = min(k, n) + 1
+    choice = Choice(
+        start, np.empty(groups), np.empty(groups, np.int64), np.empty(groups, np.int64)
+    )
+    fit = Fit(
+        np.empty((widest, widest)), np.empty(k), np.empty(k, np.int64), np.zeros(k, np.bool_)
+    )
     return Work(
-        np.empty(k, np.int64), np.zeros(k), np.empty((widest, widest)), np.zeros(k), np.zeros(k),
-        np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k), np.empty(k),
-        np.empty(k, np.int64), np.empty(k), np.zeros(k, np.bool_), np.empty(k, np.int64),
-        np.empty(k, np.int64), np.empty(n),
+        code(), code(), code(), code(), np.zeros(k), np.zeros(k), np.empty(k),
+        np.empty(k, np.int64), np.empty(n), choice, fit,
     )  # fmt: skip
 
 
@@ -135,13 +165,14 @@ def hard_thresholding(
         start = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
         gram = None if atoms.gram is None else atoms.gram[np.ix_(order, order)]
         atoms = Atoms(atoms.rows[order], atoms.norms[order], gram)
-    rule = Rule(start, min(n_nonzero, len(start) - 1), max_iter, rtol, single)
-    cap = min(k, rule.s * int(np.diff(start).max()))
+    s = min(n_nonzero, len(start) - 1)
+    rule = Rule(s, max_iter, rtol, method in ("iht", "cosamp"), single)
+    cap = min(k, s * int(np.diff(start).max()))
     iterate = {"iht": _iht, "htp": _htp, "cosamp": _cosamp, "subspace_pursuit": _subspace_pursuit}
 
     def kernel(*given: Any) -> None:
         # None, not False: numba leaves out branches for what is None
-        iterate[method](*given, rule, True if positive else None, _work(k, n))
+        iterate[method](*given, rule, True if positive else None, _work(k, n, start))
 
     codes = code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs)
     if groups is None:
@@ -154,127 +185,151 @@ def hard_thresholding(
 @jit
 def _htp(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
     """Hard thresholding pursuit: the support after a gradient step, least squares on it."""
+    now, old, best, _, dense, c, z, at, _, choice, fit = w
+    columns = dictionary.columns
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
-        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
-        t, G = _start(signals, dictionary, i, G, place, rule, positive, w)
-        rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
-        best_t, best_rho = _keep_best(w, t, rho, ZERO, size)
-        idle, steps = 0, ZERO
-        stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
+        size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
+        t, best_t, best_rho, idle, steps = ZERO, ZERO, size, 0, ZERO
+        stop = _begin(b, size, bound, dense, c)
         while stop == GO_ON:
-            steps += 1
-            n_old = _set_aside(w, t)
-            for j in range(w.z.shape[0]):
-                w.z[j] = w.code[j] + w.c[j]  # mu = 1
-            t = _select_support(w.z, rule.start, rule.s, True, positive, w)
-            t, G = _fit(signals, dictionary, i, t, room, w.code, G, place, positive, w)
-            rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
-            idle = 0 if rho < best_rho else idle + 1
-            best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
-            stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
-            if rho > signals.tol_sq[i] and (_same(w.support, t, w.old, n_old) or idle >= PATIENCE):
+            n_old = _copy(now, t, old)
+            for j in range(z.shape[0]):
+                z[j] = dense[j] + c[j]  # mu = 1
+            t = _select(z, rule.s, True, positive, choice, now.support)
+            G = ask_rows(now.support, t, columns, known, scale, G, place)
+            t = _fit(G, place, b, t, room, dense, size, positive, now, fit)
+            rho = size - _explained(G, place, b, now, t, dense, c, at)
+            if rho <= max(bound, CANCELLED * size):
+                rho = _exact(signals, dictionary, i, t, rule.single, w)
+            idle += 1
+            if rho < best_rho:
+                best_t, best_rho, idle = _copy(now, t, best), rho, 0
+            repeats = _same(now.support, t, old.support, n_old)
+            if rho <= bound:
+                stop = TOL
+            elif repeats or idle >= PATIENCE or best_rho <= 100 * EPS * size:
                 stop = STALL
-        G = _finish(
-            signals, dictionary, found, i, best_t, False, stop, steps, G, place, rule, positive, w
-        )
+            elif steps >= rule.max_iter:
+                stop = MAX_ITER
+            else:
+                steps += 1
+        _finish(signals, dictionary, found, i, best_t, stop, steps, G, place, rule, positive, w)
 
 
 @jit
 def _cosamp(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
     """CoSaMP: least squares on the support and the 2s best new atoms, pruned to s."""
+    now, old, best, _, dense, c, z, at, _, choice, fit = w
+    columns = dictionary.columns
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
-        size = inner(signals.x[i], signals.x[i], w.r.shape[0])
-        room = signals.room[i]
-        if positive is None:
-            room = max(1, room - 1)  # a square system fits everything
-        t, G = _start(signals, dictionary, i, G, place, rule, positive, w)
-        rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
-        best_t, best_rho = _keep_best(w, t, rho, ZERO, size)
-        idle, steps = 0, ZERO
-        stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
+        size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
+        t, best_t, rho, best_rho, idle, steps = ZERO, ZERO, size, size, 0, ZERO
+        stop = _begin(b, size, bound, dense, c)
         while stop == GO_ON:
-            steps += 1
-            n_old = _set_aside(w, t)
-            t = _merge(n_old, 2 * rule.s, rule, positive, w)
-            t, G = _fit(signals, dictionary, i, t, room, w.code, G, place, positive, w)
-            _spread(t, w.z, w)
-            t = _select_support(w.z, rule.start, rule.s, False, positive, w)
-            for s in range(t):
-                w.a[s] = w.z[w.support[s]]
+            n_old = _copy(now, t, old)
+            grow = 2 * rule.s if steps > 0 else rule.s
+            t = _merge(c, n_old, grow, positive, choice, fit, old.support, now.support)
+            G = ask_rows(now.support, t, columns, known, scale, G, place)
+            if steps > 0 and positive is None:
+                room = max(1, signals.room[i] - 1)  # a square system fits everything
+            t = _fit(G, place, b, t, room, dense, size, positive, now, fit)
+            if steps > 0:
+                _spread(now, t, z)
+                t = _select(z, rule.s, False, positive, choice, now.support)
+                _gather(z, now, t)
             former = rho
-            rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
-            idle = 0 if rho < best_rho else idle + 1
-            best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
-            stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
-            settled = _same(w.support, t, w.old, n_old) or rho >= former or idle >= PATIENCE
-            if rho > signals.tol_sq[i] and settled:
+            rho = size - _explained(G, place, b, now, t, dense, c, at)
+            if rho <= max(bound, CANCELLED * size):
+                rho = _exact(signals, dictionary, i, t, rule.single, w)
+            idle += 1
+            if rho < best_rho:
+                best_t, best_rho, idle = _copy(now, t, best), rho, 0
+            repeats = rho >= former or _same(now.support, t, old.support, n_old)
+            if rho <= bound:
+                stop = TOL
+            elif repeats or idle >= PATIENCE or best_rho <= 100 * EPS * size:
                 stop = STALL
-        G = _finish(
-            signals, dictionary, found, i, best_t, True, stop, steps, G, place, rule, positive, w
-        )
+            elif steps >= rule.max_iter:
+                stop = MAX_ITER
+            else:
+                steps += 1
+        _finish(signals, dictionary, found, i, best_t, stop, steps, G, place, rule, positive, w)
 
 
 @jit
 def _subspace_pursuit(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
     """Subspace pursuit: the support and s new atoms, least squares, pruned, least squares."""
+    now, old, best, _, dense, c, z, at, _, choice, fit = w
+    columns = dictionary.columns
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
-        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
-        t, G = _start(signals, dictionary, i, G, place, rule, positive, w)
-        rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
-        best_t, best_rho = _keep_best(w, t, rho, ZERO, size)
-        idle, steps = 0, ZERO
-        stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
+        size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
+        t, best_t, rho, best_rho, idle, steps = ZERO, ZERO, size, size, 0, ZERO
+        stop = _begin(b, size, bound, dense, c)
         while stop == GO_ON:
-            steps += 1
-            n_old = _set_aside(w, t)
-            t = _merge(n_old, rule.s, rule, positive, w)
-            for turn in range(2):
+            n_old = _copy(now, t, old)
+            t = _merge(c, n_old, rule.s, positive, choice, fit, old.support, now.support)
+            G = ask_rows(now.support, t, columns, known, scale, G, place)
+            first, turns = dense, 2 if steps > 0 else 1
+            for turn in range(turns):
                 if turn == 1:
-                    _spread(t, w.z, w)
-                    t = _select_support(w.z, rule.start, rule.s, True, positive, w)
-                first = w.code if turn == 0 else w.z
-                t, G = _fit(signals, dictionary, i, t, room, first, G, place, positive, w)
+                    _spread(now, t, z)
+                    t = _select(z, rule.s, True, positive, choice, now.support)
+                    first = z
+                t = _fit(G, place, b, t, room, first, size, positive, now, fit)
             former = rho
-            rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
-            idle = 0 if rho < best_rho else idle + 1
-            best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
-            stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
-            settled = _same(w.support, t, w.old, n_old) or rho >= former or idle >= PATIENCE
-            if rho > signals.tol_sq[i] and settled:
+            rho = size - _explained(G, place, b, now, t, dense, c, at)
+            if rho <= max(bound, CANCELLED * size):
+                rho = _exact(signals, dictionary, i, t, rule.single, w)
+            idle += 1
+            if rho < best_rho:
+                best_t, best_rho, idle = _copy(now, t, best), rho, 0
+            repeats = rho >= former or _same(now.support, t, old.support, n_old)
+            if rho <= bound:
+                stop = TOL
+            elif repeats or idle >= PATIENCE or best_rho <= 100 * EPS * size:
                 stop = STALL
-        G = _finish(
-            signals, dictionary, found, i, best_t, False, stop, steps, G, place, rule, positive, w
-        )
+            elif steps >= rule.max_iter:
+                stop = MAX_ITER
+            else:
+                steps += 1
+        _finish(signals, dictionary, found, i, best_t, stop, steps, G, place, rule, positive, w)
 
 
 @jit
 def _iht(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
     """Normalised iterative hard thresholding, with least squares where the support settles."""
+    now, old, best, _, dense, c, z, at, _, choice, fit = w
+    columns, k = dictionary.columns, c.shape[0]
+    whole = place[k] == k  # the Gram matrix is there, and each step is too short for more calls
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
-        size, room = inner(signals.x[i], signals.x[i], w.r.shape[0]), signals.room[i]
+        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
+        size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
         tiny = 100 * EPS * size
-        t, best_t, steps = ZERO, ZERO, ZERO
-        rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
-        best_rho, fit_rho = size, np.inf
+        t, best_t, rho, best_rho, fit_rho, steps = ZERO, ZERO, size, size, np.inf, ZERO
         since = repeated = 0  # steps after least squares, and on the same support
         reach = 0.0  # longest step on the support
         fitted = True  # the gradient on the support is zero
-        stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
+        stop = _begin(b, size, bound, dense, c)
         while stop == GO_ON:
             steps += 1
-            n_old = _set_aside(w, t)
+            n_old = _copy(now, t, old)
             if repeated >= SETTLED or since >= WANDERING:
                 # where further steps on this support would lead
-                t, G = _fit(signals, dictionary, i, t, room, w.code, G, place, positive, w)
+                t = _fit(G, place, b, t, room, dense, size, positive, now, fit)
                 fitted, repeated, since = True, 0, 0
             else:
-                mu, t, G = _step_size(
-                    signals, dictionary, i, t, fitted, G, place, rule, positive, w
-                )
+                if fitted:
+                    t = _select(c, rule.s, False, positive, choice, now.support)
+                    if not whole:
+                        G = ask_rows(now.support, t, columns, known, scale, G, place)
+                mu = _step_size(G, place, c, size, t, now)
                 if mu == 0.0:
                     stop = STALL
                     continue
@@ -282,215 +337,192 @@ def _iht(signals, dictionary, found, G, place, most, rule, positive, w):  # type
                     mu = max(mu, reach)
                 else:
                     reach = max(mu, reach) if repeated > 0 else mu
-                t, shrunk, G = _gradient_step(
-                    signals, dictionary, i, n_old, t, mu, G, place, rule, positive, w
-                )
-                if shrunk:
-                    repeated = 0
-                repeated = repeated + 1 if _same(w.support, t, w.old, n_old) else 0
-                if fitted and repeated > 0:  # no support within reach is better
+                shrunk = ZERO
+                while True:  # until the residual falls for sure
+                    for j in range(k):
+                        z[j] = dense[j] + mu * c[j]
+                    t = _select(z, rule.s, False, positive, choice, now.support)
+                    if not whole:
+                        G = ask_rows(now.support, t, columns, known, scale, G, place)
+                    if shrunk == 61 or _falls(G, place, mu, t, n_old, w):
+                        break
+                    mu /= 2 * 0.99
+                    shrunk += 1
+                _gather(z, now, t)
+                repeats = _same(now.support, t, old.support, n_old)
+                if fitted and repeats:  # no support within reach is better
                     stop = STALL
                     continue
+                repeated = (1 if shrunk > 0 else repeated + 1) if repeats else 0
                 fitted = False
                 since += 1
             former = rho
-            rho = _measure(signals, dictionary, i, t, size, G, place, rule, w)
-            best_t, best_rho = _keep_best(w, t, rho, best_t, best_rho)
-            stop = _verdict(signals, i, size, rho, best_rho, steps, rule)
-            if rho <= signals.tol_sq[i]:
-                continue
-            if fitted:
-                if fit_rho - rho <= rule.rtol * max(rho, tiny):
-                    stop = STALL
+            rho = size - _explained(G, place, b, now, t, dense, c, at)
+            if rho <= max(bound, CANCELLED * size):
+                rho = _exact(signals, dictionary, i, t, rule.single, w)
+            if rho < best_rho:
+                best_t, best_rho = _copy(now, t, best), rho
+            settled = (fit_rho if fitted else former) - rho <= rule.rtol * max(rho, tiny)
+            if rho <= bound:
+                stop = TOL
+            elif best_rho <= tiny or (fitted and settled):
+                stop = STALL
+            elif steps >= rule.max_iter:
+                stop = MAX_ITER
+            elif fitted:
                 fit_rho = rho
-            elif former - rho <= rule.rtol * max(rho, tiny):
+            elif settled:
                 repeated = SETTLED  # to the limit at once
-        G = _finish(
-            signals, dictionary, found, i, best_t, True, stop, steps, G, place, rule, positive, w
-        )
+        _finish(signals, dictionary, found, i, best_t, stop, steps, G, place, rule, positive, w)
 
 
-@jit
-def _step_size(signals, dictionary, i, t, fitted, G, place, rule, positive, w):  # type: ignore[no-untyped-def]
-    """Exact line search along the gradient on the support, or on the s steepest atoms if fitted.
+@jit_leaf
+def _begin(b, size, bound, dense, c):  # type: ignore[no-untyped-def]
+    """Start from the code zero: its correlations in `c`, and whether it meets the bound."""
+    for j in range(b.shape[0]):
+        dense[j] = 0.0
+        c[j] = b[j]
+    return TOL if size <= bound else GO_ON
 
-    Returns the step size (0 at a stationary point), the number of atoms considered, and G; the
-    atoms are in `candidates` as well.
-    """
-    if fitted:
-        t = _select_support(w.c, rule.start, rule.s, False, positive, w)
-    above = 0.0
+
+@jit_leaf
+def _norm_sq(x):  # type: ignore[no-untyped-def]
+    return inner(x, x, x.shape[0])
+
+
+@jit_leaf
+def _step_size(G, place, c, size, t, now):  # type: ignore[no-untyped-def]
+    """Exact line search along the gradient on ``now.support[:t]``; 0 at a stationary point."""
     for s in range(t):
-        w.candidates[s] = w.support[s]
-        w.y[s] = w.c[w.support[s]]
-        above += w.y[s] * w.y[s]
-    below, G = _quadratic(signals, dictionary, i, w.support, w.y, t, G, place)
-    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
+        now.a[s] = c[now.support[s]]
+    above = inner(now.a, now.a, t)
+    below = _quadratic(G, place, now, t)
     if above <= 100 * EPS * size * EPS or below <= 0.0:
-        return 0.0, t, G
-    return above / below, t, G
+        return 0.0
+    return above / below
 
 
-@jit
-def _gradient_step(signals, dictionary, i, n_old, t_before, mu, G, place, rule, positive, w):  # type: ignore[no-untyped-def]
-    """Take the step ``a <- H_s(a + mu c)``, with mu reduced until the residual falls for sure.
+@jit_leaf
+def _falls(G, place, mu, t, n_old, w):  # type: ignore[no-untyped-def]
+    """Tell whether a step `mu` from the code to `z` on ``now.support[:t]`` lowers the residual.
 
-    Returns the size of the new support, whether mu was reduced, and G.
+    It does on an unchanged support, and from the code zero, where `mu` is exact.
     """
-    k = w.z.shape[0]
-    for shrinking in range(62):
-        for j in range(k):
-            w.z[j] = w.code[j] + mu * w.c[j]
-        t = _select_support(w.z, rule.start, rule.s, False, positive, w)
-        if _same(w.support, t, w.old, n_old) or shrinking == 61:
-            break
-        if n_old == 0 and _same(w.support, t, w.candidates, t_before):
-            break
-        # a' - a lives on both supports
-        u = ZERO
-        for s in range(t):
-            j = w.support[s]
-            w.inside[j] = True
-            w.keys[u] = j
-            w.y[u] = w.z[j] - w.code[j]
-            u += 1
-        for s in range(n_old):
-            j = w.old[s]
-            if not w.inside[j]:
-                w.keys[u] = j
-                w.y[u] = -w.code[j]
-                u += 1
-        for s in range(t):
-            w.inside[w.support[s]] = False
-        change = inner(w.y, w.y, u)
-        curved, G = _quadratic(signals, dictionary, i, w.keys, w.y, u, G, place)
-        if curved <= 0.0 or mu <= 0.99 * change / curved:
-            break
-        mu /= 2 * 0.99
+    index, old, step, inside = w.now.support, w.old.support, w.step, w.fit.inside
+    if n_old == 0 or _same(index, t, old, n_old):
+        return True
     for s in range(t):
-        w.a[s] = w.z[w.support[s]]
-    return t, shrinking > 0, G
+        j = index[s]
+        inside[j] = True
+        step.support[s] = j
+        step.a[s] = w.z[j] - w.dense[j]
+    u = t
+    for s in range(n_old):
+        j = old[s]
+        if not inside[j]:
+            step.support[u] = j
+            step.a[u] = -w.dense[j]
+            u += 1
+    for s in range(t):
+        inside[index[s]] = False
+    curved = _quadratic(G, place, step, u)
+    return curved <= 0.0 or mu * curved <= 0.99 * inner(step.a, step.a, u)
 
 
-@jit
-def _quadratic(signals, dictionary, i, index, v, t, G, place):  # type: ignore[no-untyped-def]
-    """Quadratic form ``v G v`` of a vector with t entries, and G."""
+@jit_leaf
+def _quadratic(G, place, code, t):  # type: ignore[no-untyped-def]
+    """Quadratic form ``a G a`` of a code with t entries."""
+    index, a = code.support, code.a
     total = 0.0
     for s in range(t):
-        if place[index[s]] < 0:
-            G = ask_row(index[s], dictionary.columns, signals.known[i], signals.scale[i], G, place)
         g = G[place[index[s]]]
         product = 0.0
         for q in range(t):
-            product += g[index[q]] * v[q]
-        total += v[s] * product
-    return total, G
+            product += g[index[q]] * a[q]
+        total += a[s] * product
+    return total
 
 
-@jit
-def _start(signals, dictionary, i, G, place, rule, positive, w):  # type: ignore[no-untyped-def]
-    """Least squares on the atoms of the largest correlations, where the bound asks for any."""
-    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
-    if size <= signals.tol_sq[i]:
-        return ZERO, G
-    for j in range(w.c.shape[0]):
-        w.code[j] = 0.0
-        w.c[j] = signals.b[i, j]
-    t = _select_support(w.c, rule.start, rule.s, True, positive, w)
-    return _fit(signals, dictionary, i, t, signals.room[i], w.code, G, place, positive, w)
-
-
-@jit
-def _verdict(signals, i, size, rho, best_rho, steps, rule):  # type: ignore[no-untyped-def]
-    """Reason to stop before the next step, or GO_ON."""
-    if rho <= signals.tol_sq[i]:
-        return TOL
-    if best_rho <= 100 * EPS * size:
-        return STALL
-    return MAX_ITER if steps >= rule.max_iter else GO_ON
-
-
-@jit
-def _measure(signals, dictionary, i, t, size, G, place, rule, w):  # type: ignore[no-untyped-def]
-    """Squared residual of the code; `code` and ``c = b - G a`` are brought up to date."""
-    _spread(t, w.code, w)
-    for j in range(w.c.shape[0]):
-        w.c[j] = signals.b[i, j]
+@jit_leaf
+def _explained(G, place, b, now, t, dense, c, at):  # type: ignore[no-untyped-def]
+    """Bring the dense code and ``c = b - G a`` up to date; returns ``|x|^2 - |r|^2``."""
+    _spread(now, t, dense)
+    for j in range(b.shape[0]):
+        c[j] = b[j]
     for s in range(t):
-        w.pivots[s] = place[w.support[s]]
-    add_rows(w.c, -1.0, w.a, G, w.pivots, t)
-    rho = size
+        at[s] = place[now.support[s]]
+    add_rows(c, -1.0, now.a, G, at, t)
+    total = 0.0
     for s in range(t):
-        rho -= w.a[s] * (signals.b[i, w.support[s]] + w.c[w.support[s]])
-    if rho > 1e-6 * size and rho > signals.tol_sq[i]:
-        return rho
-    # differences of large numbers decide nothing
-    return returned_residual_sq(signals, dictionary, i, w.support, w.a, t, rule.single, w.y, w.r)
+        total += now.a[s] * (b[now.support[s]] + c[now.support[s]])
+    return total
 
 
-@jit
-def _keep_best(w, t, rho, best_t, best_rho):  # type: ignore[no-untyped-def]
-    """Store the code if it is the best so far; returns its number of atoms and residual."""
-    if not rho < best_rho:
-        return best_t, best_rho
-    for s in range(t):
-        w.best_index[s] = w.support[s]
-        w.best_a[s] = w.a[s]
-    return t, rho
+@jit_leaf
+def _exact(signals, dictionary, i, t, single, w):  # type: ignore[no-untyped-def]
+    """Squared residual of the code as it would be returned, computed from the signal."""
+    return returned_residual_sq(
+        signals, dictionary, i, w.now.support, w.now.a, t, single, w.fit.z, w.r
+    )
 
 
-@jit
+@jit_leaf
 def _finish(  # type: ignore[no-untyped-def]
-    signals, dictionary, found, i, t, refit, stop, steps, G, place, rule, positive, w
+    signals, dictionary, found, i, t, stop, steps, G, place, rule, positive, w
 ):
     """Write the best code, or with `refit` that of least squares on its support, if not worse."""
     index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
-    size = inner(signals.x[i], signals.x[i], w.r.shape[0])
-    count = t
+    size, best, now = _norm_sq(signals.x[i]), w.best, w.now
+    rho = returned_residual_sq(
+        signals, dictionary, i, best.support, best.a, t, rule.single, value, w.r
+    )
     for s in range(t):
-        index[s] = w.best_index[s]
-    rho = returned_residual_sq(signals, dictionary, i, index, w.best_a, t, rule.single, value, w.r)
-    if refit and t > 0:
-        for s in range(t):
-            w.support[s] = index[s]
-            w.z[index[s]] = w.best_a[s]
-        u, G = _fit(signals, dictionary, i, t, signals.room[i], w.z, G, place, positive, w)
-        refined = returned_residual_sq(
-            signals, dictionary, i, w.support, w.a, u, rule.single, w.y, w.r
-        )
+        index[s] = best.support[s]
+    if rule.refit and t > 0:
+        _spread(best, t, w.z)
+        _copy(best, t, now)
+        u = _fit(G, place, signals.b[i], t, signals.room[i], w.z, size, positive, now, w.fit)
+        refined = _exact(signals, dictionary, i, u, rule.single, w)
         same_verdict = refined <= bound or rho > bound
         near = rho * (1 + 1e-9) + 100 * EPS * size
         if refined <= rho or (same_verdict and refined <= near):
-            rho, count = refined, u
-            for s in range(u):
-                index[s] = w.support[s]
-                value[s] = w.y[s]
-    sort_pairs(index, value, count)
-    found.counts[i] = count
+            rho, t = refined, u
+            for s in range(t):
+                index[s] = now.support[s]
+                value[s] = w.fit.z[s]
+    sort_pairs(index, value, t)
+    found.counts[i] = t
     found.residual_sq[i] = rho
     found.stop[i] = TOL if rho <= bound else stop
     found.steps[i] = max(1, steps)
-    return G
 
 
-@jit
-def _spread(t, code, w):  # type: ignore[no-untyped-def]
-    """Write the coefficients of the support to a dense code."""
-    for j in range(code.shape[0]):
-        code[j] = 0.0
+@jit_leaf
+def _copy(code, t, to):  # type: ignore[no-untyped-def]
+    """Copy a code with t atoms; returns t."""
     for s in range(t):
-        code[w.support[s]] = w.a[s]
-
-
-@jit
-def _set_aside(w, t):  # type: ignore[no-untyped-def]
-    """Copy the support to `old`; returns its size."""
-    for s in range(t):
-        w.old[s] = w.support[s]
+        to.support[s] = code.support[s]
+        to.a[s] = code.a[s]
     return t
 
 
-@jit
+@jit_leaf
+def _spread(code, t, dense):  # type: ignore[no-untyped-def]
+    """Write a code with t atoms to a dense array."""
+    for j in range(dense.shape[0]):
+        dense[j] = 0.0
+    for s in range(t):
+        dense[code.support[s]] = code.a[s]
+
+
+@jit_leaf
+def _gather(dense, code, t):  # type: ignore[no-untyped-def]
+    """Take the coefficients of ``code.support[:t]`` from a dense array."""
+    for s in range(t):
+        code.a[s] = dense[code.support[s]]
+
+
+@jit_leaf
 def _same(index, t, other, u):  # type: ignore[no-untyped-def]
     """Tell whether two supports are the same."""
     if t != u:
@@ -501,27 +533,26 @@ def _same(index, t, other, u):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit
-def _merge(n_old, grow, rule, positive, w):  # type: ignore[no-untyped-def]
-    """Add the atoms of the `grow` best groups for the residual to `old`; returns how many."""
-    t = _select_support(w.c, rule.start, grow, True, positive, w)
-    for s in range(t):
-        w.candidates[s] = w.support[s]
+@jit_leaf
+def _merge(c, n_old, grow, positive, choice, fit, old, index):  # type: ignore[no-untyped-def]
+    """Write ``old[:n_old]`` and the atoms of the `grow` best groups; returns how many."""
+    t = _select(c, grow, True, positive, choice, fit.candidates)
     for s in range(n_old):
-        w.support[s] = w.old[s]
-        w.inside[w.old[s]] = True
+        index[s] = old[s]
+        fit.inside[old[s]] = True
     u = n_old
     for s in range(t):
-        if not w.inside[w.candidates[s]]:
-            w.support[u] = w.candidates[s]
+        j = fit.candidates[s]
+        if not fit.inside[j]:
+            index[u] = j
             u += 1
     for s in range(n_old):
-        w.inside[w.old[s]] = False
+        fit.inside[old[s]] = False
     return u
 
 
-@jit
-def _select(keys, m, s):  # type: ignore[no-untyped-def]
+@jit_leaf
+def _nth_largest(keys, m, s):  # type: ignore[no-untyped-def]
     """Return the s-th largest of the first `m` integers, all different, overwriting them."""
     first, last = 0, m - 1
     want = s - 1
@@ -546,13 +577,13 @@ def _select(keys, m, s):  # type: ignore[no-untyped-def]
     return keys[want]
 
 
-@jit
+@jit_leaf
 def _least_of_largest(keys, m, s, work):  # type: ignore[no-untyped-def]
     """Return the s-th largest of the first `m` integers, all different."""
     if s > FEW:
         for g in range(m):
             work[g] = keys[g]
-        return _select(work, m, s)
+        return _nth_largest(work, m, s)
     for q in range(s):
         work[q] = -1
     for g in range(m):  # the largest so far in order: few of many integers enter
@@ -566,16 +597,16 @@ def _least_of_largest(keys, m, s, work):  # type: ignore[no-untyped-def]
     return work[s - 1]
 
 
-@jit
-def _select_support(z, start, s, whole, positive, w):  # type: ignore[no-untyped-def]
-    """Write the atoms of the s largest groups of `z` to `support`; returns how many there are.
+@jit_leaf
+def _select(z, s, whole, positive, choice, index):  # type: ignore[no-untyped-def]
+    """Write the atoms of the s largest groups of `z` to `index`; returns how many there are.
 
     Groups without any (positive) entry are never selected. With ``whole=True`` all atoms of a
     group are written, otherwise, if `positive`, those with positive entries.
     """
-    n_groups = start.shape[0] - 1
+    start, score, keys = choice.start, choice.score, choice.keys
+    n_groups = score.shape[0]
     low = low_bits(n_groups)
-    score = w.y
     bits = score.view(np.int64)
     for g in range(n_groups):
         total = 0.0
@@ -583,75 +614,73 @@ def _select_support(z, start, s, whole, positive, w):  # type: ignore[no-untyped
             if positive is None or z[j] > 0.0:
                 total += z[j] * z[j]
         score[g] = total
+    for g in range(n_groups):
         # magnitudes of doubles are ordered as their bits are; the index makes all different
-        w.keys[g] = (bits[g] & MAGNITUDE & ~low) | (n_groups - 1 - g)
-    least = _least_of_largest(w.keys, n_groups, min(s, n_groups), w.pivots)
+        keys[g] = (bits[g] & MAGNITUDE & ~low) | (n_groups - 1 - g)
+    least = _least_of_largest(keys, n_groups, min(s, n_groups), choice.work)
     t = ZERO
     for g in range(n_groups):
-        if w.keys[g] >= least and score[g] > 0.0:
+        if keys[g] >= least and score[g] > 0.0:
             for j in range(start[g], start[g + 1]):
                 if whole or positive is None or z[j] > 0.0:
-                    w.support[t] = j
+                    index[t] = j
                     t += 1
     return t
 
 
-@jit
-def _fit(signals, dictionary, i, t, limit, first, G, place, positive, w):  # type: ignore[no-untyped-def]
-    """Least squares on ``support[:t]``: coefficients in `a`, returns how many atoms remain, and G.
+@jit_leaf
+def _fit(G, place, b, t, limit, first, size, positive, code, fit):  # type: ignore[no-untyped-def]
+    """Least squares on the atoms ``code.support[:t]``; returns how many of them remain.
 
     Atoms in the span of earlier ones are left out, and all beyond `limit`. With `positive`,
-    non-negative least squares from the feasible values ``first[support[:t]]``.
+    non-negative least squares from the feasible values ``first[index[:t]]``, for a signal of
+    squared norm `size`.
     """
-    b = signals.b[i]
+    index = code.support
+    if positive is not None:
+        return _fit_positive(G, place, b, t, limit, first, 1e-12 * np.sqrt(size), code, fit)
+    u = ZERO
     for s in range(t):
-        if place[w.support[s]] < 0:
-            j = w.support[s]
-            G = ask_row(j, dictionary.columns, signals.known[i], signals.scale[i], G, place)
-    if positive is None:
-        u = ZERO
-        for s in range(t):
-            j = w.support[s]
-            if u < limit and append_atom(w.L, u, G[place[j]], w.support, j) > 0.0:
-                w.support[u] = j
-                u += 1
-        solve_chosen(w.L, w.support, u, b, w.a)
-    else:
-        floor = 1e-12 * np.sqrt(inner(signals.x[i], signals.x[i], w.r.shape[0]))
-        u = _fit_positive(G, place, b, t, limit, first, floor, w)
-    return u, G
+        j = index[s]
+        if u < limit and append_atom(fit.L, u, G[place[j]], index, j) > 0.0:
+            index[u] = j
+            u += 1
+    solve_chosen(fit.L, index, u, b, code.a)
+    return u
 
 
-@jit
-def _fit_positive(G, place, b, n_candidates, limit, first, floor, w):  # type: ignore[no-untyped-def]
-    """Non-negative least squares on ``support[:n_candidates]``: returns the size of its support.
+@jit_leaf
+def _fit_positive(  # type: ignore[no-untyped-def]
+    G, place, b, n_candidates, limit, first, floor, code, fit
+):
+    """Non-negative least squares on ``index[:n_candidates]``: returns the size of its support.
 
     Lawson and Hanson's algorithm, where all atoms of positive slope enter at once. That lowers the
     residual: with S the Schur complement of the atoms inside and c the slopes, ``c S^-1 c > 0``,
     so that not all who enter are turned away. An atom that depends on those inside has slope zero
     when its turn comes, and is not given up before.
     """
-    index, a, L = w.support, w.a, w.L
+    index, a, L = code.support, code.a, fit.L
     for s in range(n_candidates):
-        w.candidates[s] = index[s]
+        fit.candidates[s] = index[s]
     t = ZERO
     for s in range(n_candidates):
-        j = w.candidates[s]
+        j = fit.candidates[s]
         if first[j] > 0.0 and t < limit and append_atom(L, t, G[place[j]], index, j) > 0.0:
             index[t] = j
             a[t] = first[j]
             t += 1
-    t = nonnegative_on_support(L, index, t, b, a, w.y)
+    t = nonnegative_on_support(L, index, t, b, a, fit.z)
     value = 0.0
     for s in range(t):
         value += a[s] * b[index[s]]
     for _ in range(3 * n_candidates + 10):
         for s in range(t):
-            w.inside[index[s]] = True
+            fit.inside[index[s]] = True
         entered = t
         for s in range(n_candidates):
-            j = w.candidates[s]
-            if w.inside[j] or entered >= limit:
+            j = fit.candidates[s]
+            if fit.inside[j] or entered >= limit:
                 continue
             slope, g = b[j], G[place[j]]
             for q in range(t):
@@ -661,10 +690,10 @@ def _fit_positive(G, place, b, n_candidates, limit, first, floor, w):  # type: i
                 a[entered] = 0.0
                 entered += 1
         for s in range(t):
-            w.inside[index[s]] = False
+            fit.inside[index[s]] = False
         if entered == t:
             break
-        t = nonnegative_on_support(L, index, entered, b, a, w.y)
+        t = nonnegative_on_support(L, index, entered, b, a, fit.z)
         former, value = value, 0.0
         for s in range(t):
             value += a[s] * b[index[s]]
