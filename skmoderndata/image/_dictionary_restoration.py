@@ -262,11 +262,9 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
 
     def _noise(self, image):
         """Return the standard deviation of the noise."""
-        return (
-            float(noise_level(image))
-            if self.noise_std is None
-            else min(float(self.noise_std), HUGE)
-        )
+        if self.noise_std is None:
+            return float(noise_level(image))
+        return min(float(self.noise_std), HUGE)
 
     def __sklearn_tags__(self):
         return _image_tags(super().__sklearn_tags__(), allow_nan=False)

@@ -117,8 +117,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         where `residual_tol` or `residual_rtol` is given for a greedy algorithm, as many as are
         needed. Algorithms with a penalty take as many atoms as it allows.
     transform_alpha : float, default=None
-        Weight of the penalty. With a bound it is the least weight that may be used to meet it.
-        None is 1.0, and with a bound no limit.
+        Weight of the penalty, for the algorithms that have one. With a bound it is the least weight
+        that may be used to meet it. None is 1.0, and with a bound no limit.
     residual_tol : float or array-like of shape (n_samples,), default=None
         Largest Euclidean norm :math:`\varepsilon` of the residual of each signal, over its known
         entries. One for each signal is for `fit_transform`, or for `encode` of as many signals.
@@ -174,7 +174,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     --------
     sklearn.decomposition.SparseCoder : Of the same name, and much slower. No certificates, no
         error bound for each signal, no missing entries, no groups; splits codes by sign on
-        request. Parameters of the same name have the same meaning for atoms of unit norm.
+        request. Parameters of the same name have the same meaning for atoms of unit norm;
+        `transform_alpha` is for algorithms with a penalty only, the bound for "omp" is
+        `residual_tol`.
     skmoderndata.sparse_coding.dct_dictionary : One of the dictionaries that need no training.
 
     Notes
