@@ -117,8 +117,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         where `residual_tol` or `residual_rtol` is given for a greedy algorithm, as many as are
         needed. Algorithms with a penalty take as many atoms as it allows.
     transform_alpha : float, default=None
-        Weight of the penalty, for the algorithms that have one. With a bound it is the least weight
-        that may be used to meet it. None is 1.0, and with a bound no limit.
+        Weight of the penalty, for the algorithms that have one. With a bound it is the least
+        weight that may be used to meet it. None is 1.0, and with a bound no limit.
     residual_tol : float or array-like of shape (n_samples,), default=None
         Largest Euclidean norm :math:`\varepsilon` of the residual of each signal, over its known
         entries. One for each signal is for `fit_transform`, or for `encode` of as many signals.

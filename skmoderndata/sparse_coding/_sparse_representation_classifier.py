@@ -174,8 +174,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             {"residual_rtol": 0.3},
         ),
         known_failures={
-            "check_non_transformer_estimators_n_iter": "max_iter bounds the steps of coding, which "
-            "predict does; a fit takes none"
+            "check_non_transformer_estimators_n_iter": "max_iter bounds the steps of coding, "
+            "which predict does; a fit takes none"
         },
         comparison=Comparison(
             baseline="sklearn.neighbors.KNeighborsClassifier",
