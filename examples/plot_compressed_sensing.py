@@ -35,10 +35,10 @@ def psnr(picture):
 noise = 0.05
 camera = CompressedSensing(
     0.4,
-    "single_pixel",
+    kind="single_pixel",
     basis="db2",
-    method="basis_pursuit",
-    noise_bound=2.3 * noise,  # two for the difference of two patterns, and some room
+    algorithm="basis_pursuit",
+    residual_tol=2.3 * noise,  # two for the difference of two patterns, and some room
     shape=(side, side),
     tol=1e-4,
     random_state=0,
@@ -69,7 +69,7 @@ for title, settings in curves.items():
     errors[title] = []
     for share in shares:
         model = CompressedSensing(
-            share, shape=(side, side), tol=1e-3, max_iter=1500, noise_bound=0.05, random_state=0,
+            share, shape=(side, side), tol=1e-3, max_iter=1500, residual_tol=0.05, random_state=0,
             **settings,
         ).fit(x)  # fmt: skip
         errors[title].append(psnr(model.inverse_transform(model.transform(x))))

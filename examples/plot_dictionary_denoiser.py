@@ -29,11 +29,11 @@ def decibels(image):
 # Cosines, and atoms learned from patches of the noisy image. Then the noise is not told but
 # estimated.
 
-cosines = DictionaryDenoiser(sigma=20, dictionary="cosines").fit_transform(noisy)
-model = DictionaryDenoiser(sigma=20, random_state=0)
+cosines = DictionaryDenoiser(noise_std=20, dictionary="cosines").fit_transform(noisy)
+model = DictionaryDenoiser(noise_std=20, random_state=0)
 learned = model.fit_transform(noisy)
 estimated = DictionaryDenoiser(random_state=0).fit(noisy)
-print(f"noise estimated as {estimated.sigma_:.1f} gray levels")
+print(f"noise estimated as {estimated.noise_std_:.1f} gray levels")
 for name, image in (("noisy", noisy), ("cosines", cosines), ("learned", learned)):
     print(f"{name}: {decibels(image):.2f} dB")
 

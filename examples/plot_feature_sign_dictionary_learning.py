@@ -40,7 +40,7 @@ for name, momentum in (("without momentum", False), ("with momentum", True)):
     begin = time.perf_counter()
     model = FeatureSignDictionaryLearning(**given, init=start, max_iter=60, tol=0)
     model.set_params(momentum=momentum).fit(patches)
-    curves[name] = (model.objective_, time.perf_counter() - begin)
+    curves[name] = (model.objective_history_, time.perf_counter() - begin)
 
 begin = time.perf_counter()
 theirs = DictionaryLearning(

@@ -30,7 +30,9 @@ train, test = patches[:10000], patches[10000:]
 
 model = KSVD(144, n_nonzero_coefs=4, max_iter=20, random_state=0).fit(train)
 pca = PCA(n_components=4).fit(train)
-cosines = SparseCoder(dct_dictionary((8, 8), n_atoms=12), algorithm="ormp", n_nonzero_coefs=4)
+cosines = SparseCoder(
+    dct_dictionary((8, 8), n_atoms=12), transform_algorithm="ormp", transform_n_nonzero_coefs=4
+)
 cosines.fit(train[:100])
 
 
@@ -62,7 +64,11 @@ for ax, atoms, title in (
     ax.set_axis_off()
 passes = np.arange(1, model.n_iter_ + 1)
 right.plot(
-    passes, np.sqrt(model.objective_ / train.size), "o-", color="C3", label="K-SVD, training"
+    passes,
+    np.sqrt(model.objective_history_ / train.size),
+    "o-",
+    color="C3",
+    label="K-SVD, training",
 )
 for color, (name, error) in zip(("C0", "C1", "C3"), errors.items(), strict=True):
     right.axhline(error, color=color, ls="--", label=f"{name}, new patches")

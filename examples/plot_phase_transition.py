@@ -18,7 +18,7 @@ methods = ("basis_pursuit", "omp", "subspace_pursuit")
 for row, coefficients in zip(axes, ("gaussian", "signs"), strict=True):
     for ax, method in zip(row, methods, strict=True):
         PhaseTransitionDisplay.from_estimator(
-            SparseRecovery(method=method),
+            SparseRecovery(algorithm=method),
             n_features=100,
             delta=(0.1, 0.25, 0.4, 0.55, 0.7, 0.85),
             rho=(0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75),

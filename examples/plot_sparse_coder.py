@@ -32,7 +32,7 @@ def denoise(**settings):
     coder = SparseCoder(dictionary, **settings)
     codes = coder.fit_transform(patches - means)
     smooth = (coder.inverse_transform(codes) + means).reshape(-1, size, size)
-    return reconstruct_from_patches_2d(smooth, clean.shape), coder.n_nonzero_
+    return reconstruct_from_patches_2d(smooth, clean.shape), coder.n_nonzero_coefs_
 
 
 def psnr(image):
@@ -44,8 +44,8 @@ def psnr(image):
 # The same number for all, or as many as are needed.
 
 counts = [1, 2, 3, 4, 6, 8]
-fixed = [psnr(denoise(n_nonzero_coefs=count)[0]) for count in counts]
-restored, needed = denoise(tol=size**2 * (1.15 * sigma) ** 2)
+fixed = [psnr(denoise(transform_n_nonzero_coefs=count)[0]) for count in counts]
+restored, needed = denoise(residual_tol=size * 1.15 * sigma)
 print(f"noisy: {psnr(noisy):.2f} dB, error bound: {psnr(restored):.2f} dB")
 print(f"best fixed number, {counts[int(np.argmax(fixed))]}: {max(fixed):.2f} dB")
 

@@ -26,7 +26,7 @@ signal = np.sin(2.3 * 2 * np.pi * t) - 0.5 * np.sin(5.4 * 2 * np.pi * t)
 seen = np.sort(np.random.default_rng(0).choice(n, 10, replace=False))
 rows = np.eye(n)[seen]
 found = {
-    "orthogonal matching pursuit": SparseRecovery("fourier", "omp", n_nonzero=2),
+    "orthogonal matching pursuit": SparseRecovery("fourier", "omp", n_nonzero_coefs=2),
     "basis pursuit": SparseRecovery("fourier", "basis_pursuit"),
 }
 for name, model in found.items():

@@ -100,8 +100,10 @@ class FeatureSignDictionaryLearning(
     components_ : ndarray of shape (n_components, n_features)
         The atoms, of unit norm; the entry of largest magnitude is positive, unless
         `positive_code` ties the sign.
-    objective_ : ndarray of shape (n_iter_,)
-        The objective after each pass.
+    objective_ : float
+        The objective after the last pass; of `partial_fit`, that of the batch.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The objective after each pass; of `partial_fit`, of the last batch alone.
     dual_gap_ : ndarray of shape (n_samples,)
         Duality gap of the last code of each training signal, relative to its objective.
     dictionary_gap_ : float
@@ -308,7 +310,8 @@ class FeatureSignDictionaryLearning(
         tied = self.positive_code or self.positive_dict
         atoms = result.atoms if tied else fix_signs(result.atoms)
         self.components_ = atoms.astype(X.dtype, copy=False)
-        self.objective_, self.n_replaced_ = result.objective, result.replaced
+        self.objective_ = float(result.objective[-1])
+        self.objective_history_, self.n_replaced_ = result.objective, result.replaced
         self.dual_gap_, self.dictionary_gap_ = result.code_gap, result.atom_gap
         self.multipliers_, self.n_iter_ = result.multipliers, result.n_iter
         self.usage_ = np.bincount(result.codes.indices, minlength=k)
@@ -377,7 +380,7 @@ class FeatureSignDictionaryLearning(
         used = np.bincount(codes.indices, minlength=len(D))
         self.components_ = D.astype(X.dtype, copy=False)
         self.usage_ = used if first else self.usage_ + used
-        self.objective_ = np.array([value])
+        self.objective_, self.objective_history_ = float(value), np.array([value])
         self.dual_gap_, self.dictionary_gap_ = codes.gap, update.gap / max(value, 1e-300)
         self.multipliers_, self.n_replaced_ = update.multipliers, np.array([replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1

@@ -68,7 +68,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Most atoms in a code. None takes a tenth of the features, at least one; where
         `residual_tol` is given, as many as are needed.
     residual_tol : float, default=None
-        Bound on the squared norm of the residual of each signal.
+        Largest Euclidean norm of the residual of each signal.
     algorithm : {"ormp", "omp"}, default="ormp"
         How signals are coded: orthogonal matching pursuit, or its version that takes the atom that
         leaves the smallest residual, which costs a little more and recovers more planted atoms.
@@ -128,8 +128,10 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The atoms, of unit norm, the entry of largest magnitude positive.
-    objective_ : ndarray of shape (n_iter_,)
-        ``|X - A D|^2`` after each pass; infinite where that is beyond the range of numbers.
+    objective_ : float
+        ``|X - A D|^2`` after the last pass.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The same after each pass.
     n_replaced_ : ndarray of shape (n_iter_,)
         Number of atoms replaced at the end of each pass.
     usage_ : ndarray of shape (n_components,)
@@ -167,8 +169,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     atom to the least squares optimum given the others, and replaces atoms that in eight signals
     for each atom found fewer than `min_usage` users, and the less used of two atoms that are
     alike, by the signals of the batch that are represented worst (unless ``replace_until=0``).
-    It takes no missing entries. `objective_` and `n_replaced_` are then those of the last batch,
-    and there are no `codes_`. All is computed in double precision.
+    It takes no missing entries. `objective_`, `objective_history_` and `n_replaced_` are then
+    those of the last batch, and there are no `codes_`. All is computed in double precision.
 
     References
     ----------
@@ -215,7 +217,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 "monotone": True,
                 "random_state": 0,
             },
-            {"residual_tol": 0.5, "init": "random", "tol": 0.9, "min_usage": 0, "random_state": 0},
+            {"residual_tol": 0.7, "init": "random", "tol": 0.9, "min_usage": 0, "random_state": 0},
             {"positive": True, "max_iter": 4, "store_codes": True, "random_state": 0},
             {"update": "mod", "dc_atom": True, "max_iter": 4, "random_state": 0},
         ),
@@ -361,7 +363,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         signs = row_signs(result.atoms)
         self.components_ = (result.atoms * signs[:, None]).astype(X.dtype, copy=False)
-        self.objective_ = result.objective
+        self.objective_ = float(result.objective[-1])
+        self.objective_history_ = result.objective
         self.n_replaced_ = result.replaced
         self.n_iter_ = result.n_iter
         used = result.codes.indices[result.codes.values != 0]
@@ -434,7 +437,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.components_ = (D * signs[:, None]).astype(X.dtype, copy=False)
         used = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
         self.usage_ = used if first else self.usage_ + used
-        self.objective_ = np.array([codes.residual_sq.sum()])
+        self.objective_ = float(codes.residual_sq.sum())
+        self.objective_history_ = np.array([self.objective_])
         self.n_replaced_ = np.array([n_replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         if hasattr(self, "codes_"):
@@ -605,7 +609,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Code signals."""
         n = data.shape[1]
         most = max(1, n // 10) if self.residual_tol is None else len(atoms.rows)
-        bound = -1.0 if self.residual_tol is None else float(self.residual_tol)  # -1 for none
+        bound = -1.0 if self.residual_tol is None else float(self.residual_tol) ** 2  # -1: none
         given = {
             "n_nonzero": self.n_nonzero_coefs or most,
             "tol_sq": np.full(len(data), bound),

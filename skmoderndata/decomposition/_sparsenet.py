@@ -82,8 +82,10 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The atoms, the entry of largest magnitude positive.
-    energy_ : ndarray of shape (n_iter_,)
-        Mean energy of the signals in each pass, each with the atoms of its time.
+    objective_ : float
+        Mean energy of the signals in the last pass, each with the atoms of its time.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The same in each pass.
     gradient_norm_ : float
         Largest gradient at a code in the last pass, in the units of `tol_code`.
     gains_ : ndarray of shape (n_components,)
@@ -218,14 +220,15 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X = self._validate(X, reset=True)
         rng = check_random_state(self.random_state)
         state = self._start(X.shape[1], rng)
-        energy = []
+        history = []
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, -1.0, progress)
             for _ in it:
                 state, mean, gradient, missed = self._pass(X, rng.permutation(len(X)), state)
-                energy.append(mean)
+                history.append(mean)
         self._keep(state, X.dtype)
-        self.energy_, self.gradient_norm_ = np.array(energy), gradient
+        self.objective_, self.objective_history_ = history[-1], np.array(history)
+        self.gradient_norm_ = gradient
         self.n_iter_ = it.n_iter
         self._warn(missed, len(X), gradient)
         return self
@@ -254,7 +257,8 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             state = (self.components_.astype(np.float64), self.variances_, self.gains_)
         state, mean, gradient, missed = self._pass(X, np.arange(len(X)), state)
         self._keep(state, X.dtype)
-        self.energy_, self.gradient_norm_ = np.array([mean]), gradient
+        self.objective_, self.objective_history_ = mean, np.array([mean])
+        self.gradient_norm_ = gradient
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self._warn(missed, len(X), gradient)
         return self

@@ -37,7 +37,7 @@ from skmoderndata._solvers.dictionaries.patches import (
 from skmoderndata._validation import check_array, check_fourth_powers
 
 COMMON_CONSTRAINTS = {
-    "sigma": [NON_NEGATIVE, None],
+    "noise_std": [NON_NEGATIVE, None],
     "dictionary": [StrOptions({"learned", "cosines"}), "array-like"],
     "n_components": [AT_LEAST_ONE],
     "patch_size": [AT_LEAST_ONE, tuple, list],
@@ -50,7 +50,7 @@ COMMON_CONSTRAINTS = {
 }
 HUGE = 1e100  # of a standard deviation: all is noise
 BATCH = 2048  # patches between updates: 0.1 to 0.2 dB better than an update a pass, as fast
-START_NOISE, LEARN_NOISE, FILLED_NOISE = 3.0, 3.0, 2.0  # in units of sigma: see the Notes
+START_NOISE, LEARN_NOISE, FILLED_NOISE = 3.0, 3.0, 2.0  # in units of the noise: see the Notes
 PATCHES_PER_ATOM = 4  # with holes; from fewer the atoms learn what is between known pixels badly
 
 
@@ -71,7 +71,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
 
     Parameters
     ----------
-    sigma : float, default=None
+    noise_std : float, default=None
         Standard deviation of the noise. None estimates it from the parts of each image that hold
         least texture [3]_, [4]_, of at least 29 x 29 pixels for one channel.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
@@ -89,7 +89,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         Most atoms in the code of a patch; None takes half the numbers of a patch.
     noisy_weight : float, default=None
         The weight λ of the noisy pixel beside those of the patches, 1 each. None takes
-        ``30 / 255 * (max - min) / sigma`` with the extremes of the image.
+        ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
     max_iter : int, default=10
         Passes of K-SVD.
     max_patches : int, default=40000
@@ -103,10 +103,12 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     ----------
     components_ : ndarray of shape (n_components, n_values)
         The atoms, of unit norm.
-    sigma_ : float
+    noise_std_ : float
         The noise, given or estimated from the image of `fit`.
-    objective_ : ndarray of shape (n_iter_,)
-        Squared error of the training patches after each pass.
+    objective_ : float
+        Squared error of the training patches after the last pass; NaN when nothing was learned.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The same after each pass.
     n_iter_ : int
         Number of passes; 0 when nothing was learned.
 
@@ -127,9 +129,9 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     Patches are taken in bands of rows: memory is the image, the training patches, and a few
     megabytes, not one copy of each pixel for every patch that holds it.
 
-    An image with ``sigma = 0``, also where the estimate is zero, is returned as it is. For noise
-    that is not white, or not of one strength, whiten the image first. A denoised image holds less
-    noise than ``sigma``: denoising it again with the same value blurs it.
+    An image with ``noise_std = 0``, also where the estimate is zero, is returned as it is. For
+    noise that is not white, or not of one strength, whiten the image first. A denoised image holds
+    less noise than ``noise_std``: denoising it again with the same value blurs it.
 
     References
     ----------
@@ -165,7 +167,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
 
     def __init__(
         self,
-        sigma=None,
+        noise_std=None,
         *,
         dictionary="learned",
         n_components=256,
@@ -178,7 +180,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         n_jobs=None,
         random_state=None,
     ):
-        self.sigma = sigma
+        self.noise_std = noise_std
         self.dictionary = dictionary
         self.n_components = n_components
         self.patch_size = patch_size
@@ -210,7 +212,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         grid = grid_of(image, _patch_size(self))
         atoms = _start(self, grid)
         sigma = self._noise(image)
-        self.sigma_ = sigma if self.sigma is None else float(self.sigma)
+        self.noise_std_ = sigma if self.noise_std is None else float(self.noise_std)
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             _learn(self, image, None, grid, atoms, sigma, progress)
         return self
@@ -260,7 +262,9 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
 
     def _noise(self, image):
         """Return the standard deviation of the noise."""
-        return float(noise_level(image)) if self.sigma is None else min(float(self.sigma), HUGE)
+        if self.noise_std is None:
+            return float(noise_level(image))
+        return min(float(self.noise_std), HUGE)
 
     def __sklearn_tags__(self):
         return _image_tags(super().__sklearn_tags__(), allow_nan=False)
@@ -281,10 +285,10 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
 
     Parameters
     ----------
-    method : {"em", "masked"}, default="em"
+    algorithm : {"em", "masked"}, default="em"
         "masked" codes once what is known; "em" goes on from there, takes longer, and is some half
         to one decibel better on images with texture, but worse on smooth ones.
-    sigma : float, default=None
+    noise_std : float, default=None
         Standard deviation of the noise of the known pixels, above 0: it bounds the error of the
         codes. None takes a fiftieth of their range, 5 of 255.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
@@ -309,7 +313,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     max_patches : int, default=20000
         Most patches to learn from.
     min_known : float, default=0.3
-        Share of a patch that must be known to learn from it, with ``method="masked"``.
+        Share of a patch that must be known to learn from it, with ``algorithm="masked"``.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -319,10 +323,13 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     ----------
     components_ : ndarray of shape (n_components, n_values)
         The atoms, of unit norm.
-    sigma_ : float
+    noise_std_ : float
         The noise, given or taken from the range of the image of `fit`.
-    objective_ : ndarray of shape (n_iter_,)
-        Squared error of the training patches, on what is known, after each pass.
+    objective_ : float
+        Squared error of the training patches, on what is known, after the last pass; NaN when
+        nothing was learned.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The same after each pass.
     n_iter_ : int
         Number of passes; 0 when nothing was learned.
 
@@ -376,8 +383,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     )
     _parameter_constraints = {
         **COMMON_CONSTRAINTS,
-        "sigma": [POSITIVE, None],
-        "method": [StrOptions({"em", "masked"})],
+        "noise_std": [POSITIVE, None],
+        "algorithm": [StrOptions({"em", "masked"})],
         "keep_known": ["boolean"],
         "n_rounds": [AT_LEAST_ONE],
         "min_known": [Interval(Real, 0, 1, closed="both")],
@@ -385,9 +392,9 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
 
     def __init__(
         self,
-        method="em",
+        algorithm="em",
         *,
-        sigma=None,
+        noise_std=None,
         dictionary="learned",
         n_components=256,
         patch_size=8,
@@ -401,8 +408,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         n_jobs=None,
         random_state=None,
     ):
-        self.method = method
-        self.sigma = sigma
+        self.algorithm = algorithm
+        self.noise_std = noise_std
         self.dictionary = dictionary
         self.n_components = n_components
         self.patch_size = patch_size
@@ -436,10 +443,10 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         grid = grid_of(image, _patch_size(self))
         atoms = _start(self, grid)
         sigma = self._noise(image, known)
-        self.sigma_ = sigma if self.sigma is None else float(self.sigma)
+        self.noise_std_ = sigma if self.noise_std is None else float(self.noise_std)
         learn = isinstance(self.dictionary, str) and self.dictionary == "learned"
         factor = LEARN_NOISE
-        if self.method == "em" and known is not None and learn:
+        if self.algorithm == "em" and known is not None and learn:
             self.components_ = atoms
             image, known = self._fill(image, known, grid, sigma)[0], None
             factor = FILLED_NOISE
@@ -506,8 +513,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
 
     def _noise(self, image, known):
         """Return the standard deviation of the noise."""
-        if self.sigma is not None:
-            return min(float(self.sigma), HUGE)
+        if self.noise_std is not None:
+            return min(float(self.noise_std), HUGE)
         values = image if known is None else image[known]
         return (float(values.max()) - float(values.min())) / 50
 
@@ -517,7 +524,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         rough = fill_by_means(image, known)
         average = np.divide(total, weight, out=rough, where=weight > 0)
         filled = np.where(known, image, average)
-        if self.method == "em":
+        if self.algorithm == "em":
             for level in np.geomspace(START_NOISE, 1.0, self.n_rounds):
                 total, weight = _average(self, filled, None, grid, level * sigma)
                 average = total / weight
@@ -636,7 +643,8 @@ def _average(estimator, image, known, grid, sigma):
 def _learn(estimator, image, known, grid, atoms, sigma, progress):
     """Learn atoms from patches of an image."""
     learned = isinstance(estimator.dictionary, str) and estimator.dictionary == "learned"
-    estimator.objective_, estimator.n_iter_ = np.zeros(0), 0
+    estimator.objective_, estimator.objective_history_ = np.nan, np.zeros(0)
+    estimator.n_iter_ = 0
     estimator.components_ = atoms.astype(image.dtype, copy=False)
     if not learned or sigma == 0:
         return
@@ -670,7 +678,8 @@ def _learn(estimator, image, known, grid, atoms, sigma, progress):
             progress=progress,
         )
     estimator.components_ = fix_signs(result.atoms).astype(image.dtype, copy=False)
-    estimator.objective_ = result.objective
+    estimator.objective_ = float(result.objective[-1])
+    estimator.objective_history_ = result.objective
     estimator.n_iter_ = result.n_iter
 
 

@@ -42,11 +42,11 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     Parameters
     ----------
-    noise_bound : float, default=None
-        Bound :math:`\varepsilon` on the norm of the residual. 0 asks for equality and fails where
-        there is none. None takes the smallest residual there is: equality for more features than
-        independent samples, and otherwise the coefficients of least l1 norm among those of least
-        squares.
+    residual_tol : float, default=None
+        Largest Euclidean norm :math:`\varepsilon` of the residual. 0 asks for equality and fails
+        where there is none. None takes the smallest residual there is: equality for more features
+        than independent samples, and otherwise the coefficients of least l1 norm among those of
+        least squares.
     positive : bool, default=False
         Coefficients of at least zero.
     fit_intercept : bool, default=False
@@ -74,7 +74,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         minimum, before coefficients are rounded to the type of `X`.
     residual_norm_ : float or ndarray of shape (n_targets,)
         Norm of the residual.
-    noise_bound_ : float or ndarray of shape (n_targets,)
+    residual_tol_ : float or ndarray of shape (n_targets,)
         The bound that was used.
     n_iter_ : int
         Steps of the lasso path, or pairs of products with `X` and its transpose where the path was
@@ -135,14 +135,14 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         comparison=Comparison(
             baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
             problem="few_measurements",
-            grid={"noise_bound": (0.02, 0.05, 0.1, 0.2)},
+            grid={"residual_tol": (0.02, 0.05, 0.1, 0.2)},
             params={},
             baseline_grid={"n_nonzero_coefs": (4, 8, 12, 16)},
             baseline_params={"fit_intercept": False},
         ),
     )
     _parameter_constraints = {
-        "noise_bound": [NON_NEGATIVE, None],
+        "residual_tol": [NON_NEGATIVE, None],
         "positive": ["boolean"],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions({"path", "simplex", "cvxpy"})],
@@ -150,9 +150,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     }
 
     def __init__(
-        self, noise_bound=None, *, positive=False, fit_intercept=False, solver="path", tol=1e-8
+        self, residual_tol=None, *, positive=False, fit_intercept=False, solver="path", tol=1e-8
     ):
-        self.noise_bound = noise_bound
+        self.residual_tol = residual_tol
         self.positive = positive
         self.fit_intercept = fit_intercept
         self.solver = solver
@@ -176,9 +176,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         self : BasisPursuit
             The fitted estimator.
         """
-        if self.solver == "simplex" and self.noise_bound:
+        if self.solver == "simplex" and self.residual_tol:
             raise ValueError(
-                f"solver='simplex' solves a linear program, and noise_bound={self.noise_bound} "
+                f"solver='simplex' solves a linear program, and residual_tol={self.residual_tol} "
                 "makes it a cone program: use solver='path' or 'cvxpy'."
             )
         X, y = validate_data(
@@ -198,7 +198,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                 A, Y = A - x_mean, Y - y_mean
             root = np.sqrt(weight)[:, None]
             A, Y = A * root, Y * root
-        bounds = np.full(Y.shape[1], float(self.noise_bound or 0.0))
+        bounds = np.full(Y.shape[1], float(self.residual_tol or 0.0))
         quick = quick_facts(A) if self.solver == "path" else None
         targets = None
         settings = {"positive": self.positive, "tol": self.tol}
@@ -246,11 +246,11 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     def _targets(self, A, Y):
         """Return the targets, projected where the least residual is asked for."""
-        if self.noise_bound:
+        if self.residual_tol:
             return Y
         fitted = nearest(A, Y, positive=self.positive)
         missed = linalg.norm(Y - fitted, axis=0)
-        if self.noise_bound == 0 and (missed > 1e-9 * linalg.norm(Y, axis=0)).any():
+        if self.residual_tol == 0 and (missed > 1e-9 * linalg.norm(Y, axis=0)).any():
             self._refuse(0.0, A, Y[:, int(np.argmax(missed))])
         return fitted
 
@@ -258,9 +258,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         missed = linalg.norm(y - nearest(A, y[:, None], positive=self.positive)[:, 0])
         sign = "non-negative " if self.positive else ""
         raise ValueError(
-            f"no {sign}coefficients reproduce y to within noise_bound={bound:g} (the nearest are "
-            f"off by {missed:.3g} in norm): raise noise_bound, or set it to None for the smallest "
-            "residual."
+            f"no {sign}coefficients reproduce y to within residual_tol={bound:g} (the nearest are "
+            f"off by {missed:.3g} in norm): raise residual_tol, or set it to None for the "
+            "smallest residual."
         )
 
     def _store(self, found, rows, A, Y, bounds, x_mean, y_mean, dtype, flat):
@@ -291,12 +291,12 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         self.n_iter_ = max(1, *(result.n_iter for result in found))
         self.coef_, self.intercept_, self.dual_ = coef, intercept, dual
         self.residual_norm_ = residual
-        self.noise_bound_ = np.maximum(bounds, residual) if self.noise_bound is None else bounds
+        self.residual_tol_ = np.maximum(bounds, residual) if self.residual_tol is None else bounds
         if flat:
             self.coef_, self.dual_ = coef[0], dual[0]
             self.intercept_ = intercept[0]
             self.residual_norm_ = float(residual[0])
-            self.noise_bound_ = float(self.noise_bound_[0])
+            self.residual_tol_ = float(self.residual_tol_[0])
         if self.dual_gap_ > enough or max(excess) > max(self.tol, 1e-7):
             warn_not_converged(
                 self,

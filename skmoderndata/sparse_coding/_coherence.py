@@ -129,7 +129,7 @@ def exact_recovery_bound(dictionary):
 
     Returns
     -------
-    n_nonzero : int
+    n_nonzero_coefs : int
         At least 1 where no two atoms are the same, else 0; at most the number of features, or of
         atoms where there are fewer of them.
 
@@ -170,7 +170,7 @@ def exact_recovery_coefficient(dictionary, support):
     ----------
     dictionary : array-like of shape (n_atoms, n_features)
         Atoms of any norm, real or complex; they are taken at unit norm.
-    support : array-like of int of shape (n_nonzero,)
+    support : array-like of int of shape (n_nonzero_coefs,)
         Different atoms, none of them zero.
 
     Returns
@@ -232,7 +232,7 @@ def two_bases_recovery_bound(first, second):
 
     Returns
     -------
-    n_nonzero : int
+    n_nonzero_coefs : int
         Number of atoms, of both bases together.
 
     References
@@ -265,7 +265,7 @@ def two_bases_recovery_bound(first, second):
     return _largest_below((np.sqrt(2) - 0.5) / coherence)
 
 
-def smallest_recoverable_coefficient(dictionary, n_nonzero, noise_bound):
+def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
     r"""Size from which coefficients are not lost in noise, by a proof.
 
     .. math:: \frac{2 \varepsilon}{1 - (2 s - 1) \mu}
@@ -278,10 +278,10 @@ def smallest_recoverable_coefficient(dictionary, n_nonzero, noise_bound):
     ----------
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
         Atoms, real or complex; the coefficients are those of atoms of unit norm.
-    n_nonzero : int
+    n_nonzero_coefs : int
         The sparsity s.
-    noise_bound : float
-        Bound on the Euclidean norm of the noise.
+    residual_tol : float
+        Largest Euclidean norm of the residual: a bound on that of the noise.
 
     Returns
     -------
@@ -297,19 +297,19 @@ def smallest_recoverable_coefficient(dictionary, n_nonzero, noise_bound):
     --------
     >>> import numpy as np
     >>> from skmoderndata.sparse_coding import smallest_recoverable_coefficient
-    >>> smallest_recoverable_coefficient(np.eye(4), 3, noise_bound=0.5)
+    >>> smallest_recoverable_coefficient(np.eye(4), 3, residual_tol=0.5)
     1.0
     """
-    if not isinstance(n_nonzero, Integral) or n_nonzero < 1:
-        raise ValueError(f"n_nonzero={n_nonzero!r} must be an int of at least 1.")
-    if not 0 <= noise_bound < np.inf:
-        raise ValueError(f"noise_bound={noise_bound} must be at least 0 and finite.")
-    left = 1.0 - (2 * int(n_nonzero) - 1) * _coherence(_unit_atoms(dictionary))
-    return 2.0 * float(noise_bound) / left if left > guarantees.MARGIN else np.inf
+    if not isinstance(n_nonzero_coefs, Integral) or n_nonzero_coefs < 1:
+        raise ValueError(f"n_nonzero_coefs={n_nonzero_coefs!r} must be an int of at least 1.")
+    if not 0 <= residual_tol < np.inf:
+        raise ValueError(f"residual_tol={residual_tol} must be at least 0 and finite.")
+    left = 1.0 - (2 * int(n_nonzero_coefs) - 1) * _coherence(_unit_atoms(dictionary))
+    return 2.0 * float(residual_tol) / left if left > guarantees.MARGIN else np.inf
 
 
 def restricted_isometry_constant(
-    dictionary, n_nonzero, *, rescale=False, max_supports=1_000_000, random_state=None
+    dictionary, n_nonzero_coefs, *, rescale=False, max_supports=1_000_000, random_state=None
 ):
     r"""How far combinations of a few atoms are from keeping lengths.
 
@@ -321,7 +321,7 @@ def restricted_isometry_constant(
     ----------
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
         Atoms as they are, real or complex: the constant depends on their norms.
-    n_nonzero : int
+    n_nonzero_coefs : int
         The sparsity s.
     rescale : bool, default=False
         Multiply the dictionary by the number for which the constant is least, which changes
@@ -348,14 +348,14 @@ def restricted_isometry_constant(
     """
     atoms = check_atoms(dictionary)
     atoms = atoms.toarray() if sparse.issparse(atoms) else atoms
-    if not isinstance(n_nonzero, Integral) or not 1 <= n_nonzero <= len(atoms):
+    if not isinstance(n_nonzero_coefs, Integral) or not 1 <= n_nonzero_coefs <= len(atoms):
         raise ValueError(
-            f"n_nonzero={n_nonzero!r} must be an int between 1 and the number of atoms, "
-            f"{len(atoms)}."
+            f"n_nonzero_coefs={n_nonzero_coefs!r} must be an int between 1 and the number of "
+            f"atoms, {len(atoms)}."
         )
     rng = check_random_state(random_state)
     return guarantees.isometry_bounds(
-        atoms, int(n_nonzero), max_supports=max_supports, rescale=rescale, rng=rng
+        atoms, int(n_nonzero_coefs), max_supports=max_supports, rescale=rescale, rng=rng
     )
 
 

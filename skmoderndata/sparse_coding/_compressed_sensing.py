@@ -67,6 +67,10 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     ----------
     n_measurements : int or float, default=0.5
         Number of measurements m, or their share of the number of features.
+    basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default="dct"
+        Where signals are sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
+        (wavelets); atoms in rows, of any number; or an operator from codes to signals, of shape
+        (n_features, n_atoms). None: the signals themselves are sparse.
     kind : str, default="gaussian"
         Good for every basis, with a matrix in memory:
 
@@ -85,19 +89,16 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         - "single_pixel": the readings of a single-pixel camera [4]_. The patterns are 0 and 1:
           the first is 1 everywhere, the others are rows of a Hadamard matrix with permuted
           columns, -1 made 0. A power of two values.
-    basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default="dct"
-        Where signals are sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
-        (wavelets); atoms in rows, of any number; or an operator from codes to signals, of shape
-        (n_features, n_atoms). None: the signals themselves are sparse.
-    method : str, default="basis_pursuit"
+    algorithm : str, default="basis_pursuit"
         "basis_pursuit" for the first problem; "omp", "iht", "htp", "cosamp" or
         "subspace_pursuit" for the second: see `SparseRecovery`.
-    n_nonzero : int, default=None
-        The sparsity s, for all methods but "basis_pursuit". None takes a quarter of the number of
-        measurements; "omp" with a `noise_bound` takes as many as are needed.
-    noise_bound : float, default=None
-        Bound :math:`\varepsilon` on the norm of the noise of the measurements of a signal (for
-        "single_pixel": of the differences described in the notes). None is no noise.
+    n_nonzero_coefs : int, default=None
+        The sparsity s, for all algorithms but "basis_pursuit". None takes a quarter of the number
+        of measurements; "omp" with a `residual_tol` takes as many as are needed.
+    residual_tol : float, default=None
+        Largest Euclidean norm :math:`\varepsilon` of the residual of the measurements of a signal,
+        a bound on that of their noise (for "single_pixel": of the differences described in the
+        notes). None is no noise.
     positive : bool, default=False
         Whether codes are non-negative.
     shape : tuple of int, default=None
@@ -192,9 +193,9 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         cost="n p m",
         checks=(
             {"random_state": 0},
-            {"random_state": 0, "kind": "dct", "basis": None, "method": "omp"},
-            {"random_state": 0, "kind": "fourier", "basis": "haar", "method": "iht"},
-            {"random_state": 0, "kind": "sparse", "n_measurements": 3, "method": "cosamp"},
+            {"random_state": 0, "kind": "dct", "basis": None, "algorithm": "omp"},
+            {"random_state": 0, "kind": "fourier", "basis": "haar", "algorithm": "iht"},
+            {"random_state": 0, "kind": "sparse", "n_measurements": 3, "algorithm": "cosamp"},
         ),
         known_failures={
             "check_transformer_n_iter": "max_iter bounds the steps of the recovery, which "
@@ -203,11 +204,11 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     )
     _parameter_constraints = {
         "n_measurements": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="right")],
-        "kind": [StrOptions({*RANDOM, *FAST})],
         "basis": [StrOptions(set(BASES)), "array-like", LinearOperator, None],
-        "method": [StrOptions(set(METHODS))],
-        "n_nonzero": [AT_LEAST_ONE, None],
-        "noise_bound": [NON_NEGATIVE, None],
+        "kind": [StrOptions({*RANDOM, *FAST})],
+        "algorithm": [StrOptions(set(METHODS))],
+        "n_nonzero_coefs": [AT_LEAST_ONE, None],
+        "residual_tol": [NON_NEGATIVE, None],
         "positive": ["boolean"],
         "shape": [tuple, list, None],
         "density": [Interval(Real, 0, 1, closed="right"), None],
@@ -221,12 +222,12 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     def __init__(
         self,
         n_measurements=0.5,
-        kind="gaussian",
         basis="dct",
-        method="basis_pursuit",
-        n_nonzero=None,
-        noise_bound=None,
         *,
+        kind="gaussian",
+        algorithm="basis_pursuit",
+        n_nonzero_coefs=None,
+        residual_tol=None,
         positive=False,
         shape=None,
         density=None,
@@ -237,11 +238,11 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         random_state=None,
     ):
         self.n_measurements = n_measurements
-        self.kind = kind
         self.basis = basis
-        self.method = method
-        self.n_nonzero = n_nonzero
-        self.noise_bound = noise_bound
+        self.kind = kind
+        self.algorithm = algorithm
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.residual_tol = residual_tol
         self.positive = positive
         self.shape = shape
         self.density = density
@@ -352,7 +353,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         recovered : RecoveredSignals
             Named tuple `(signals, codes, residual_norm, dual_gap, n_iter)` with one entry for each
             signal: the norm of what of the measurements is not explained, and the relative duality
-            gap, NaN for methods that solve no convex problem.
+            gap, NaN for algorithms that solve no convex problem.
         """
         check_is_fitted(self)
         Y = check_array(X, dtype=[np.float64, np.float32], estimator=self)
@@ -371,9 +372,9 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         found = recover(
             Y,
             compose(operator, basis),
-            method=self.method,
-            n_nonzero=self.n_nonzero,
-            noise_bound=self.noise_bound,
+            method=self.algorithm,
+            n_nonzero=self.n_nonzero_coefs,
+            residual_tol=self.residual_tol,
             positive=self.positive,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -386,7 +387,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                 reached=f"{np.count_nonzero(~found.done)} of {len(Y)} signals have not settled"
                 + (
                     f", relative duality gap {np.nanmax(found.gap):.1e} (tol={self.tol:g})"
-                    if self.method == "basis_pursuit"
+                    if self.algorithm == "basis_pursuit"
                     else ""
                 ),
                 remedy="raise max_iter or tol, or n_measurements",

@@ -74,9 +74,12 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         The labels.
     components_ : ndarray of shape (n_classes, n_components, n_features)
         The dictionaries, atoms of unit norm.
-    objective_ : ndarray of shape (n_discriminative_passes, 2)
-        Mean cost of the training samples before and after each pass that tells classes apart, with
-        the values of lambda and gamma of that pass.
+    objective_ : float
+        Mean cost of the training samples after the last pass that tells classes apart; NaN without
+        such a pass.
+    objective_history_ : ndarray of shape (n_discriminative_passes, 2)
+        Mean cost before and after each of these passes, with the values of lambda and gamma of
+        that pass.
     sharpness_ : float
         The last lambda, also that of `predict_proba`.
     n_iter_ : int
@@ -259,7 +262,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             objective.append((step.before, step.after))
             if progress.end():
                 break
-        self.objective_ = np.array(objective).reshape(-1, 2)
+        self.objective_ = float(objective[-1][1]) if objective else np.nan
+        self.objective_history_ = np.array(objective).reshape(-1, 2)
         self.sharpness_ = float(first * SHARPER)
         return dictionaries, len(objective)
 

@@ -83,8 +83,8 @@ def phase_transition(
     estimator : estimator object
         A regressor whose ``fit(X, y)`` takes measurement vectors and measurements, and whose
         `coef_` is the signal: `SparseRecovery`, `BasisPursuit`, scikit-learn's
-        `OrthogonalMatchingPursuit(fit_intercept=False)`. If it has a parameter `n_nonzero` or
-        `n_nonzero_coefs`, it is told the sparsity.
+        `OrthogonalMatchingPursuit(fit_intercept=False)`. If it has a parameter `n_nonzero_coefs`,
+        it is told the sparsity.
     n_features : int, default=200
         Number of unknowns n. The transition is about ``n ** -0.5`` wide.
     delta : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -112,7 +112,7 @@ def phase_transition(
     --------
     >>> from skmoderndata.sparse_coding import SparseRecovery, phase_transition
     >>> found = phase_transition(
-    ...     SparseRecovery(method="htp"), n_features=40, delta=[0.5], rho=[0.05, 0.9],
+    ...     SparseRecovery(algorithm="htp"), n_features=40, delta=[0.5], rho=[0.05, 0.9],
     ...     n_trials=4, random_state=0,
     ... )
     >>> found.success
@@ -128,7 +128,7 @@ def phase_transition(
         raise ValueError(f"n_trials={n_trials} and n_features={n_features} must be at least 1.")
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     names = estimator.get_params(deep=False)
-    told = next((name for name in ("n_nonzero", "n_nonzero_coefs") if name in names), None)
+    told = "n_nonzero_coefs" if "n_nonzero_coefs" in names else None
     cells = [(i, j) for i in range(len(delta)) for j in range(len(rho))]
     hits = Parallel(n_jobs=n_jobs)(
         delayed(_recovered)(
@@ -213,7 +213,7 @@ class PhaseTransitionDisplay:
     --------
     >>> from skmoderndata.sparse_coding import PhaseTransitionDisplay, SparseRecovery
     >>> display = PhaseTransitionDisplay.from_estimator(  # doctest: +SKIP
-    ...     SparseRecovery(method="basis_pursuit"), n_features=100, random_state=0
+    ...     SparseRecovery(algorithm="basis_pursuit"), n_features=100, random_state=0
     ... )
     >>> PhaseTransitionDisplay(delta=[0.5], rho=[0.1, 0.9], success=[[1, 0]]).success
     array([[1, 0]])
@@ -275,7 +275,7 @@ class PhaseTransitionDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         name : str, default=None
-            Name in the title; None takes the class and, where it has one, the method.
+            Name in the title; None takes the class and, where it has one, the algorithm.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
 
@@ -300,8 +300,8 @@ class PhaseTransitionDisplay:
             random_state=random_state,
         )
         if name is None:
-            method = params.get("method")
-            name = type(estimator).__name__ + ("" if method is None else f", {method}")
+            algorithm = params.get("algorithm")
+            name = type(estimator).__name__ + ("" if algorithm is None else f", {algorithm}")
         return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, name=None, theory=None, **kwargs):

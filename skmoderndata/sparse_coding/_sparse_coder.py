@@ -55,15 +55,15 @@ from skmoderndata._validation import (
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")
 SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
-BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `tol`
+BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `residual_tol`
 
 
 class Encoding(NamedTuple):
     """Codes of signals, and what is known of each: see the attributes of `SparseCoder`."""
 
     codes: np.ndarray
-    n_nonzero: np.ndarray
-    residual_norm2: np.ndarray
+    n_nonzero_coefs: np.ndarray
+    residual_norm: np.ndarray
     stop_reason: np.ndarray
     dual_gap: np.ndarray
     n_iter: np.ndarray
@@ -99,11 +99,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     dictionary : array-like of shape (n_atoms, n_features), default=None
         Atoms of any norm. Zero atoms are never used. None takes twice as many cosines as there
         are features (`dct_dictionary`).
-    algorithm : str, default="omp"
-        - "omp": orthogonal matching pursuit [1]_; with `groups`, of whole groups; with `positive`,
-          with non-negative least squares.
+    transform_algorithm : str, default="omp"
+        - "omp": orthogonal matching pursuit [1]_; with `groups`, of whole groups; with
+          `positive_code`, with non-negative least squares.
         - "ormp": the same, taking the atom that leaves the smallest residual (optimised or
-          order-recursive matching pursuit). No `groups`, no `positive`.
+          order-recursive matching pursuit). No `groups`, no `positive_code`.
         - "mp": matching pursuit, without fitting again. No `groups`.
         - "iht", "htp", "cosamp", "subspace_pursuit": normalised iterative hard thresholding [2]_,
           hard thresholding pursuit [3]_, and two pursuits with pruning [4]_, [5]_.
@@ -112,31 +112,31 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         - "homotopy", "feature_sign" [6]_, "coordinate_descent": three exact routes to the lasso;
           the first is what "lasso" takes, also with a bound for the residual.
         - "fista" [7]_, "ista": proximal gradient steps, with and without momentum.
-    n_nonzero_coefs : int, default=None
+    transform_n_nonzero_coefs : int, default=None
         Most atoms in a code, or most groups. None takes a tenth of the features, at least one; and
-        where `tol` or `tol_relative` is given for a greedy algorithm, as many as are needed.
-        Algorithms with a penalty take as many atoms as it allows.
-    tol : float or array-like of shape (n_samples,), default=None
-        Bound on the squared norm of the residual of each signal, over its known entries. One for
-        each signal is for `fit_transform`, or for `encode` of as many signals. The lasso meets it
-        with the least l1 norm ("lasso" without groups, "homotopy"; other algorithms with a penalty
-        take no bound).
-    tol_relative : float, default=None
-        The same relative to the squared norm of the signal. A signal is done when it meets
-        one of the bounds.
-    alpha : float, default=None
-        Weight of the penalty. With a bound it is the least weight that may be used to meet it.
-        None is 1.0, and with a bound no limit.
+        where `residual_tol` or `residual_rtol` is given for a greedy algorithm, as many as are
+        needed. Algorithms with a penalty take as many atoms as it allows.
+    transform_alpha : float, default=None
+        Weight of the penalty, for the algorithms that have one. With a bound it is the least
+        weight that may be used to meet it. None is 1.0, and with a bound no limit.
+    residual_tol : float or array-like of shape (n_samples,), default=None
+        Largest Euclidean norm :math:`\varepsilon` of the residual of each signal, over its known
+        entries. One for each signal is for `fit_transform`, or for `encode` of as many signals.
+        The lasso meets it with the least l1 norm ("lasso" without groups, "homotopy"; other
+        algorithms with a penalty take no bound).
+    residual_rtol : float, default=None
+        The same relative to the norm of the signal. A signal is done when it meets one of the
+        bounds.
     groups : array-like of shape (n_atoms,) or list of arrays, default=None
         A label for each atom, or the atoms of each group; every atom is in one group.
-    positive : bool, default=False
+    positive_code : bool, default=False
         Codes of at least zero.
     normalize : bool, default=True
         Take the atoms at unit norm and scale the codes back. It matters for penalties only, where
         with False long atoms are cheaper than short ones.
-    tol_gap : float, default=1e-6
+    tol : float, default=1e-6
         Largest duality gap of a signal, relative to its objective.
-    max_iter : int, default=None
+    transform_max_iter : int, default=None
         Most steps for a signal: of proximal gradient (None: 10,000), sweeps of coordinate descent
         (1000), steps of hard thresholding and of pursuit with pruning (100), steps of matching
         pursuit (ten times the number of atoms).
@@ -150,19 +150,19 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     ----------
     components_ : ndarray of shape (n_atoms, n_features)
         The dictionary.
-    n_nonzero_ : ndarray of shape (n_samples,)
+    n_nonzero_coefs_ : ndarray of shape (n_samples,)
         Number of atoms in the code of each training signal.
-    residual_norm2_ : ndarray of shape (n_samples,)
-        Squared norm of the residual of each training signal.
+    residual_norm_ : ndarray of shape (n_samples,)
+        Euclidean norm of the residual of each training signal.
     stop_reason_ : ndarray of shape (n_samples,)
         Why the code of a training signal ended: "tol" (the bound, or the gap, is met), "atoms"
-        (`n_nonzero_coefs` reached), "rank" (no atom left that is independent of the chosen ones),
-        "stall" (nothing left to gain; a bound that is out of reach, or needs a penalty below
-        `alpha`), "max_iter".
+        (`transform_n_nonzero_coefs` reached), "rank" (no atom left that is independent of the
+        chosen ones), "stall" (nothing left to gain; a bound that is out of reach, or needs a
+        penalty below `transform_alpha`), "max_iter".
     dual_gap_ : ndarray of shape (n_samples,)
         Duality gap of each training signal relative to its objective (with a bound that is met,
         to the l1 norm of the code); NaN for the algorithms that solve no convex problem, for which
-        `residual_norm2_` and `n_nonzero_` say all that can be checked.
+        `residual_norm_` and `n_nonzero_coefs_` say all that can be checked.
     n_iter_ : int
         Most steps taken for a training signal.
     n_features_in_ : int
@@ -174,8 +174,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     --------
     sklearn.decomposition.SparseCoder : Of the same name, and much slower. No certificates, no
         error bound for each signal, no missing entries, no groups; splits codes by sign on
-        request. `transform_n_nonzero_coefs` and `transform_alpha` are `n_nonzero_coefs` and
-        `alpha` here, with the same meaning for atoms of unit norm.
+        request. Parameters of the same name have the same meaning for atoms of unit norm;
+        `transform_alpha` is for algorithms with a penalty only, the bound for "omp" is
+        `residual_tol`.
     skmoderndata.sparse_coding.dct_dictionary : One of the dictionaries that need no training.
 
     Notes
@@ -195,11 +196,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     All is computed in double precision. Float32 input gives float32 codes: they are computed
     within bounds that leave a margin for rounding (2^-20 of the norm of the signal, at most half
-    of the root of the bound), `residual_norm2_` is that of the rounded codes, `dual_gap_` that of
-    the codes before rounding. Where atoms repeat (or are
-    opposite, unless `positive`), the first is used. Atoms of which missing entries hide more than
-    99.9 % (squared) are not used by the algorithms without penalty. A signal that is zero or has
-    no known entry has a zero code.
+    of the bound), `residual_norm_` is that of the rounded codes, `dual_gap_` that of the codes
+    before rounding. Where atoms repeat (or are opposite, unless `positive_code`), the first is
+    used. Atoms of which missing entries hide more than 99.9 % (squared) are not used by the
+    algorithms without penalty. A signal that is zero or has no known entry has a zero code.
 
     References
     ----------
@@ -223,7 +223,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     >>> from skmoderndata.sparse_coding import SparseCoder, dct_dictionary
     >>> D = dct_dictionary(16, n_atoms=32)
     >>> X = 3 * D[[4, 20]] - D[[9, 11]]
-    >>> coder = SparseCoder(D, algorithm="omp", n_nonzero_coefs=2)
+    >>> coder = SparseCoder(D, transform_algorithm="omp", transform_n_nonzero_coefs=2)
     >>> codes = coder.fit_transform(X)
     >>> np.nonzero(codes[0])[0]
     array([4, 9])
@@ -245,31 +245,35 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         cost="n (p k + s^2 k)",
         checks=(
             {},
-            {"algorithm": "lasso", "alpha": 0.1},
-            {"algorithm": "omp", "tol_relative": 0.1, "positive": True},
-            {"algorithm": "cosamp", "n_nonzero_coefs": 2, "normalize": False},
-            {"algorithm": "fista", "alpha": 0.1, "tol_gap": 1e-3},
+            {"transform_algorithm": "lasso", "transform_alpha": 0.1},
+            {"transform_algorithm": "omp", "residual_rtol": 0.3, "positive_code": True},
+            {
+                "transform_algorithm": "cosamp",
+                "transform_n_nonzero_coefs": 2,
+                "normalize": False,
+            },
+            {"transform_algorithm": "fista", "transform_alpha": 0.1, "tol": 1e-3},
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.SparseCoder",
             problem="noisy_patches",
-            grid={"n_nonzero_coefs": (1, 2, 3, 4, 6)},
+            grid={"transform_n_nonzero_coefs": (1, 2, 3, 4, 6)},
             baseline_params={"dictionary": None, "transform_algorithm": "omp"},
             baseline_grid={"transform_n_nonzero_coefs": (1, 2, 3, 4, 6)},
         ),
     )
     _parameter_constraints = {
         "dictionary": ["array-like", None],
-        "algorithm": [StrOptions({*GREEDY, *PRUNING, *CONVEX})],
-        "n_nonzero_coefs": [AT_LEAST_ONE, None],
-        "tol": [NON_NEGATIVE, "array-like", None],
-        "tol_relative": [NON_NEGATIVE, None],
-        "alpha": [POSITIVE, None],
+        "transform_algorithm": [StrOptions({*GREEDY, *PRUNING, *CONVEX})],
+        "transform_n_nonzero_coefs": [AT_LEAST_ONE, None],
+        "transform_alpha": [POSITIVE, None],
+        "residual_tol": [NON_NEGATIVE, "array-like", None],
+        "residual_rtol": [NON_NEGATIVE, None],
         "groups": ["array-like", None],
-        "positive": ["boolean"],
+        "positive_code": ["boolean"],
         "normalize": ["boolean"],
-        "tol_gap": [NON_NEGATIVE],
-        "max_iter": [AT_LEAST_ONE, None],
+        "tol": [NON_NEGATIVE],
+        "transform_max_iter": [AT_LEAST_ONE, None],
         "code_format": [StrOptions({"dense", "csr"})],
         "n_jobs": [Integral, None],
     }
@@ -278,30 +282,30 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self,
         dictionary=None,
         *,
-        algorithm="omp",
-        n_nonzero_coefs=None,
-        tol=None,
-        tol_relative=None,
-        alpha=None,
+        transform_algorithm="omp",
+        transform_n_nonzero_coefs=None,
+        transform_alpha=None,
+        residual_tol=None,
+        residual_rtol=None,
         groups=None,
-        positive=False,
+        positive_code=False,
         normalize=True,
-        tol_gap=1e-6,
-        max_iter=None,
+        tol=1e-6,
+        transform_max_iter=None,
         code_format="dense",
         n_jobs=None,
     ):
         self.dictionary = dictionary
-        self.algorithm = algorithm
-        self.n_nonzero_coefs = n_nonzero_coefs
-        self.tol = tol
-        self.tol_relative = tol_relative
-        self.alpha = alpha
+        self.transform_algorithm = transform_algorithm
+        self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
+        self.transform_alpha = transform_alpha
+        self.residual_tol = residual_tol
+        self.residual_rtol = residual_rtol
         self.groups = groups
-        self.positive = positive
+        self.positive_code = positive_code
         self.normalize = normalize
-        self.tol_gap = tol_gap
-        self.max_iter = max_iter
+        self.tol = tol
+        self.transform_max_iter = transform_max_iter
         self.code_format = code_format
         self.n_jobs = n_jobs
 
@@ -369,8 +373,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         encoding : Encoding
-            Named tuple `(codes, n_nonzero, residual_norm2, stop_reason, dual_gap, n_iter)` with
-            one entry for each signal; see the attributes.
+            Named tuple `(codes, n_nonzero_coefs, residual_norm, stop_reason, dual_gap, n_iter)`
+            with one entry for each signal; see the attributes.
         """
         check_is_fitted(self)
         return self._encode(self._validate(X, reset=False))
@@ -414,7 +418,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X = self._validate(X, reset=False)
         values = (X.data if sparse.issparse(X) else X).astype(np.float64)
         total = float(np.nansum(values**2))
-        return -float(self._encode(X).residual_norm2.sum()) / total if total > 0 else 0.0
+        missed = float(np.square(self._encode(X).residual_norm).sum())
+        return -missed / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
         return validate_data(
@@ -432,19 +437,19 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self.components_ = self._dictionary(X)
         k = len(self.components_)
         self._labels = self._group_labels(k)
-        grouped_lasso = self._labels is not None and self.algorithm == "lasso"
+        grouped_lasso = self._labels is not None and self.transform_algorithm == "lasso"
         self._atoms = prepare_atoms(
             self.components_,
-            normalize=self.normalize or self.algorithm in (*GREEDY, *PRUNING),
+            normalize=self.normalize or self.transform_algorithm in (*GREEDY, *PRUNING),
             # the split between equal atoms is arbitrary, unless they are in different groups
             distinct=self._labels is None,
-            signed=self.positive,
+            signed=self.positive_code,
             gram=not grouped_lasso
             and (not self._by_rows() or gram_pays(k, X.shape[0], _memory())),
         )
         encoding = self._encode(X)
-        self.n_nonzero_ = encoding.n_nonzero
-        self.residual_norm2_ = encoding.residual_norm2
+        self.n_nonzero_coefs_ = encoding.n_nonzero_coefs
+        self.residual_norm_ = encoding.residual_norm
         self.stop_reason_ = encoding.stop_reason
         self.dual_gap_ = encoding.dual_gap
         self.n_iter_ = max(1, int(encoding.n_iter.max(initial=1)))
@@ -452,31 +457,37 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _by_rows(self):
         """Whether the algorithm can do without the whole Gram matrix."""
-        return self.algorithm in CONVEX or (self.algorithm in GREEDY and self._labels is None)
+        algorithm = self.transform_algorithm
+        return algorithm in CONVEX or (algorithm in GREEDY and self._labels is None)
 
     def _check_combination(self):
-        name = type(self).__name__
-        for bound in ("tol", "tol_relative"):
-            unbounded = self.algorithm not in BOUNDED
-            grouped = self.groups is not None and self.algorithm == "lasso"
+        name, algorithm = type(self).__name__, self.transform_algorithm
+        for bound in ("residual_tol", "residual_rtol"):
+            unbounded = algorithm not in BOUNDED
+            grouped = self.groups is not None and algorithm == "lasso"
             if getattr(self, bound) is not None and (unbounded or grouped):
                 raise ValueError(
-                    f"{name}(algorithm={self.algorithm!r}) takes no {bound}"
-                    f"{' with groups' if grouped else ''}: leave it out and choose alpha, or use "
-                    "algorithm='lasso' without groups, or 'omp'."
+                    f"{name}(transform_algorithm={algorithm!r}) takes no {bound}"
+                    f"{' with groups' if grouped else ''}: leave it out and choose "
+                    "transform_alpha, or use transform_algorithm='lasso' without groups, or 'omp'."
                 )
-        if self.groups is not None and self.algorithm in ("ormp", "mp", *LASSO):
+        if self.groups is not None and algorithm in ("ormp", "mp", *LASSO):
             raise ValueError(
-                f"{name}(algorithm={self.algorithm!r}) takes no groups: use 'omp', "
-                "'lasso', 'fista' or one of the thresholding algorithms."
+                f"{name}(transform_algorithm={algorithm!r}) takes no groups: use "
+                "'omp', 'lasso', 'fista' or one of the thresholding algorithms."
             )
-        if self.positive and self.algorithm == "ormp":
-            raise ValueError(f"{name}(algorithm='ormp') has no positive version: use 'omp'.")
-        if self.positive and self.algorithm == "omp" and self.groups is not None:
+        if self.positive_code and algorithm == "ormp":
             raise ValueError(
-                f"{name}(algorithm='omp') takes either groups or positive=True: use 'htp' or "
-                "'subspace_pursuit' for both."
+                f"{name}(transform_algorithm='ormp') has no positive version: use 'omp'."
             )
+        if self.positive_code and algorithm == "omp" and self.groups is not None:
+            raise ValueError(
+                f"{name}(transform_algorithm='omp') takes either groups or positive_code=True: "
+                "use 'htp' or 'subspace_pursuit' for both."
+            )
+
+    def _bounded(self):
+        return self.residual_tol is not None or self.residual_rtol is not None
 
     def _dictionary(self, X):
         if self.dictionary is None:
@@ -528,24 +539,25 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             found = self._solve(X, mask, atoms, bounds)
         else:
             found = self._solve_single(X, mask, atoms, bounds)
-        unfinished = found.stop == MAX_ITER
-        if self.algorithm in CONVEX and unfinished.any():
+        algorithm, unfinished = self.transform_algorithm, found.stop == MAX_ITER
+        if algorithm in CONVEX and unfinished.any():
             warn_not_converged(
                 self,
                 reached=f"{np.count_nonzero(unfinished)} of {len(X)} signals have a duality gap "
-                f"of up to {found.gap.max():.1e} (tol_gap={self.tol_gap:g})",
-                remedy="raise max_iter or tol_gap"
-                + ("" if self.algorithm == "lasso" else ", or use algorithm='lasso'"),
+                f"of up to {found.gap.max():.1e} (tol={self.tol:g})",
+                remedy="raise transform_max_iter or tol"
+                + ("" if algorithm == "lasso" else ", or use transform_algorithm='lasso'"),
             )
-        elif self.algorithm in PRUNING and unfinished.any():
+        elif algorithm in PRUNING and unfinished.any():
             warn_not_converged(
                 self,
                 reached=f"the supports of {np.count_nonzero(unfinished)} of {len(X)} signals have "
                 "not settled (the best codes that were met are returned)",
-                remedy="raise max_iter, or use another algorithm where atoms are much alike",
+                remedy="raise transform_max_iter, or use another algorithm where atoms are "
+                "much alike",
             )
-        elif (self.tol is not None or self.tol_relative is not None) and unfinished.any():
-            most = "max_iter" if self.algorithm == "mp" else "n_nonzero_coefs"
+        elif self._bounded() and unfinished.any():
+            most = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"
             warn_not_converged(
                 self,
                 reached=f"the codes of {np.count_nonzero(unfinished)} of {len(X)} signals do not "
@@ -557,7 +569,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return Encoding(
             codes,
             np.diff(found.indptr),
-            found.residual_sq,
+            np.sqrt(found.residual_sq),
             np.array(STOP_REASONS)[found.stop],
             found.gap,
             found.n_iter,
@@ -570,113 +582,116 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         gaps are those of the codes before they are rounded.
         """
         known = X.astype(np.float64)
-        with np.errstate(invalid="ignore"):  # -1 for no bound
-            radius = np.sqrt(bounds)
-            # coefficients are off by 2^-24 at most, their sum by more
-            margin = np.minimum(SINGLE_MARGIN * np.linalg.norm(known, axis=1), 0.5 * radius)
-        inner = np.where(bounds > 0, (radius - margin) ** 2, bounds)
+        # coefficients are off by 2^-24 at most, their sum by more
+        margin = np.minimum(SINGLE_MARGIN * np.linalg.norm(known, axis=1), 0.5 * bounds)
+        inner = np.where(bounds > 0, bounds - margin, bounds)  # -1 for no bound
         codes = self._solve(known, mask, atoms, inner)
         codes = codes._replace(values=codes.values.astype(np.float32).astype(np.float64))
         residual_sq = squared_residuals(codes, known, atoms, mask)
-        missed = (bounds >= 0) & (codes.stop == TOL) & (residual_sq > bounds)
+        missed = (bounds >= 0) & (codes.stop == TOL) & (residual_sq > bounds**2)
         return codes._replace(residual_sq=residual_sq, stop=np.where(missed, STALL, codes.stop))
 
     def _solve(self, X, mask, atoms, bounds):
-        n = X.shape[1]
+        """Codes whose residuals are at most `bounds` in norm, -1 for no bound."""
+        n, algorithm, alpha = X.shape[1], self.transform_algorithm, self.transform_alpha
+        limits = np.where(bounds < 0, -1.0, bounds**2)
         common = {"mask": mask, "n_jobs": self.n_jobs}
-        bounded = self.tol is not None or self.tol_relative is not None
-        if self.algorithm in CONVEX:
-            common |= {"positive": self.positive, "tol": self.tol_gap}
-            alpha = np.full(len(X), 1.0 if self.alpha is None else float(self.alpha))
+        bounded = self._bounded()
+        if algorithm in CONVEX:
+            common |= {"positive": self.positive_code, "tol": self.tol}
+            weight = np.full(len(X), 1.0 if alpha is None else float(alpha))
             if not bounded:
-                return self._penalised(X, atoms, {"alpha": alpha, **common})
+                return self._penalised(X, atoms, {"alpha": weight, **common})
             return bounded_lasso_codes(
                 X,
                 atoms,
-                tol_sq=np.maximum(bounds, 0.0),
-                alpha=None if self.alpha is None else alpha,
-                max_iter=self.max_iter or 1000,
+                tol_sq=np.maximum(limits, 0.0),
+                alpha=None if alpha is None else weight,
+                max_iter=self.transform_max_iter or 1000,
                 memory=_memory(),
                 **common,
             )
-        greedy = self.algorithm in GREEDY
+        greedy = algorithm in GREEDY
         if mask is None and atoms.gram is None and greedy and self._labels is None:
             # as with missing entries: rows of the Gram matrix for the atoms that are chosen
             common["mask"] = np.ones(X.shape, np.bool_)
-        most = self.n_nonzero_coefs or (len(self._atoms.rows) if bounded and greedy else None)
-        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": bounds}
-        if self.algorithm in PRUNING:
+        most = self.transform_n_nonzero_coefs or (
+            len(self._atoms.rows) if bounded and greedy else None
+        )
+        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": limits}
+        if algorithm in PRUNING:
             return hard_thresholding(
                 X,
                 atoms,
-                method=self.algorithm,
+                method=algorithm,
                 groups=self._labels,
-                positive=self.positive,
-                max_iter=self.max_iter or 100,
+                positive=self.positive_code,
+                max_iter=self.transform_max_iter or 100,
                 **common,
             )
-        if self.algorithm == "mp":
+        if algorithm == "mp":
             return matching_pursuit(
-                X, atoms, positive=self.positive, max_iter=self.max_iter, **common
+                X, atoms, positive=self.positive_code, max_iter=self.transform_max_iter, **common
             )
         if self._labels is not None:
             return group_matching_pursuit(X, atoms, self._labels, **common)
-        if self.positive:
+        if self.positive_code:
             return nonnegative_matching_pursuit(X, atoms, **common)
-        return orthogonal_matching_pursuit(X, atoms, optimised=self.algorithm == "ormp", **common)
+        return orthogonal_matching_pursuit(X, atoms, optimised=algorithm == "ormp", **common)
 
     def _penalised(self, X, atoms, common):
         """Codes with the penalty alpha."""
-        if self._labels is not None and self.algorithm == "lasso":
+        algorithm = self.transform_algorithm
+        if self._labels is not None and algorithm == "lasso":
             return group_lasso_codes(
                 X,
                 atoms,
                 groups=self._labels,
-                max_iter=self.max_iter or 1000,
+                max_iter=self.transform_max_iter or 1000,
                 **common,
             )
-        if self.algorithm in ("ista", "fista"):
+        if algorithm in ("ista", "fista"):
             return proximal_codes(
                 X,
                 atoms,
                 groups=self._labels,
-                accelerate=self.algorithm != "ista",
-                max_iter=self.max_iter or 10_000,
+                accelerate=algorithm != "ista",
+                max_iter=self.transform_max_iter or 10_000,
                 memory=_memory(),
                 **common,
             )
         return lasso_codes(
             X,
             atoms,
-            method="homotopy" if self.algorithm == "lasso" else self.algorithm,
-            max_iter=self.max_iter or 1000,
+            method="homotopy" if algorithm == "lasso" else algorithm,
+            max_iter=self.transform_max_iter or 1000,
             memory=_memory(),
             **common,
         )
 
     def _given_bounds(self, n_signals):
-        """`tol` for each signal, -1 for none."""
-        if self.tol is None or np.ndim(self.tol) == 0:
-            return np.full(n_signals, -1.0 if self.tol is None else float(self.tol))
-        name = type(self).__name__
-        bounds = check_array(self.tol, ensure_2d=False, dtype=np.float64, input_name="tol")
+        """`residual_tol` for each signal, -1 for none."""
+        name, given = type(self).__name__, self.residual_tol
+        if given is None or np.ndim(given) == 0:
+            return np.full(n_signals, -1.0 if given is None else float(given))
+        bounds = check_array(given, ensure_2d=False, dtype=np.float64, input_name="residual_tol")
         if bounds.ndim != 1 or (bounds < 0).any():
             raise ValueError(
-                f"tol of {name} must be a number of at least 0, or a list of them, one for each "
-                "signal."
+                f"residual_tol of {name} must be a number of at least 0, or a list of them, one "
+                "for each signal."
             )
         if len(bounds) != n_signals:
             raise ValueError(
-                f"tol of {name} holds {len(bounds)} bounds, and X has {n_signals} signals: give "
-                "one number for all, or tol_relative, to code any number of signals."
+                f"residual_tol of {name} holds {len(bounds)} bounds, and X has {n_signals} "
+                "signals: give one number for all, or residual_rtol, to code any number of them."
             )
         return bounds
 
     def _bounds(self, X, bounds):
-        """Bound on the squared residual of each signal, -1 for none."""
-        if self.tol_relative is not None:
-            sizes = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-            bounds = np.maximum(bounds, self.tol_relative * sizes)
+        """Bound on the norm of the residual of each signal, -1 for none."""
+        if self.residual_rtol is not None:
+            sizes = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+            bounds = np.maximum(bounds, self.residual_rtol * sizes)
         return bounds
 
     @property

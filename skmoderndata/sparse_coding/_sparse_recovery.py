@@ -45,19 +45,19 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         Where the signal is sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
         (wavelets); atoms in rows, of any number; or an operator from codes to signals, of shape
         (n_features, n_atoms). None: the signal itself is sparse.
-    method : str, default="omp"
+    algorithm : str, default="omp"
         - "basis_pursuit": the first problem, with a proof of optimality [1]_.
         - "omp": orthogonal matching pursuit.
         - "iht": iterative hard thresholding, normalised [2]_.
         - "htp": hard thresholding pursuit [3]_.
         - "cosamp", "subspace_pursuit": pursuit with pruning [4]_, [5]_.
-    n_nonzero : int, default=None
+    n_nonzero_coefs : int, default=None
         The sparsity s, for all but "basis_pursuit". None takes a quarter of the number of
-        measurements; "omp" with a `noise_bound` takes as many as are needed.
-    noise_bound : float, default=None
-        Bound :math:`\varepsilon` on the norm of the noise; the other methods stop when the
-        residual is within it. None, for "basis_pursuit", is equality, or the smallest residual
-        where there is no equality.
+        measurements; "omp" with a `residual_tol` takes as many as are needed.
+    residual_tol : float, default=None
+        Largest Euclidean norm :math:`\varepsilon` of the residual, a bound on that of the noise;
+        the other algorithms stop when the residual is within it. None, for "basis_pursuit", is
+        equality, or the smallest residual where there is no equality.
     positive : bool, default=False
         Whether codes are non-negative: only positive entries are chosen, least squares is
         non-negative, and the dual of "basis_pursuit" is bounded on one side.
@@ -80,9 +80,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     residual_norm_ : float or ndarray of shape (n_signals,)
         Norms of the residuals of the measurements.
     dual_gap_ : float
-        Relative duality gap of "basis_pursuit", the largest over signals; NaN for the methods that
-        solve no convex problem, of which `residual_norm_` and the number of non-zeros say all that
-        can be checked.
+        Relative duality gap of "basis_pursuit", the largest over signals; NaN for the algorithms
+        that solve no convex problem, of which `residual_norm_` and the number of non-zeros say all
+        that can be checked.
     n_iter_ : int
         Most steps taken for a signal; for "basis_pursuit" without a matrix, pairs of products.
     n_features_in_ : int
@@ -98,19 +98,19 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
 
     Notes
     -----
-    The methods run on the product of measurements and basis, compiled, where that matrix and the
-    inner products of its columns fit in scikit-learn's `working_memory` and there are few columns
-    (2048) or many signals (16). Otherwise, and then without forming a matrix, they use products
-    with X and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`. Least
-    squares is then by conjugate gradients. Basis pursuit looks for the support by approximate
-    message passing [6]_, in its orthogonal form [7]_ where the rows of the product are orthogonal,
-    then solves the optimality conditions by Newton's method on the support, until the duality gap
-    is closed. Where that fails, up to 600 measurements, the columns that are needed are formed,
-    and the problem is solved with these; otherwise a primal-dual iteration [8]_ goes on. Callbacks
-    hear of every signal, or of all as one where compiled coders take them together.
+    The algorithms run on the product of measurements and basis, compiled, where that matrix and
+    the inner products of its columns fit in scikit-learn's `working_memory` and there are few
+    columns (2048) or many signals (16). Otherwise, and then without forming a matrix, they use
+    products with X and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`.
+    Least squares is then by conjugate gradients. Basis pursuit looks for the support by
+    approximate message passing [6]_, in its orthogonal form [7]_ where the rows of the product are
+    orthogonal, then solves the optimality conditions by Newton's method on the support, until the
+    duality gap is closed. Where that fails, up to 600 measurements, the columns that are needed
+    are formed, and the problem is solved with these; otherwise a primal-dual iteration [8]_ goes
+    on. Callbacks hear of every signal, or of all as one where compiled coders take them together.
 
-    Greedy methods and those with pruning take columns at unit norm; the l1 norm weighs the codes
-    as they are. For weights of measurements scale rows of `X` and `y`.
+    Greedy algorithms and those with pruning take columns at unit norm; the l1 norm weighs the
+    codes as they are. For weights of measurements scale rows of `X` and `y`.
 
     References
     ----------
@@ -137,7 +137,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     >>> rng = np.random.default_rng(0)
     >>> signal = 3 * dct_dictionary(64)[5] - dct_dictionary(64)[20]
     >>> Phi = rng.normal(size=(24, 64))
-    >>> model = SparseRecovery("dct", method="basis_pursuit").fit(Phi, Phi @ signal)
+    >>> model = SparseRecovery("dct", algorithm="basis_pursuit").fit(Phi, Phi @ signal)
     >>> np.allclose(model.coef_, signal)
     True
     >>> np.flatnonzero(model.codes_)
@@ -159,25 +159,25 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         cost="T n k",
         checks=(
             {},
-            {"method": "basis_pursuit", "basis": "dct"},
-            {"method": "subspace_pursuit", "n_nonzero": 2},
-            {"method": "htp", "basis": "fourier"},
-            {"method": "omp", "positive": True},
+            {"algorithm": "basis_pursuit", "basis": "dct"},
+            {"algorithm": "subspace_pursuit", "n_nonzero_coefs": 2},
+            {"algorithm": "htp", "basis": "fourier"},
+            {"algorithm": "omp", "positive": True},
         ),
         comparison=Comparison(
             baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
             problem="few_measurements",
-            params={"method": "subspace_pursuit"},
-            grid={"n_nonzero": (4, 8, 12, 16)},
+            params={"algorithm": "subspace_pursuit"},
+            grid={"n_nonzero_coefs": (4, 8, 12, 16)},
             baseline_grid={"n_nonzero_coefs": (4, 8, 12, 16)},
             baseline_params={"fit_intercept": False},
         ),
     )
     _parameter_constraints = {
         "basis": [StrOptions(set(BASES)), "array-like", LinearOperator, None],
-        "method": [StrOptions(set(METHODS))],
-        "n_nonzero": [AT_LEAST_ONE, None],
-        "noise_bound": [NON_NEGATIVE, None],
+        "algorithm": [StrOptions(set(METHODS))],
+        "n_nonzero_coefs": [AT_LEAST_ONE, None],
+        "residual_tol": [NON_NEGATIVE, None],
         "positive": ["boolean"],
         "shape": [tuple, list, None],
         "tol": [POSITIVE],
@@ -188,10 +188,10 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     def __init__(
         self,
         basis=None,
-        method="omp",
-        n_nonzero=None,
-        noise_bound=None,
+        algorithm="omp",
         *,
+        n_nonzero_coefs=None,
+        residual_tol=None,
         positive=False,
         shape=None,
         tol=1e-8,
@@ -199,9 +199,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         n_jobs=None,
     ):
         self.basis = basis
-        self.method = method
-        self.n_nonzero = n_nonzero
-        self.noise_bound = noise_bound
+        self.algorithm = algorithm
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.residual_tol = residual_tol
         self.positive = positive
         self.shape = shape
         self.tol = tol
@@ -231,9 +231,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             result = recover(
                 Y,
                 compose(measure, basis),
-                method=self.method,
-                n_nonzero=self.n_nonzero,
-                noise_bound=self.noise_bound,
+                method=self.algorithm,
+                n_nonzero=self.n_nonzero_coefs,
+                residual_tol=self.residual_tol,
                 positive=self.positive,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -250,7 +250,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         self.dual_gap_ = float(result.gap.max())
         self.n_iter_ = max(1, int(result.n_iter.max(initial=1)))
         if not result.done.all():
-            convex = self.method == "basis_pursuit"
+            convex = self.algorithm == "basis_pursuit"
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e}, residual "
@@ -258,9 +258,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 if convex
                 else f"the supports of {np.count_nonzero(~result.done)} of {len(Y)} signals have "
                 "not settled",
-                remedy="raise max_iter, tol or noise_bound"
+                remedy="raise max_iter, tol or residual_tol"
                 if convex
-                else "lower n_nonzero, take more measurements, or use another method",
+                else "lower n_nonzero_coefs, take more measurements, or use another algorithm",
             )
         return self
 

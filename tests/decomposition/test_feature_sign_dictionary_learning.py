@@ -179,10 +179,10 @@ def test_objective_is_what_is_stated_and_never_rises(kind, seed):
     )
     given = sparse.csr_array(X) if kind == "sparse" else np.where(known, X, np.nan)
     model.fit(given, sample_weight=w)
-    assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
-    assert model.objective_.shape == (12,) == (model.n_iter_,)
+    assert (np.diff(model.objective_history_) <= 1e-12 * model.objective_history_[0]).all()
+    assert model.objective_history_.shape == (12,) == (model.n_iter_,)
     stated = oracle.objective(X, model.components_, model.codes_.toarray(), 0.2, w, known)
-    assert_allclose(model.objective_[-1], stated, rtol=1e-9)
+    assert_allclose(model.objective_, stated, rtol=1e-9)
     assert model.dual_gap_.max() <= 1e-6
     assert model.dictionary_gap_ <= 1e-8
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-9)
@@ -280,7 +280,7 @@ def test_mini_batches_come_near_to_all_at_once(seed):
         for first in range(0, 2000, 200):
             stream.partial_fit(X[first : first + 200])
     assert stream.n_iter_ == 40
-    assert stream.objective_.shape == (1,)
+    assert_array_equal(stream.objective_history_, [stream.objective_])
     assert stream.dictionary_gap_ < 1e-8
     given = {"n_components": 18, "alpha": 0.2, "tol": 0, "random_state": seed}
     start = FeatureSignDictionaryLearning(**given, max_iter=1).fit(X[:200])
@@ -309,7 +309,9 @@ def test_coders_threads_scale_and_dtype_agree(seed):
     assert_allclose(scaled.components_, model.components_, atol=1e-8)
     single = FeatureSignDictionaryLearning(**given).fit(X.astype(np.float32))
     assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
-    assert_allclose(single.objective_, model.objective_, rtol=1e-4)  # single precision
+    assert_allclose(
+        single.objective_history_, model.objective_history_, rtol=1e-4
+    )  # single precision
 
 
 @pytest.mark.invariance
@@ -321,7 +323,7 @@ def test_weights_count_repetitions(seed):
     model = FeatureSignDictionaryLearning(**given).fit(X, sample_weight=w)
     repeated = FeatureSignDictionaryLearning(**given).fit(np.repeat(X, w, axis=0))
     assert_allclose(model.components_, repeated.components_, atol=1e-6)
-    assert_allclose(model.objective_, repeated.objective_, rtol=1e-9)
+    assert_allclose(model.objective_history_, repeated.objective_history_, rtol=1e-9)
 
 
 @pytest.mark.invariance
@@ -337,7 +339,7 @@ def test_sparse_signals_as_dense_ones(positive, seed):
         few = FeatureSignDictionaryLearning(**given).fit(S)
         assert_allclose(few.transform(S), dense.transform(X), atol=1e-5)  # gaps of 1e-6
     assert_allclose(few.components_, dense.components_, atol=1e-5)
-    assert_allclose(few.objective_, dense.objective_, rtol=1e-9)
+    assert_allclose(few.objective_history_, dense.objective_history_, rtol=1e-9)
     assert_allclose(few.score(S), dense.score(X), rtol=1e-6)
     streams = [FeatureSignDictionaryLearning(**given) for _ in range(2)]
     for first in range(0, 400, 100):
@@ -382,8 +384,8 @@ def test_warm_start_and_grid_search(seed):
     model = FeatureSignDictionaryLearning(
         15, alpha=0.2, max_iter=5, tol=0, warm_start=True, random_state=seed
     )
-    first = model.fit(X).objective_
-    second = model.fit(X).objective_
+    first = model.fit(X).objective_history_
+    second = model.fit(X).objective_history_
     assert second[0] < first[-1] * (1 + 1e-9)
     search = GridSearchCV(model, {"alpha": [0.1, 2.0]}, cv=3).fit(X)
     assert search.best_params_ == {"alpha": 0.1}
@@ -442,7 +444,7 @@ def test_unused_atoms_come_to_be_used(seed):
     model = FeatureSignDictionaryLearning(init=start, alpha=0.1, max_iter=60, tol=0).fit(X)
     assert model.n_replaced_[0] > 0
     assert (model.usage_ > 0).all()
-    assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
+    assert (np.diff(model.objective_history_) <= 1e-12 * model.objective_history_[0]).all()
 
 
 @pytest.mark.edge
@@ -455,8 +457,8 @@ def test_atoms_that_become_short_are_lengthened_and_their_codes_shortened(seed):
     ).fit(X)
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
     stated = oracle.objective(X, model.components_, model.codes_.toarray(), 0.02)
-    assert_allclose(model.objective_[-1], stated, rtol=1e-9)
-    assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
+    assert_allclose(model.objective_, stated, rtol=1e-9)
+    assert (np.diff(model.objective_history_) <= 1e-12 * model.objective_history_[0]).all()
 
 
 @pytest.mark.invariance
@@ -469,7 +471,7 @@ def test_repeated_entries_of_a_sparse_array_are_summed(seed):
     model = FeatureSignDictionaryLearning(**given).fit(S)
     other = FeatureSignDictionaryLearning(**given).fit(repeated)
     assert repeated.nnz == 2 * S.nnz  # as it was given
-    assert_allclose(other.objective_, model.objective_, rtol=1e-9)
+    assert_allclose(other.objective_history_, model.objective_history_, rtol=1e-9)
     assert_allclose(other.score(repeated), model.score(S), rtol=1e-9)
 
 

@@ -112,9 +112,9 @@ def test_monotone_means_monotone(update, seed):
         30, n_nonzero_coefs=3, update=update, monotone=True, max_iter=15, replace_until=0,
         random_state=seed,
     ).fit(X)  # fmt: skip
-    assert (np.diff(model.objective_) <= 1e-12 * model.objective_[0]).all()
+    assert (np.diff(model.objective_history_) <= 1e-12 * model.objective_history_[0]).all()
     assert not model.n_replaced_.any()
-    assert model.objective_.shape == (15,) == (model.n_iter_,)
+    assert model.objective_history_.shape == (15,) == (model.n_iter_,)
 
 
 @pytest.mark.paper
@@ -152,7 +152,7 @@ def test_lines_are_found_with_one_atom_a_signal(update, seed):
     X, D, _ = planted(seed, 400, n=8, k=10, s=1)
     model = KSVD(10, n_nonzero_coefs=1, update=update, random_state=seed).fit(X)
     assert recovered(D, model.components_) == 1
-    assert model.objective_[-1] < 1e-20 * np.sum(X**2)
+    assert model.objective_ < 1e-20 * np.sum(X**2)
 
 
 @pytest.mark.recovery
@@ -160,7 +160,7 @@ def test_nonnegative_parts_are_found(seed):
     X, D, _ = planted(seed, 800, n=20, k=8, s=2, positive=True)
     given = {"n_components": 8, "n_nonzero_coefs": 2, "positive": True, "max_iter": 60}
     models = [KSVD(**given, random_state=start).fit(X) for start in range(3)]
-    model = min(models, key=lambda model: model.objective_[-1])
+    model = min(models, key=lambda model: model.objective_)
     assert (model.components_ >= 0).all()
     assert (model.transform(X) >= 0).all()
     assert recovered(D, model.components_) >= 0.75
@@ -270,7 +270,9 @@ def test_threads_scale_and_dtype(seed):
     assert_allclose(scaled.components_, model.components_, atol=1e-12)
     single = KSVD(**given).fit(X.astype(np.float32))
     assert single.components_.dtype == np.float32
-    assert_allclose(single.objective_, model.objective_, rtol=0.02)  # choices near a tie differ
+    assert_allclose(
+        single.objective_history_, model.objective_history_, rtol=0.02
+    )  # choices near a tie differ
     peaks = np.abs(model.components_).argmax(axis=1)
     assert (model.components_[np.arange(30), peaks] > 0).all()
 
@@ -278,7 +280,7 @@ def test_threads_scale_and_dtype(seed):
 @pytest.mark.invariance
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"positive": True}, {"update": "exact"}, {"update": "mod"}, {"residual_tol": 0.5}],
+    [{}, {"positive": True}, {"update": "exact"}, {"update": "mod"}, {"residual_tol": 0.7}],
     ids=str,
 )
 @pytest.mark.parametrize("power", [-160, 160])
@@ -290,10 +292,10 @@ def test_units_within_the_limits_do_not_matter(settings, power, seed):
     given |= {"n_nonzero_coefs": 3} if "residual_tol" not in settings else {}
     model = KSVD(**given, **settings).fit(X)
     unit = 2.0**power
-    bound = {"residual_tol": 0.5 * unit**2} if "residual_tol" in settings else {}
+    bound = {"residual_tol": 0.7 * unit} if "residual_tol" in settings else {}
     other = KSVD(**given, **{**settings, **bound}).fit(X * unit)
     assert_allclose(other.components_, model.components_, atol=1e-9)
-    assert_allclose(other.objective_, model.objective_ * unit**2, rtol=1e-9)
+    assert_allclose(other.objective_history_, model.objective_history_ * unit**2, rtol=1e-9)
     assert_allclose(other.codes_.toarray() / unit, model.codes_.toarray(), atol=1e-9)
     assert_allclose(other.transform(X * unit) / unit, model.transform(X), atol=1e-9)
     assert_allclose(other.score(X * unit), model.score(X), rtol=1e-9)
@@ -345,8 +347,9 @@ def test_warm_start_goes_on_and_codes_are_kept(seed):
     model = KSVD(
         30, n_nonzero_coefs=3, max_iter=5, warm_start=True, store_codes=True, random_state=seed
     )
-    first = model.fit(X).objective_
-    second = model.fit(X).objective_
+    first = model.fit(X).objective_history_
+    second = model.fit(X).objective_history_
+    assert model.objective_ == second[-1]
     assert second[0] < first[-1] * 1.05
     assert second[-1] < first[-1]
     rest = X - model.codes_ @ model.components_
@@ -417,7 +420,7 @@ def test_optimal_directions_keep_an_exact_fit(seed):
             20, n_nonzero_coefs=2, update="mod", monotone=True, max_iter=6, replace_until=0,
             random_state=0,
         ).fit(X)  # fmt: skip
-        assert model.objective_.max() < 1e-25 * np.sum(X**2)
+        assert model.objective_history_.max() < 1e-25 * np.sum(X**2)
 
 
 @pytest.mark.recovery
@@ -442,9 +445,9 @@ def test_the_constant_atom_stays_and_the_others_have_no_mean(update, hidden, see
     assert_allclose(model.components_[1:].sum(axis=1), 0, atol=1e-12)
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-12)
     # the filled entries of "mod" and rounding of the masked codes leave little room
-    assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
+    assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
     replacing = KSVD(24, n_nonzero_coefs=4, update=update, dc_atom=True, random_state=seed)
-    passes = replacing.fit(data).objective_
+    passes = replacing.fit(data).objective_history_
     assert passes[-1] < 0.8 * passes[0]
     replacing.partial_fit(X)
     assert_array_equal(replacing.components_[0], np.full(16, 0.25))
@@ -535,8 +538,8 @@ def test_batches_are_those_of_plain_loops(seed):
 def test_batches_learn_faster_and_recover_as_much(update, seed):
     X, D, _ = planted(seed, snr=20)
     given = {"n_components": 50, "n_nonzero_coefs": 3, "update": update, "random_state": seed}
-    early = KSVD(**given, max_iter=4, batch_size=200).fit(X).objective_[-1]
-    assert early < KSVD(**given, max_iter=4, batch_size=None).fit(X).objective_[-1]
+    early = KSVD(**given, max_iter=4, batch_size=200).fit(X).objective_
+    assert early < KSVD(**given, max_iter=4, batch_size=None).fit(X).objective_
     model = KSVD(**given, max_iter=60, batch_size=300).fit(X)
     assert recovered(D, model.components_) >= 0.94
 
@@ -564,7 +567,7 @@ def test_batches_keep_codes_in_the_order_of_the_signals(seed):
     given = {"n_nonzero_coefs": 3, "max_iter": 4, "batch_size": 50, "random_state": seed}
     model = KSVD(30, store_codes=True, **given).fit(X)
     rest = X - model.codes_ @ model.components_
-    assert_allclose(np.sum(rest**2), model.objective_[-1], rtol=1e-10)
+    assert_allclose(np.sum(rest**2), model.objective_, rtol=1e-10)
     assert_array_equal(KSVD(30, n_jobs=2, **given).fit(X).components_, model.components_)
     constant = KSVD(30, dc_atom=True, **given).fit(X)
     assert_array_equal(constant.components_[0], np.full(20, 20**-0.5))
@@ -581,10 +584,10 @@ def test_batches_keep_codes_in_the_order_of_the_signals(seed):
 @pytest.mark.certificate
 def test_the_error_bound_holds_for_new_signals(seed):
     X = planted(seed, 800, snr=20)[0]
-    bound = 1.2 * np.mean(np.sum(X**2, axis=1)) / 100
+    bound = np.sqrt(1.2 * np.mean(np.sum(X**2, axis=1))) / 10
     model = KSVD(40, residual_tol=bound, max_iter=10, random_state=seed).fit(X[:600])
     rest = X[600:] - model.inverse_transform(model.transform(X[600:]))
-    assert (np.sum(rest**2, axis=1) <= bound * (1 + 1e-9)).all()
+    assert (np.linalg.norm(rest, axis=1) <= bound * (1 + 1e-9)).all()
 
 
 @pytest.mark.edge
@@ -637,7 +640,9 @@ def test_atoms_that_are_replaced_over_and_over_do_not_keep_the_fit_from_ending()
     """Splitting an atom of these tables changes nothing, in pass after pass."""
     for cycle in (86, 112, 235):
         X = np.random.RandomState(cycle).normal(size=(10, 3))
-        model = KSVD(init="random", min_usage=0, residual_tol=0.5, tol=0.9, random_state=0).fit(X)
+        model = KSVD(
+            init="random", min_usage=0, residual_tol=np.sqrt(0.5), tol=0.9, random_state=0
+        ).fit(X)
         assert model.n_iter_ < 10
 
 
@@ -656,7 +661,7 @@ def test_a_start_from_neural_gas_is_ahead_after_few_passes(seed):
 @pytest.mark.edge
 def test_starts_from_neural_gas_keep_their_promises(seed):
     X = planted(seed, 100, n=8, k=10)[0]
-    for given in ({"positive": True}, {"dc_atom": True}, {"residual_tol": 0.1}):
+    for given in ({"positive": True}, {"dc_atom": True}, {"residual_tol": 0.3}):
         model = KSVD(10, init="neural_gas", max_iter=1, random_state=seed, **given).fit(X)
         assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
         if "positive" in given:

@@ -131,7 +131,7 @@ def test_gains_bring_the_variances_to_the_goal(prior, seed):
     codes = model.transform(X)
     assert_allclose(np.mean(codes**2, axis=0)[inside], 0.1, rtol=0.5)
     assert_allclose(np.linalg.norm(model.components_, axis=1), model.gains_)
-    assert model.energy_[-1] < model.energy_[0]
+    assert model.objective_ < model.objective_history_[0]
 
 
 @pytest.mark.invariance

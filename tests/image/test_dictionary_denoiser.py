@@ -139,7 +139,7 @@ def test_the_noise_is_found(channels, sigma, seed):
     assert_allclose(noise_level(noisy), sigma, rtol=0.1)  # some thousand patches of edges
     assert noise_level(np.full((20, 20, channels), 3.0)) < 1e-12
     model = DictionaryDenoiser(random_state=seed, max_iter=2).fit(noisy)
-    assert_allclose(model.sigma_, noise_level(noisy), rtol=1e-12)
+    assert_allclose(model.noise_std_, noise_level(noisy), rtol=1e-12)
 
 
 @pytest.mark.recovery
@@ -208,7 +208,8 @@ def test_contract_of_an_estimator(seed):
     assert_array_equal(clone(model).fit_transform(noisy), out)
     assert_array_equal(pickle.loads(pickle.dumps(model)).transform(noisy), out)
     assert model.transform(noisy[:20, :13]).shape == (20, 13)  # any size
-    assert model.n_iter_ == 2 == len(model.objective_)
+    assert model.n_iter_ == 2 == len(model.objective_history_)
+    assert model.objective_ == model.objective_history_[-1]
     assert_allclose(
         model.score(noisy, clean), decibels(out, clean) + 20 * np.log10(np.ptp(clean) / 255)
     )
@@ -265,8 +266,8 @@ def test_units_of_grey_do_not_matter(dictionary, seed):
             out = other.fit_transform(image * unit)
             assert out.dtype == dtype
             assert_allclose(out / unit, model.transform(image), rtol=1e-5)
-            assert other.sigma_ == 10.0 * float(unit)
-            assert np.isfinite(other.objective_).all()
+            assert other.noise_std_ == 10.0 * float(unit)
+            assert np.isfinite(other.objective_history_).all()
             score = other.score(image * unit, clean * 2.0**power)
             assert_allclose(score, model.score(image, clean), rtol=1e-5)
     with pytest.raises(ValueError, match=r"fourth powers over- or underflow: rescale it"):

@@ -47,7 +47,7 @@ def test_masked_coding_is_that_of_plain_loops(channels, seed):
     n = 20 * channels
     D = np.random.default_rng(seed).normal(size=(40, n))  # cosines tie on few known pixels
     D /= np.linalg.norm(D, axis=1, keepdims=True)
-    model = DictionaryInpainter("masked", sigma=4, dictionary=D, patch_size=(4, 5))
+    model = DictionaryInpainter("masked", noise_std=4, dictionary=D, patch_size=(4, 5))
     filled = model.fit_transform(seen)
     known = ~np.isnan(seen)
     total, weight = oracle.average(
@@ -61,7 +61,7 @@ def test_masked_coding_is_that_of_plain_loops(channels, seed):
 def test_one_round_of_expectation_maximisation(seed):
     """Fill what misses with the average of all patches, the filled image coded as if complete."""
     _, seen = picture(seed, (16, 17), 0.6)
-    given = {"sigma": 4, "dictionary": "cosines", "n_components": 30, "patch_size": 5}
+    given = {"noise_std": 4, "dictionary": "cosines", "n_components": 30, "patch_size": 5}
     start = DictionaryInpainter("masked", **given).fit_transform(seen)
     found = DictionaryInpainter("em", n_rounds=1, **given).fit_transform(seen)
     D = patch_cosines(5, 5, 1, 30)
@@ -127,7 +127,7 @@ def test_learned_atoms_gain_over_cosines_with_texture(share, seed):
     known = np.random.default_rng(seed).uniform(size=whole.shape) < share
     seen = np.where(known, whole, np.nan)
     for method in ("masked", "em"):
-        given = {"method": method, "n_rounds": 8, "random_state": seed}
+        given = {"algorithm": method, "n_rounds": 8, "random_state": seed}
         cosines = DictionaryInpainter(dictionary="cosines", **given).fit(seen)
         learned = DictionaryInpainter(**given).fit(seen)
         assert learned.score(seen, whole) > cosines.score(seen, whole) + 0.1
@@ -137,7 +137,7 @@ def test_learned_atoms_gain_over_cosines_with_texture(share, seed):
 def test_cosines_are_kept_where_too_few_patches_are_known(seed):
     whole = photograph()
     known = np.random.default_rng(seed).uniform(size=whole.shape) < 0.15
-    given = {"method": "masked", "random_state": seed}
+    given = {"algorithm": "masked", "random_state": seed}
     model = DictionaryInpainter(**given).fit(np.where(known, whole, np.nan))
     cosines = DictionaryInpainter(dictionary="cosines", **given)
     assert model.n_iter_ == 0
@@ -152,7 +152,9 @@ def test_noise_of_known_pixels_is_removed_on_request(seed):
     rng = np.random.default_rng(seed)
     noisy = whole + 15 * rng.normal(size=whole.shape)
     seen = np.where(rng.uniform(size=whole.shape) < 0.7, noisy, np.nan)
-    model = DictionaryInpainter(sigma=15, keep_known=False, n_components=100, random_state=seed)
+    model = DictionaryInpainter(
+        noise_std=15, keep_known=False, n_components=100, random_state=seed
+    )
     out = model.fit_transform(seen)
     assert error(out, whole) < 10
     assert error(model.transform(noisy), whole) < 10  # nothing misses
@@ -186,7 +188,7 @@ def test_contract_of_an_estimator(seed):
     assert_array_equal(clone(model).fit_transform(seen), out)
     assert_array_equal(pickle.loads(pickle.dumps(model)).transform(seen), out)
     assert model.transform(seen[:20, :13]).shape == (20, 13)
-    assert model.n_iter_ == 2 == len(model.objective_)
+    assert model.n_iter_ == 2 == len(model.objective_history_)
     again = DictionaryInpainter(dictionary=model.components_, n_rounds=2, random_state=seed)
     assert_allclose(again.fit(seen).transform(seen), out, rtol=1e-9)
 
@@ -197,7 +199,7 @@ def test_borders(seed):
     model = DictionaryInpainter(n_components=64, max_iter=2, n_rounds=2, random_state=seed)
     assert_array_equal(model.fit_transform(whole), whole)  # nothing misses
     for method in ("em", "masked"):
-        model.set_params(method=method)
+        model.set_params(algorithm=method)
         flat = np.full((9, 12), 7.0)
         flat[2:5, 3] = np.nan
         assert_allclose(model.fit_transform(flat), 7)
@@ -237,8 +239,8 @@ def test_units_of_grey_do_not_matter(method, seed):
         other = DictionaryInpainter(method, **given, random_state=seed).fit(seen * unit)
         assert_allclose(other.components_, model.components_, atol=1e-9)
         assert_allclose(other.transform(seen * unit) / unit, model.transform(seen), rtol=1e-9)
-        assert other.sigma_ == model.sigma_ * unit
-        assert np.isfinite(other.objective_).all()
+        assert other.noise_std_ == model.noise_std_ * unit
+        assert np.isfinite(other.objective_history_).all()
         score = other.score(seen * unit, whole * unit)
         assert_allclose(score, model.score(seen, whole), rtol=1e-9)
     with pytest.raises(ValueError, match=r"fourth powers over- or underflow: rescale it"):

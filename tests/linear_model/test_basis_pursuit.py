@@ -32,7 +32,7 @@ def test_agrees_with_a_conic_solver(positive, share, n_nonzero, seed):
     X, w = planted(seed, n_nonzero=n_nonzero, positive=positive)
     y = X @ w
     bound = share * np.linalg.norm(y)
-    model = BasisPursuit(noise_bound=bound, positive=positive).fit(X, y)
+    model = BasisPursuit(residual_tol=bound, positive=positive).fit(X, y)
     # the accuracy of the conic solver
     assert_allclose(np.abs(model.coef_).sum(), least_l1(X, y, bound, positive), rtol=1e-6)
     assert np.linalg.norm(y - X @ model.coef_) <= bound + 1e-9 * np.linalg.norm(y)
@@ -69,9 +69,9 @@ def test_short_cut_of_large_problems_is_the_path(n_nonzero, share, positive, see
     assert short.gap < 1e-11
     slopes = X.T @ short.dual if positive else np.abs(X.T @ short.dual)
     assert slopes.max() <= 1
-    model = BasisPursuit(noise_bound=bound, positive=positive).fit(X, y)
+    model = BasisPursuit(residual_tol=bound, positive=positive).fit(X, y)
     assert_allclose(model.coef_, path.coef, atol=1e-9)
-    many = BasisPursuit(noise_bound=bound, positive=positive).fit(X, np.column_stack([y] * 3))
+    many = BasisPursuit(residual_tol=bound, positive=positive).fit(X, np.column_stack([y] * 3))
     assert_allclose(many.coef_[2], path.coef, atol=1e-9)  # where the path is shared
 
 
@@ -122,7 +122,7 @@ def test_intercept_is_an_unknown_that_costs_nothing(bound, seed):
     """There is none by default; with it, the statement with one more variable."""
     X, w = planted(seed, n=20, k=40)
     y = X @ w + 7 + (0 if bound is None else 0.1 * np.random.default_rng(seed).normal(size=20))
-    model = BasisPursuit(noise_bound=bound, fit_intercept=True).fit(X, y)
+    model = BasisPursuit(residual_tol=bound, fit_intercept=True).fit(X, y)
     extended, weights = np.column_stack([X, np.ones(20)]), np.append(np.ones(40), 0.0)
     if bound is None:
         stated = convex_problems.basis_pursuit(extended, y, weights=weights)
@@ -132,7 +132,7 @@ def test_intercept_is_an_unknown_that_costs_nothing(bound, seed):
         assert convex_problems.solve(stated, solver="CLARABEL")
     assert_allclose(np.abs(model.coef_).sum(), stated.problem.value, rtol=1e-6)  # conic solver
     assert_allclose(model.intercept_, stated.variable.value[-1], atol=1e-3)
-    assert BasisPursuit(noise_bound=bound).fit(X, y).intercept_ == 0
+    assert BasisPursuit(residual_tol=bound).fit(X, y).intercept_ == 0
 
 
 @pytest.mark.oracle
@@ -151,7 +151,7 @@ def test_dual_variable_proves_the_optimum(seed):
     X, w = planted(seed, n_nonzero=6)
     y = X @ w
     for bound in (0.0, 0.3):
-        model = BasisPursuit(noise_bound=bound).fit(X, y)
+        model = BasisPursuit(residual_tol=bound).fit(X, y)
         assert np.abs(X.T @ model.dual_).max() <= 1 + 1e-9
         value = y @ model.dual_ - bound * np.linalg.norm(model.dual_)
         assert_allclose(value, np.abs(model.coef_).sum(), rtol=1e-9)
@@ -186,7 +186,7 @@ def test_degenerate_problems_are_solved_to_a_gap_of_1e_8(kind, positive, share, 
         X, w = awkward(kind, problem)
         y = X @ w
         bound = share * np.linalg.norm(y)
-        model = BasisPursuit(noise_bound=bound, positive=positive).fit(X, y)
+        model = BasisPursuit(residual_tol=bound, positive=positive).fit(X, y)
         assert model.dual_gap_ <= 1e-8
         slopes = X.T @ model.dual_ if positive else np.abs(X.T @ model.dual_)
         assert slopes.max() <= 1
@@ -233,7 +233,7 @@ def test_bound_holds_for_the_coefficients_that_are_returned(dtype, settings, see
         X = rng.normal(size=(10, 30)).astype(dtype)
         w = np.abs(rng.normal(size=30)) * (rng.uniform(size=30) < 0.1)
         y = (X @ w + 0.01 * rng.normal(size=10)).astype(dtype)
-        model = BasisPursuit(noise_bound=0.04, **settings).fit(X, y)
+        model = BasisPursuit(residual_tol=0.04, **settings).fit(X, y)
         rest = y - X.astype(float) @ model.coef_.astype(float) - float(model.intercept_)
         assert np.linalg.norm(rest) <= 0.04 * (1 + 2e-16)
         assert_allclose(model.residual_norm_, np.linalg.norm(rest), rtol=1e-14)
@@ -258,7 +258,7 @@ def test_noise_costs_no_more_than_in_proportion(seed):
     noise = np.random.default_rng(seed + 1).normal(size=80)
     noise *= 0.05 * np.linalg.norm(X @ w) / np.linalg.norm(noise)
     bound = float(np.linalg.norm(noise))
-    model = BasisPursuit(noise_bound=bound).fit(X, X @ w + noise)
+    model = BasisPursuit(residual_tol=bound).fit(X, X @ w + noise)
     # |X h| <= 2 bound, and X shrinks such sparse differences by little: a constant of ten is safe
     assert np.linalg.norm(model.coef_ - w) <= 10 * bound / np.sqrt(80)
 
@@ -297,13 +297,13 @@ def test_thresholds_of_the_theory(share, density, positive):
 def test_units_order_and_signs(seed):
     X, w = planted(seed, n_nonzero=5)
     y = X @ w
-    model = BasisPursuit(noise_bound=0.1).fit(X, y)
-    scaled = BasisPursuit(noise_bound=100.0).fit(X, 1000 * y)
+    model = BasisPursuit(residual_tol=0.1).fit(X, y)
+    scaled = BasisPursuit(residual_tol=100.0).fit(X, 1000 * y)
     assert_allclose(scaled.coef_, 1000 * model.coef_, atol=1e-7)
     order = np.random.default_rng(seed).permutation(60)
-    assert_allclose(BasisPursuit(noise_bound=0.1).fit(X[:, order], y).coef_, model.coef_[order],
+    assert_allclose(BasisPursuit(residual_tol=0.1).fit(X[:, order], y).coef_, model.coef_[order],
                     atol=1e-10)  # fmt: skip
-    assert_allclose(BasisPursuit(noise_bound=0.1).fit(-X, y).coef_, -model.coef_, atol=1e-10)
+    assert_allclose(BasisPursuit(residual_tol=0.1).fit(-X, y).coef_, -model.coef_, atol=1e-10)
 
 
 @pytest.mark.invariance
@@ -313,8 +313,8 @@ def test_any_scale_within_the_limits(scale, positive, seed):
     X, w = planted(seed, n=12, k=20, n_nonzero=3, positive=positive)
     y = X @ w
     for bound in (None, 0.3):
-        model = BasisPursuit(noise_bound=bound, positive=positive).fit(X, y)
-        big = BasisPursuit(noise_bound=bound and bound * scale, positive=positive)
+        model = BasisPursuit(residual_tol=bound, positive=positive).fit(X, y)
+        big = BasisPursuit(residual_tol=bound and bound * scale, positive=positive)
         big.fit(X, y * scale)
         assert_allclose(big.coef_ / scale, model.coef_, atol=1e-10)
         if bound:
@@ -333,7 +333,7 @@ def test_weights_count_rows(seed):
     X, w = planted(seed, n=12, k=20, n_nonzero=3)
     y = X @ w + np.random.default_rng(seed).normal(size=12)
     weight = np.arange(12) % 3
-    settings = {"noise_bound": 1.5, "fit_intercept": True}
+    settings = {"residual_tol": 1.5, "fit_intercept": True}
     weighted = BasisPursuit(**settings).fit(X, y, sample_weight=weight)
     repeated = BasisPursuit(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert_allclose(weighted.coef_, repeated.coef_, atol=1e-9)
@@ -357,7 +357,7 @@ def test_pipeline_and_search():
     y = X @ w + 0.1 * np.random.default_rng(1).normal(size=60)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), BasisPursuit(fit_intercept=True)),
-        {"basispursuit__noise_bound": [0.3, 1.0, 5.0]},
+        {"basispursuit__residual_tol": [0.3, 1.0, 5.0]},
         cv=3,
     ).fit(X, y)
     assert search.best_score_ > 0.9
@@ -368,7 +368,7 @@ def test_degenerate_input():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8, 12))
     assert_array_equal(BasisPursuit().fit(X, np.zeros(8)).coef_, 0)
-    assert_array_equal(BasisPursuit(noise_bound=1e3).fit(X, X[:, 0]).coef_, 0)
+    assert_array_equal(BasisPursuit(residual_tol=1e3).fit(X, X[:, 0]).coef_, 0)
     # a repeated column, a zero column, a repeated row
     X[:, 5], X[:, 7], X[3] = X[:, 2], 0.0, X[1]
     model = BasisPursuit().fit(X, 2 * X[:, 2])
@@ -394,26 +394,26 @@ def test_a_cone_solver_that_fails_is_done_without(solver, monkeypatch):
         X, w = awkward("sizes", problem)
         y = X @ w
         bound = 1e-6 * np.linalg.norm(y)
-        model = BasisPursuit(noise_bound=bound, positive=True, solver=solver).fit(X, y)
+        model = BasisPursuit(residual_tol=bound, positive=True, solver=solver).fit(X, y)
         assert model.dual_gap_ <= 1e-8
     with pytest.raises(ValueError, match="no non-negative coefficients"):
-        BasisPursuit(noise_bound=0.1, positive=True, solver=solver).fit(np.eye(2), [1.0, -1.0])
+        BasisPursuit(residual_tol=0.1, positive=True, solver=solver).fit(np.eye(2), [1.0, -1.0])
 
 
 @pytest.mark.edge
 def test_errors_name_the_remedy():
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    with pytest.raises(ValueError, match=r"noise_bound=0 \(the nearest are off by .* raise"):
-        BasisPursuit(noise_bound=0.0).fit(X, [1.0, 1.0, 5.0])
+    with pytest.raises(ValueError, match=r"residual_tol=0 \(the nearest are off by .* raise"):
+        BasisPursuit(residual_tol=0.0).fit(X, [1.0, 1.0, 5.0])
     with pytest.raises(ValueError, match="no non-negative coefficients"):
-        BasisPursuit(noise_bound=0.0, positive=True).fit(X[:2], [1.0, -1.0])
-    with pytest.raises(ValueError, match=r"noise_bound=0.1 \(the nearest .* off by 1 in"):
-        BasisPursuit(noise_bound=0.1, positive=True).fit(X[:2], [1.0, -1.0])
+        BasisPursuit(residual_tol=0.0, positive=True).fit(X[:2], [1.0, -1.0])
+    with pytest.raises(ValueError, match=r"residual_tol=0.1 \(the nearest .* off by 1 in"):
+        BasisPursuit(residual_tol=0.1, positive=True).fit(X[:2], [1.0, -1.0])
     huge = np.abs(np.random.default_rng(0).normal(size=(4, 3))) * 1e20
     for solver in ("path", "cvxpy"):
-        model = BasisPursuit(noise_bound=0.5e20, positive=True, solver=solver)
-        with pytest.raises(ValueError, match=r"noise_bound=5e\+19 \(the nearest .* 2e\+20"):
+        model = BasisPursuit(residual_tol=0.5e20, positive=True, solver=solver)
+        with pytest.raises(ValueError, match=r"residual_tol=5e\+19 \(the nearest .* 2e\+20"):
             model.fit(huge, -1e20 * np.ones(4))
     with pytest.raises(ValueError, match="solver='simplex' solves a linear program"):
-        BasisPursuit(solver="simplex", noise_bound=1.0).fit(X, [1.0, 1.0, 5.0])
+        BasisPursuit(solver="simplex", residual_tol=1.0).fit(X, [1.0, 1.0, 5.0])
     assert basis_pursuit(X[:2], np.array([-1.0, -1.0]), positive=True) is None

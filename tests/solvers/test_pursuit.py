@@ -456,8 +456,10 @@ def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
 def test_a_bound_that_is_missed_at_the_last_step_is_warned_of():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(20, 8)), rng.normal(size=(16, 8))
-    with pytest.warns(ConvergenceWarning, match="20 of 20 signals do not meet .* raise max_iter"):
-        SparseCoder(D, algorithm="mp", tol=1e-6, max_iter=3).fit(X)
+    with pytest.warns(
+        ConvergenceWarning, match="20 of 20 signals do not meet .* transform_max_iter"
+    ):
+        SparseCoder(D, transform_algorithm="mp", residual_tol=1e-3, transform_max_iter=3).fit(X)
 
 
 @pytest.mark.edge

@@ -69,14 +69,14 @@ def test_sign_of_the_coefficient_tells_pursuit_right_from_wrong(seed):
         worst = weights[:, np.abs(weights).sum(axis=0).argmax()]
         # correlations with the support that make the worst atom look best
         x = inverse.T @ np.sign(worst)
-        code = SparseCoder(D, n_nonzero_coefs=3).fit_transform(x[None])[0]
+        code = SparseCoder(D, transform_n_nonzero_coefs=3).fit_transform(x[None])[0]
         if coefficient > 1e-9:
             assert set(np.flatnonzero(code)) <= set(support)
             assert_allclose(BasisPursuit().fit(D.T, x).coef_ @ D, x, atol=1e-9)
             assert set(np.flatnonzero(BasisPursuit().fit(D.T, x).coef_)) <= set(support)
             right += 1
         elif coefficient < -1e-9:
-            first = SparseCoder(D, n_nonzero_coefs=1).fit_transform(x[None])[0]
+            first = SparseCoder(D, transform_n_nonzero_coefs=1).fit_transform(x[None])[0]
             assert np.flatnonzero(first)[0] not in support
             wrong += 1
     assert right
@@ -125,7 +125,7 @@ def test_coefficients_above_the_noise_are_found(seed):
         a[support] = size * rng.choice([-1, 1], s)
         noise = rng.normal(size=64) if trial % 2 else rng.normal(size=3) @ D[rng.choice(128, 3)]
         noise *= (1 - 1e-9) * bound / np.linalg.norm(noise)  # the residual may be no smaller
-        code = SparseCoder(D, tol=bound**2).fit_transform((a @ D + noise)[None])[0]
+        code = SparseCoder(D, residual_tol=bound).fit_transform((a @ D + noise)[None])[0]
         assert np.flatnonzero(code).tolist() == support.tolist()
     assert smallest_recoverable_coefficient(D, 30, bound) == np.inf
     assert smallest_recoverable_coefficient(D, 2, 0.0) == 0
@@ -190,8 +190,11 @@ def test_borders():
         (lambda: two_bases_recovery_bound(np.eye(3)[:2], np.eye(3)), "first must be an ortho"),
         (lambda: two_bases_recovery_bound(np.eye(3), np.eye(4)), r"got \[3, 4\]"),
         (lambda: welch_bound(0, 3), "n_features=0 must be an int"),
-        (lambda: smallest_recoverable_coefficient(np.eye(3), 0, 1.0), "n_nonzero=0 must be"),
-        (lambda: smallest_recoverable_coefficient(np.eye(3), 1, -1.0), "noise_bound=-1.0 must be"),
+        (lambda: smallest_recoverable_coefficient(np.eye(3), 0, 1.0), "n_nonzero_coefs=0 must be"),
+        (
+            lambda: smallest_recoverable_coefficient(np.eye(3), 1, -1.0),
+            "residual_tol=-1.0 must be",
+        ),
     ],
 )
 def test_requests_that_make_no_sense(call, message):

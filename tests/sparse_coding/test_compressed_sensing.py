@@ -45,7 +45,7 @@ def test_signals_come_back(kind, basis, seed):
         basis = None
     Psi = {"dct": dct_dictionary(128), "haar": wavelet_dictionary(128)}.get(basis)
     X = signals(seed, s=3, basis=Psi)
-    model = CompressedSensing(64, kind, basis, random_state=seed).fit(X)
+    model = CompressedSensing(64, kind=kind, basis=basis, random_state=seed).fit(X)
     Y = model.transform(X)
     assert Y.shape == (3, 64)
     back = model.recover(Y)
@@ -65,13 +65,15 @@ def test_rows_of_the_transforms(seed):
         ("hadamard", 32, naive.hadamard_rows(32)),
     ):
         m = int(rng.integers(2, n))
-        model = CompressedSensing(m, kind, random_state=seed).fit(np.zeros((1, n)))
+        model = CompressedSensing(m, kind=kind, random_state=seed).fit(np.zeros((1, n)))
         rows = matrix_of(model, n) / np.sqrt(n / m)
         # each is a row of the transform up to sign, and none comes twice
         products = np.abs(rows @ full.T)
         assert_allclose(products.max(axis=1), 1, atol=1e-12)
         assert len(set(products.argmax(axis=1))) == m
-    image = CompressedSensing(12, "dct", shape=(4, 6), random_state=seed).fit(np.zeros((1, 24)))
+    image = CompressedSensing(12, kind="dct", shape=(4, 6), random_state=seed).fit(
+        np.zeros((1, 24))
+    )
     both = np.kron(naive.dct_matrix(4), naive.dct_matrix(6))
     assert_allclose(np.abs(matrix_of(image, 24) @ both.T).max(axis=1), np.sqrt(2), atol=1e-12)
 
@@ -92,7 +94,7 @@ def test_bases_are_the_dictionaries(name, seed):
 @pytest.mark.oracle
 def test_single_pixel_patterns(seed):
     n, m = 64, 20
-    model = CompressedSensing(m, "single_pixel", random_state=seed).fit(np.zeros((1, n)))
+    model = CompressedSensing(m, kind="single_pixel", random_state=seed).fit(np.zeros((1, n)))
     patterns = matrix_of(model, n)
     assert set(np.unique(patterns)) == {0.0, 1.0}
     assert_array_equal(patterns[0], 1)
@@ -104,10 +106,10 @@ def test_single_pixel_patterns(seed):
     x = signals(seed, n, 3, 1)[0]
     reading = patterns @ x
     back = CompressedSensing(
-        m, "single_pixel", None, noise_bound=0.1, random_state=seed
+        m, kind="single_pixel", basis=None, residual_tol=0.1, random_state=seed
     ).fit(x[None]).inverse_transform(reading[None])[0]  # fmt: skip
     scaled = signs / np.sqrt(m)
-    wanted = BasisPursuit(noise_bound=0.1).fit(scaled, scaled @ x).coef_
+    wanted = BasisPursuit(residual_tol=0.1).fit(scaled, scaled @ x).coef_
     assert_allclose(back, wanted, atol=1e-7)
 
 
@@ -116,7 +118,7 @@ def test_single_pixel_patterns(seed):
 def test_operator_and_its_transpose(kind, seed):
     n, m = 64, 23
     rng = np.random.default_rng(seed)
-    model = CompressedSensing(m, kind, random_state=seed).fit(np.zeros((1, n)))
+    model = CompressedSensing(m, kind=kind, random_state=seed).fit(np.zeros((1, n)))
     A = matrix_of(model, n)
     X, Y = rng.normal(size=(n, 3)), rng.normal(size=(m, 3))
     operator = model.operator_
@@ -139,13 +141,13 @@ def test_lengths_are_kept_on_average(kind):
     """Achlioptas (2003), lemma 4.1: the mean squared length of the measurements."""
     X = np.random.default_rng(0).normal(size=(4, 64))
     ratios = [
-        (CompressedSensing(32, kind, random_state=seed).fit(X).transform(X) ** 2).sum()
+        (CompressedSensing(32, kind=kind, random_state=seed).fit(X).transform(X) ** 2).sum()
         for seed in range(150)
     ] / (X**2).sum()
     # 150 draws of 4 signals: their mean is off by about 2 percent
     assert abs(np.mean(ratios) - 1) < 0.08
     values = np.unique(
-        CompressedSensing(32, "sparse", density=0.2, random_state=0).fit(X).components_.data
+        CompressedSensing(32, kind="sparse", density=0.2, random_state=0).fit(X).components_.data
     )
     assert_allclose(values, [-1 / np.sqrt(6.4), 1 / np.sqrt(6.4)])
 
@@ -153,13 +155,13 @@ def test_lengths_are_kept_on_average(kind):
 @pytest.mark.recovery
 def test_decay_prefers_low_frequencies():
     X = np.zeros((1, 256))
-    plain = CompressedSensing(40, "dct", shape=(16, 16), random_state=0).fit(X)
-    low = CompressedSensing(40, "dct", shape=(16, 16), decay=3, random_state=0).fit(X)
+    plain = CompressedSensing(40, kind="dct", shape=(16, 16), random_state=0).fit(X)
+    low = CompressedSensing(40, kind="dct", shape=(16, 16), decay=3, random_state=0).fit(X)
     smooth = np.outer(np.hanning(16), np.hanning(16)).reshape(1, -1)
     kept = [np.square(m.transform(smooth)).sum() * 40 / 256 for m in (plain, low)]
     assert kept[1] > 0.95 * np.square(smooth).sum() > kept[0]
     for kind in ("fourier", "hadamard"):
-        low = CompressedSensing(80, kind, shape=(16, 16), decay=3, random_state=0).fit(X)
+        low = CompressedSensing(80, kind=kind, shape=(16, 16), decay=3, random_state=0).fit(X)
         assert np.square(low.transform(smooth)).sum() * 80 / 256 > 0.9 * np.square(smooth).sum()
 
 
@@ -168,7 +170,9 @@ def test_noise_costs_in_proportion(seed):
     X = signals(seed, basis=dct_dictionary(128))
     rng = np.random.default_rng(seed)
     for level in (0.01, 0.1):
-        model = CompressedSensing(80, "gaussian", random_state=seed, noise_bound=level).fit(X)
+        model = CompressedSensing(80, kind="gaussian", random_state=seed, residual_tol=level).fit(
+            X
+        )
         Y = model.transform(X)
         noise = rng.normal(size=Y.shape)
         Y += level * noise / np.linalg.norm(noise, axis=1, keepdims=True)
@@ -180,7 +184,7 @@ def test_noise_costs_in_proportion(seed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_sparse_input_blocks_and_seed(kind, seed):
     X = signals(seed, 64, 2)  # few, so that the solution is unique for Walsh functions too
-    model = CompressedSensing(0.5, kind, None, random_state=seed).fit(X)
+    model = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed).fit(X)
     Y = model.transform(X)
     assert model.n_measurements_ == 32
     assert_allclose(model.transform(sparse.csr_array(X)), Y, atol=1e-12)
@@ -190,11 +194,15 @@ def test_sparse_input_blocks_and_seed(kind, seed):
     usual = model.recover(Y)
     l1 = np.abs(usual.codes).sum(axis=1)
     assert_allclose(np.abs(free.codes).sum(axis=1), l1, rtol=1e-6)
-    again = CompressedSensing(0.5, kind, None, random_state=seed).fit(sparse.csr_array(X))
+    again = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed).fit(
+        sparse.csr_array(X)
+    )
     assert_array_equal(again.transform(X), Y)
-    other = CompressedSensing(0.5, kind, None, random_state=seed + 100).fit(X)
+    other = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed + 100).fit(X)
     assert np.abs(other.transform(X) - Y).max() > 1e-3
-    single = CompressedSensing(0.5, kind, None, random_state=seed).fit(X.astype(np.float32))
+    single = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed).fit(
+        X.astype(np.float32)
+    )
     assert single.transform(X.astype(np.float32)).dtype == np.float32
     assert single.inverse_transform(Y.astype(np.float32)).dtype == np.float32
     assert_allclose(model.inverse_transform(1e-80 * Y) * 1e80, usual.signals, atol=1e-6)
@@ -205,7 +213,9 @@ def test_methods_agree_where_all_succeed(seed):
     X = signals(seed, s=4, basis=dct_dictionary(128))
     Y = None
     for method in ("basis_pursuit", "omp", "iht", "htp", "cosamp", "subspace_pursuit"):
-        model = CompressedSensing(90, method=method, n_nonzero=4, random_state=seed).fit(X)
+        model = CompressedSensing(90, algorithm=method, n_nonzero_coefs=4, random_state=seed).fit(
+            X
+        )
         Y = model.transform(X) if Y is None else Y
         assert_allclose(model.inverse_transform(Y), X, atol=1e-7)
 
@@ -228,17 +238,17 @@ def test_pipeline_and_search():
 @pytest.mark.edge
 def test_degenerate_input():
     for kind in KINDS:
-        model = CompressedSensing(8, kind, random_state=0).fit(np.zeros((2, 16)))
+        model = CompressedSensing(8, kind=kind, random_state=0).fit(np.zeros((2, 16)))
         assert_array_equal(model.inverse_transform(np.zeros((2, 8))), 0)
         assert model.score(np.zeros((2, 16))) == 0
-        one = CompressedSensing(1, kind, random_state=0).fit(np.ones((1, 1)))
+        one = CompressedSensing(1, kind=kind, random_state=0).fit(np.ones((1, 1)))
         assert one.transform(np.ones((1, 1))).shape == (1, 1)
-        whole = CompressedSensing(1.0, kind, random_state=0).fit(np.ones((1, 16)))
+        whole = CompressedSensing(1.0, kind=kind, random_state=0).fit(np.ones((1, 16)))
         x = np.arange(16.0)[None]
         assert_allclose(whole.inverse_transform(whole.transform(x)), x, atol=1e-6)
     more = CompressedSensing(40, random_state=0).fit(np.ones((1, 16)))
     assert_allclose(more.inverse_transform(more.transform(x)), x, atol=1e-8)
-    empty = CompressedSensing(4, "sparse", density=1e-9, random_state=0).fit(x)
+    empty = CompressedSensing(4, kind="sparse", density=1e-9, random_state=0).fit(x)
     assert_array_equal(empty.transform(x), 0)
     assert_array_equal(empty.inverse_transform(empty.transform(x)), 0)
     assert from_matrix(np.eye(2)).shape == (2, 2)
@@ -248,12 +258,12 @@ def test_degenerate_input():
 def test_errors_name_the_remedy():
     X = np.ones((2, 24))
     with pytest.raises(ValueError, match=r"n_measurements=30 rows of a transform of 24 features"):
-        CompressedSensing(30, "dct").fit(X)
+        CompressedSensing(30, kind="dct").fit(X)
     for kind in ("hadamard", "scrambled_hadamard", "single_pixel"):
         with pytest.raises(ValueError, match=f"kind='{kind}' needs a power of two features, got"):
-            CompressedSensing(5, kind).fit(X)
+            CompressedSensing(5, kind=kind).fit(X)
     with pytest.raises(ValueError, match=r"shape=\(5, 5\) has 25 values, and signals have 24"):
-        CompressedSensing(5, "dct", shape=(5, 5)).fit(X)
+        CompressedSensing(5, kind="dct", shape=(5, 5)).fit(X)
     with pytest.raises(ValueError, match="basis has atoms of 8 values, and signals have 24"):
         CompressedSensing(5, basis=np.eye(8)).fit(X)
     with pytest.raises(ValueError, match="basis has complex values"):
@@ -265,8 +275,8 @@ def test_errors_name_the_remedy():
     fitted = spikes.components_ @ np.linalg.lstsq(spikes.components_, far[0])[0]
     assert_allclose(spikes.components_ @ found.signals[0], fitted, atol=1e-7)
     assert_allclose(found.residual_norm, np.linalg.norm(far - fitted), rtol=1e-7)
-    with pytest.raises(ValueError, match=r"no coefficients reproduce .* noise_bound: raise"):
-        spikes.set_params(noise_bound=0.01).recover(far)
+    with pytest.raises(ValueError, match=r"no coefficients reproduce .* residual_tol: raise"):
+        spikes.set_params(residual_tol=0.01).recover(far)
     model = CompressedSensing(5).fit(X)
     with pytest.raises(ValueError, match="X has 6 measurements a row, but Compressed"):
         model.inverse_transform(np.ones((2, 6)))

@@ -109,7 +109,8 @@ def test_a_pass_never_raises_the_cost(seed):
         < 0.9 * discriminative_pass(X, y, unit(rng.normal(size=D.shape)), rng=rng, **given).before
     )
     model = DictionaryClassifier(4, n_nonzero_coefs=2, random_state=seed).fit(X, y)
-    assert (model.objective_[:, 1] <= model.objective_[:, 0]).all()
+    assert (model.objective_history_[:, 1] <= model.objective_history_[:, 0]).all()
+    assert model.objective_ == model.objective_history_[-1, 1]
     assert_allclose(np.linalg.norm(model.components_, axis=2), 1)
 
 

@@ -28,7 +28,7 @@ def test_textbook_hard_thresholding_pursuit(s, seed):
         wanted = naive.hard_thresholding_pursuit(Phi, y, s)
         for context in ({}, {"working_memory": 1e-3}):
             with config_context(**context):
-                model = SparseRecovery(method="htp", n_nonzero=s).fit(Phi, y)
+                model = SparseRecovery(algorithm="htp", n_nonzero_coefs=s).fit(Phi, y)
             assert_allclose(model.coef_, wanted, atol=1e-7)  # of conjugate gradients
 
 
@@ -36,7 +36,7 @@ def test_textbook_hard_thresholding_pursuit(s, seed):
 def test_hard_thresholding_pursuit_finds_coefficients_of_equal_size():
     """Foucart (2011), section 4: with unit steps about as good as its rivals; here 100 x 200."""
     found = phase_transition(
-        SparseRecovery(method="htp"), n_features=200, delta=[0.5], rho=[0.15, 0.2],
+        SparseRecovery(algorithm="htp"), n_features=200, delta=[0.5], rho=[0.15, 0.2],
         coefficients="signs", n_trials=40, random_state=0,
     )  # fmt: skip
     # 0.82 and 0.42 with a step that is normalised on the largest correlations

@@ -56,7 +56,7 @@ def test_sparse_signals_come_back(method, basis, seed):
     Phi, codes = planted(seed, m=80, s=4)
     Psi = {"dct": dct_dictionary(120), "db2": wavelet_dictionary(120, "db2", level=3)}.get(basis)
     signals = codes if basis is None else codes @ Psi
-    model = SparseRecovery(basis, method, n_nonzero=4).fit(Phi, Phi @ signals.T)
+    model = SparseRecovery(basis, method, n_nonzero_coefs=4).fit(Phi, Phi @ signals.T)
     assert_allclose(model.coef_, signals, atol=1e-9)
     assert_allclose(model.codes_, codes, atol=1e-9)
     assert_allclose(model.residual_norm_, 0, atol=1e-8)
@@ -69,7 +69,7 @@ def test_textbook_algorithms(s, seed):
     Phi, codes = planted(seed, m=40, n=80, s=s, n_signals=1)
     y = Phi @ codes[0] + 0.3 * np.random.default_rng(seed).normal(size=40)
     for method, reference in (("omp", naive.omp), ("subspace_pursuit", naive.subspace_pursuit)):
-        model = SparseRecovery(method=method, n_nonzero=s).fit(Phi, y)
+        model = SparseRecovery(algorithm=method, n_nonzero_coefs=s).fit(Phi, y)
         assert_allclose(model.coef_, reference(Phi, y, s), atol=1e-9)
 
 
@@ -79,14 +79,14 @@ def test_scikit_learn_and_a_conic_solver(seed):
     y = Phi @ codes[0] + 0.1 * np.random.default_rng(seed).normal(size=30)
     unit = Phi / np.linalg.norm(Phi, axis=0)
     theirs = OrthogonalMatchingPursuit(n_nonzero_coefs=5, fit_intercept=False).fit(unit, y)
-    ours = SparseRecovery(n_nonzero=5).fit(unit, y)
+    ours = SparseRecovery(n_nonzero_coefs=5).fit(unit, y)
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
     for bound in (None, 0.5):
-        model = SparseRecovery(method="basis_pursuit", noise_bound=bound).fit(Phi, y)
+        model = SparseRecovery(algorithm="basis_pursuit", residual_tol=bound).fit(Phi, y)
         least = least_l1_stated(Phi, y, bound or 0.0)
         assert_allclose(np.abs(model.coef_).sum(), least, rtol=1e-6)  # of the conic solver
         assert model.residual_norm_ <= (bound or 0.0) + 1e-8
-        assert_allclose(model.coef_, BasisPursuit(noise_bound=bound).fit(Phi, y).coef_, atol=1e-9)
+        assert_allclose(model.coef_, BasisPursuit(residual_tol=bound).fit(Phi, y).coef_, atol=1e-9)
 
 
 @pytest.mark.oracle
@@ -96,7 +96,7 @@ def test_with_and_without_a_matrix(method, bound, seed):
     Phi, codes = planted(seed, n_signals=2)
     noise = np.random.default_rng(seed).normal(size=(60, 2))
     Y = Phi @ codes.T + (0 if bound is None else bound * noise / np.linalg.norm(noise, axis=0))
-    settings = {"method": method, "n_nonzero": 8, "noise_bound": bound, "basis": "dct"}
+    settings = {"algorithm": method, "n_nonzero_coefs": 8, "residual_tol": bound, "basis": "dct"}
     Psi = dct_dictionary(120)
     Y = (Phi @ Psi.T) @ codes.T + (Y - Phi @ codes.T)
     compiled = SparseRecovery(**settings).fit(Phi @ Psi.T @ Psi, Y)
@@ -134,7 +134,7 @@ def test_sparse_solutions_without_a_matrix_take_few_steps(noise, seed):
     Y = A.forward(codes)
     bound = noise * float(np.linalg.norm(Y))
     Y += bound * error / np.linalg.norm(error)
-    found = recover(Y, A, method="basis_pursuit", noise_bound=bound, memory=0)
+    found = recover(Y, A, method="basis_pursuit", residual_tol=bound, memory=0)
     assert found.n_iter[0] <= 130
     assert found.gap[0] <= 1e-9
     assert_allclose(found.residual[0], bound, atol=1e-9)
@@ -209,9 +209,9 @@ def test_columns_of_very_unlike_norms_without_a_matrix(seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(100, 300)) * 10 ** rng.uniform(-1, 1, 300)
     Y = A[:, rng.choice(300, 5, replace=False)] @ rng.normal(size=(5, 2))
-    model = SparseRecovery(method="basis_pursuit").fit(A, Y)
+    model = SparseRecovery(algorithm="basis_pursuit").fit(A, Y)
     with config_context(working_memory=0):
-        free = SparseRecovery(method="basis_pursuit").fit(aslinearoperator(A), Y)
+        free = SparseRecovery(algorithm="basis_pursuit").fit(aslinearoperator(A), Y)
     assert max(model.dual_gap_, free.dual_gap_) <= 1e-8
     assert_allclose(free.coef_, model.coef_, atol=1e-6 * np.abs(model.coef_).max())  # the gap
 
@@ -228,14 +228,14 @@ def test_the_smallest_residual_where_equations_cannot_be_met(positive, seed):
         m = len(A)
         for y in (rng.normal(size=m), A @ np.abs(rng.normal(size=A.shape[1])), np.ones(m)):
             with config_context(working_memory=0):
-                model = SparseRecovery(method="basis_pursuit", positive=positive).fit(A, y)
+                model = SparseRecovery(algorithm="basis_pursuit", positive=positive).fit(A, y)
             solve = nnls if positive else np.linalg.lstsq
             fitted = A @ solve(A, y)[0]
             size = np.linalg.norm(y)
             assert_allclose(A @ model.coef_, fitted, atol=1e-7 * size)
             assert_allclose(model.residual_norm_, np.linalg.norm(y - fitted), atol=1e-7 * size)
             assert 0 <= model.dual_gap_ <= 1e-8
-            formed = SparseRecovery(method="basis_pursuit", positive=positive).fit(A, y)
+            formed = SparseRecovery(algorithm="basis_pursuit", positive=positive).fit(A, y)
             assert_allclose(
                 np.abs(model.coef_).sum(), np.abs(formed.coef_).sum(), rtol=1e-6, atol=1e-9
             )  # the gap
@@ -248,11 +248,11 @@ def test_a_warning_tells_gap_and_residual(max_iter, seed, monkeypatch):
     monkeypatch.setattr(l1_recovery, "BY_COLUMNS", 0)
     rng = np.random.default_rng(seed)
     A = np.abs(rng.normal(size=(30, 50)))
-    model = SparseRecovery(method="basis_pursuit", positive=True, max_iter=max_iter)
+    model = SparseRecovery(algorithm="basis_pursuit", positive=True, max_iter=max_iter)
     with (
         config_context(working_memory=0),
         pytest.warns(
-            ConvergenceWarning, match="gap .*, residual .*; raise max_iter, tol or noise"
+            ConvergenceWarning, match="gap .*, residual .*; raise max_iter, tol or residual_tol"
         ),
     ):
         model.fit(A, rng.normal(size=30) + 0.1)
@@ -269,11 +269,11 @@ def test_gap_of_the_iteration_without_a_matrix(share, seed):
     Y = rng.normal(size=(1, 100))  # no sparse explanation: as many non-zeros as measurements
     bound = share * np.linalg.norm(Y)
     found = recover(
-        Y, A, method="basis_pursuit", noise_bound=bound, memory=0, max_iter=30_000, tol=1e-6
+        Y, A, method="basis_pursuit", residual_tol=bound, memory=0, max_iter=30_000, tol=1e-6
     )
     assert found.done.all()
     assert found.gap[0] <= 1e-6
-    dense = recover(Y, A, method="basis_pursuit", noise_bound=bound)
+    dense = recover(Y, A, method="basis_pursuit", residual_tol=bound)
     assert_allclose(np.abs(found.codes).sum(), np.abs(dense.codes).sum(), rtol=1e-5)  # the gap
     assert found.residual[0] <= bound + 2e-6 * np.linalg.norm(Y)
 
@@ -285,7 +285,7 @@ def test_residual_of_least_squares_on_the_support(method, seed):
     y = Phi @ codes[0] + 0.5 * np.random.default_rng(seed).normal(size=60)
     for context in ({}, {"working_memory": 1e-3}):
         with config_context(**context):
-            model = SparseRecovery(method=method, n_nonzero=10).fit(Phi, y)
+            model = SparseRecovery(algorithm=method, n_nonzero_coefs=10).fit(Phi, y)
         used = np.flatnonzero(model.coef_)
         assert len(used) <= 10
         r = y - Phi @ model.coef_
@@ -301,7 +301,7 @@ def test_non_negative_codes(method, bound, seed):
     codes = np.abs(codes)
     noise = np.random.default_rng(seed).normal(size=(70, 3))
     Y = Phi @ codes.T + (0 if bound is None else bound * noise / np.linalg.norm(noise, axis=0))
-    settings = {"method": method, "n_nonzero": 7, "noise_bound": bound, "positive": True}
+    settings = {"algorithm": method, "n_nonzero_coefs": 7, "residual_tol": bound, "positive": True}
     model = SparseRecovery(**settings).fit(Phi, Y)
     with config_context(working_memory=1e-3):
         free = SparseRecovery(**settings).fit(aslinearoperator(Phi), Y)
@@ -325,7 +325,7 @@ def test_non_negative_least_squares_on_the_support(method, seed):
     y = rng.normal(size=30) + 0.5
     for form in (Phi, aslinearoperator(Phi)):
         with config_context(working_memory=1e-3 if form is not Phi else 1024):
-            model = SparseRecovery(method=method, n_nonzero=8, positive=True).fit(form, y)
+            model = SparseRecovery(algorithm=method, n_nonzero_coefs=8, positive=True).fit(form, y)
         used = np.flatnonzero(model.coef_)
         assert model.coef_.min() >= 0
         assert 0 < len(used) <= 8
@@ -339,10 +339,10 @@ def test_opposite_and_repeated_columns_and_signs(method):
     A = rng.normal(size=(20, 30))
     A = np.hstack([-A[:, :2], A, A[:, :2]])
     y = 2 * A[:, 2] + A[:, 3]
-    model = SparseRecovery(method=method, n_nonzero=2, positive=True).fit(A, y)
+    model = SparseRecovery(algorithm=method, n_nonzero_coefs=2, positive=True).fit(A, y)
     assert_array_equal(np.flatnonzero(model.coef_), [2, 3])
     assert_allclose(model.coef_[[2, 3]], [2, 1])
-    none = SparseRecovery(method=method, n_nonzero=2, positive=True).fit(
+    none = SparseRecovery(algorithm=method, n_nonzero_coefs=2, positive=True).fit(
         np.abs(A), -np.abs(y)
     )  # nothing non-negative is better than nothing
     assert_array_equal(none.coef_, 0)
@@ -395,7 +395,7 @@ def test_curve_of_the_theory(seed):
 def test_basis_pursuit_turns_near_the_theory(positive):
     curve = l1_phase_transition([0.5], positive=positive)[0]
     found = phase_transition(
-        SparseRecovery(method="basis_pursuit", positive=positive), n_features=120, delta=[0.5],
+        SparseRecovery(algorithm="basis_pursuit", positive=positive), n_features=120, delta=[0.5],
         rho=curve * np.array([0.6, 0.8, 1.0, 1.2, 1.5]), n_trials=12, random_state=0,
         coefficients="positive" if positive else "gaussian",
     )  # fmt: skip
@@ -411,7 +411,7 @@ def test_basis_pursuit_follows_the_theory(share):
     """n = 1024: the transition is a few percent wide."""
     curve = l1_phase_transition([share])[0]
     found = phase_transition(
-        SparseRecovery(method="basis_pursuit"), n_features=1024, delta=[share],
+        SparseRecovery(algorithm="basis_pursuit"), n_features=1024, delta=[share],
         rho=curve * np.array([0.85, 0.93, 1.0, 1.07, 1.15]), n_trials=6, random_state=0,
     )  # fmt: skip
     assert found.success[0, 0] >= 5 / 6
@@ -431,7 +431,7 @@ def test_ten_samples_of_two_frequencies():
         for draw in range(draws):
             seen = np.sort(np.random.default_rng(draw).choice(n, m, replace=False))
             for method in hits:
-                model = SparseRecovery("fourier", method, n_nonzero=2)
+                model = SparseRecovery("fourier", method, n_nonzero_coefs=2)
                 found = model.fit(np.eye(n)[seen], signal[seen]).coef_
                 hits[method] += np.linalg.norm(found - signal) < 1e-3 * np.linalg.norm(signal)
         rates[m] = {method: count / draws for method, count in hits.items()}
@@ -446,12 +446,12 @@ def test_ten_samples_of_two_frequencies():
 def test_units_signs_and_order(method, seed):
     Phi, codes = planted(seed, n_signals=1)
     y = Phi @ codes[0]
-    model = SparseRecovery(method=method, n_nonzero=8).fit(Phi, y)
+    model = SparseRecovery(algorithm=method, n_nonzero_coefs=8).fit(Phi, y)
     for a, b in ((1e-9, 1e6), (1e90, 1e-90), (1e-90, 1e-90)):
-        scaled = SparseRecovery(method=method, n_nonzero=8).fit(a * Phi, b * y)
+        scaled = SparseRecovery(algorithm=method, n_nonzero_coefs=8).fit(a * Phi, b * y)
         assert_allclose(scaled.coef_ * a / b, model.coef_, atol=1e-9)
     order = np.random.default_rng(seed).permutation(120)
-    turned = SparseRecovery(method=method, n_nonzero=8).fit(-Phi[:, order], y)
+    turned = SparseRecovery(algorithm=method, n_nonzero_coefs=8).fit(-Phi[:, order], y)
     assert_allclose(turned.coef_, -model.coef_[order], atol=1e-9)
 
 
@@ -461,26 +461,26 @@ def test_forms_of_input(method, seed):
     Phi, codes = planted(seed, n_signals=2)
     Phi = np.where(np.abs(Phi) > 0.5, Phi, 0.0)
     Y = Phi @ codes.T
-    plain = SparseRecovery(method=method, n_nonzero=8).fit(Phi, Y)
+    plain = SparseRecovery(algorithm=method, n_nonzero_coefs=8).fit(Phi, Y)
     for form in (sparse.csr_array(Phi), aslinearoperator(Phi)):
-        other = SparseRecovery(method=method, n_nonzero=8).fit(form, Y)
+        other = SparseRecovery(algorithm=method, n_nonzero_coefs=8).fit(form, Y)
         assert_allclose(other.coef_, plain.coef_, atol=1e-9)
         assert_allclose(other.predict(form), plain.predict(Phi), atol=1e-7)
     # a basis as array, name and operator
     Psi = dct_dictionary(120)
-    named = SparseRecovery("dct", method, n_nonzero=8).fit(Phi, Phi @ (codes @ Psi).T)
+    named = SparseRecovery("dct", method, n_nonzero_coefs=8).fit(Phi, Phi @ (codes @ Psi).T)
     for basis in (Psi, aslinearoperator(Psi.T)):
-        other = SparseRecovery(basis, method, n_nonzero=8).fit(Phi, Phi @ (codes @ Psi).T)
+        other = SparseRecovery(basis, method, n_nonzero_coefs=8).fit(Phi, Phi @ (codes @ Psi).T)
         assert_allclose(other.codes_, named.codes_, atol=1e-9)
-    image = SparseRecovery("haar", method, n_nonzero=8, shape=(8, 16))
+    image = SparseRecovery("haar", method, n_nonzero_coefs=8, shape=(8, 16))
     Q = np.kron(wavelet_dictionary(8), wavelet_dictionary(16))
     rng = np.random.default_rng(seed)
     A, code = rng.normal(size=(64, 128)), np.zeros(128)
     code[rng.choice(128, 6, replace=False)] = 1
     assert_allclose(
-        image.set_params(n_nonzero=6).fit(A, A @ (code @ Q)).coef_, code @ Q, atol=1e-8
+        image.set_params(n_nonzero_coefs=6).fit(A, A @ (code @ Q)).coef_, code @ Q, atol=1e-8
     )
-    single = SparseRecovery(method=method, n_nonzero=8).fit(
+    single = SparseRecovery(algorithm=method, n_nonzero_coefs=8).fit(
         Phi.astype(np.float32), Y.astype(np.float32)
     )
     assert single.coef_.dtype == np.float32
@@ -490,7 +490,7 @@ def test_forms_of_input(method, seed):
 @pytest.mark.invariance
 def test_transition_does_not_depend_on_n_jobs():
     settings = {"n_features": 40, "delta": [0.3, 0.6], "rho": [0.2, 0.5], "n_trials": 5}
-    estimator = SparseRecovery(method="omp")
+    estimator = SparseRecovery(algorithm="omp")
     one = phase_transition(estimator, **settings, random_state=1)
     two = phase_transition(estimator, **settings, random_state=1, n_jobs=2)
     assert_array_equal(one.success, two.success)
@@ -535,14 +535,14 @@ def test_callbacks_hear_of_signals_and_can_stop(memory, n_jobs):
     Y = Phi @ codes.T
     with config_context(working_memory=memory):
         for method in METHODS:
-            model = SparseRecovery(method=method, n_nonzero=8, n_jobs=n_jobs)
+            model = SparseRecovery(algorithm=method, n_nonzero_coefs=8, n_jobs=n_jobs)
             plain = model.fit(Phi, Y).coef_
             counter = Passes()
             heard = clone(model).set_callbacks(counter).fit(Phi, Y)
             one_by_one = memory == 0 or method == "basis_pursuit"
             assert counter.ended == (5 if one_by_one else 2)  # the fit is a task, too
             assert_array_equal(heard.coef_, plain)
-        model = SparseRecovery(method="basis_pursuit", n_jobs=n_jobs).set_callbacks(Passes(2))
+        model = SparseRecovery(algorithm="basis_pursuit", n_jobs=n_jobs).set_callbacks(Passes(2))
         with pytest.warns(ConvergenceWarning, match="relative duality gap 1.0e"):
             model.fit(Phi, Y)
     assert_allclose(model.coef_[:2], codes[:2], atol=1e-7)
@@ -555,7 +555,7 @@ def test_callbacks_hear_of_signals_and_can_stop(memory, n_jobs):
 @pytest.mark.parametrize("method", METHODS)
 def test_any_backend_gives_the_serial_answer_for_several_signals(method, memory, backend):
     Phi, codes = planted(0, n_signals=4)
-    model = SparseRecovery(method=method, n_nonzero=8)
+    model = SparseRecovery(algorithm=method, n_nonzero_coefs=8)
     with config_context(working_memory=memory):
         serial = clone(model).fit(Phi, Phi @ codes.T)
         with joblib.parallel_config(backend):
@@ -568,10 +568,13 @@ def test_search_over_held_out_measurements():
     Phi, codes = planted(0, m=60, s=6, n_signals=1)
     y = Phi @ codes[0] + 0.5 * np.random.default_rng(1).normal(size=60)
     search = GridSearchCV(
-        SparseRecovery(), {"n_nonzero": [1, 2, 4, 6, 10, 20]}, cv=KFold(5, shuffle=True,
+        SparseRecovery(), {"n_nonzero_coefs": [1, 2, 4, 6, 10, 20]}, cv=KFold(5, shuffle=True,
         random_state=0),
     ).fit(Phi, y)  # fmt: skip
-    assert search.best_params_["n_nonzero"] in (6, 10)  # one too few costs much, some more little
+    assert search.best_params_["n_nonzero_coefs"] in (
+        6,
+        10,
+    )  # one too few costs much, some more little
     assert search.best_score_ > 0.9
 
 
@@ -579,7 +582,7 @@ def test_display():
     import matplotlib.pyplot as plt
 
     display = PhaseTransitionDisplay.from_estimator(
-        SparseRecovery(method="htp"), n_features=40, delta=[0.3, 0.5, 0.7], rho=[0.1, 0.3, 0.8],
+        SparseRecovery(algorithm="htp"), n_features=40, delta=[0.3, 0.5, 0.7], rho=[0.1, 0.3, 0.8],
         n_trials=4, random_state=0,
     )  # fmt: skip
     assert display.ax_.get_title() == "SparseRecovery, htp"
@@ -595,7 +598,7 @@ def test_display():
     assert_array_equal(back.border_line_.get_data(), display.border_line_.get_data())
     assert back.ax_.get_xlim() == display.ax_.get_xlim()
     signless = PhaseTransitionDisplay.from_estimator(
-        SparseRecovery(method="htp", positive=True), n_features=20, delta=[0.5], rho=[0.1, 0.9],
+        SparseRecovery(algorithm="htp", positive=True), n_features=20, delta=[0.5], rho=[0.1, 0.9],
         n_trials=1, coefficients="positive", random_state=0,
     )  # fmt: skip
     x, y = signless.theory_line_.get_data()
@@ -616,16 +619,16 @@ def test_degenerate_input(method):
     Phi[:, 9] = Phi[:, 2]
     for context in ({}, {"working_memory": 1e-5}):
         with config_context(**context):
-            zero = SparseRecovery(method=method).fit(Phi, np.zeros(12))
+            zero = SparseRecovery(algorithm=method).fit(Phi, np.zeros(12))
             assert_array_equal(zero.coef_, 0)
-            model = SparseRecovery(method=method, n_nonzero=2).fit(Phi, 3 * Phi[:, 2])
+            model = SparseRecovery(algorithm=method, n_nonzero_coefs=2).fit(Phi, 3 * Phi[:, 2])
             assert_allclose(Phi @ model.coef_, 3 * Phi[:, 2], atol=1e-8)
             assert model.coef_[4] == 0
-            much = SparseRecovery(method=method, n_nonzero=500).fit(Phi, Phi[:, 5])
+            much = SparseRecovery(algorithm=method, n_nonzero_coefs=500).fit(Phi, Phi[:, 5])
             assert_allclose(Phi @ much.coef_, Phi[:, 5], atol=1e-6)
-            none = SparseRecovery(method=method, noise_bound=1e9).fit(Phi, Phi[:, 5])
+            none = SparseRecovery(algorithm=method, residual_tol=1e9).fit(Phi, Phi[:, 5])
             assert_array_equal(none.coef_, 0)
-    one = SparseRecovery(method=method).fit([[2.0]], [4.0])
+    one = SparseRecovery(algorithm=method).fit([[2.0]], [4.0])
     assert_allclose(one.coef_, [2.0])
 
 
@@ -673,21 +676,23 @@ def test_errors_name_the_remedy():
         SparseRecovery().fit(aslinearoperator(Phi), np.where(y > 1, np.nan, y))
     with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
         SparseRecovery().fit(Phi[0], y)
-    with pytest.raises(ValueError, match="'n_nonzero' parameter of SparseRecovery must be an int"):
-        SparseRecovery(n_nonzero=0).fit(Phi, y)
+    with pytest.raises(
+        ValueError, match="'n_nonzero_coefs' parameter of SparseRecovery must be an int"
+    ):
+        SparseRecovery(n_nonzero_coefs=0).fit(Phi, y)
     for memory in (0, 1024):
         with config_context(working_memory=memory):
             with pytest.raises(
                 ValueError,
-                match=r"no non-negative coefficients reproduce .* noise_bound: raise it",
+                match=r"no non-negative coefficients reproduce .* residual_tol: raise it",
             ):
-                SparseRecovery(method="basis_pursuit", positive=True, noise_bound=1e-3).fit(
+                SparseRecovery(algorithm="basis_pursuit", positive=True, residual_tol=1e-3).fit(
                     np.abs(Phi), np.where(np.arange(60) < 40, -1.0, 1.0)
                 )
             with pytest.raises(
-                ValueError, match=r"no coefficients reproduce .* noise_bound: raise it"
+                ValueError, match=r"no coefficients reproduce .* residual_tol: raise it"
             ):
-                SparseRecovery(method="basis_pursuit", noise_bound=0.1).fit(Phi[:, :4], y)
+                SparseRecovery(algorithm="basis_pursuit", residual_tol=0.1).fit(Phi[:, :4], y)
     model = SparseRecovery().fit(aslinearoperator(Phi), y)
     single = SparseRecovery().fit(aslinearoperator(Phi.astype(np.float32)), y.astype(np.float32))
     assert single.coef_.dtype == np.float32
@@ -720,7 +725,7 @@ def test_errors_name_the_remedy():
         l1_phase_transition([1.5])
     tall = np.vstack([np.eye(3), np.eye(3)])
     apart = np.array([1.0, 2, 3, 3, 2, 1])
-    least = SparseRecovery(method="basis_pursuit").fit(tall, apart)
+    least = SparseRecovery(algorithm="basis_pursuit").fit(tall, apart)
     assert_allclose(least.coef_, 2)  # the smallest residual where no equality is
     found = recover(apart[None], from_matrix(tall), method="basis_pursuit")
     assert_allclose(found.residual, 2)

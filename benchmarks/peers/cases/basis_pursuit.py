@@ -42,7 +42,7 @@ def quality(data, coef):
 def ours(data):
     from skmoderndata.linear_model import BasisPursuit
 
-    return BasisPursuit(noise_bound=data.bound if data.bound > 0 else None).fit(
+    return BasisPursuit(residual_tol=data.bound if data.bound > 0 else None).fit(
         data.X, data.y
     ).coef_  # fmt: skip
 

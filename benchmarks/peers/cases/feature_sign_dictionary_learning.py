@@ -44,9 +44,11 @@ def quality(patches, atoms):
     atoms = np.asarray(atoms, dtype=np.float64)
     # a dictionary outside the ball would be cheap: bring it back
     atoms = atoms / np.maximum(np.linalg.norm(atoms, axis=1, keepdims=True), 1.0)
-    coder = SparseCoder(atoms, algorithm="lasso", alpha=ALPHA, normalize=False, tol_gap=1e-9)
+    coder = SparseCoder(
+        atoms, transform_algorithm="lasso", transform_alpha=ALPHA, normalize=False, tol=1e-9
+    )
     codes = coder.fit_transform(patches.X)
-    value = 0.5 * coder.residual_norm2_.sum() + ALPHA * np.abs(codes).sum()
+    value = 0.5 * np.square(coder.residual_norm_).sum() + ALPHA * np.abs(codes).sum()
     return {
         "objective": float(1000 * value / (0.5 * np.sum(patches.X**2))),
         "atoms": float(np.count_nonzero(codes) / len(codes)),

@@ -35,8 +35,8 @@ def quality(patches, atoms):
     """Code all patches with the atoms by the same orthogonal matching pursuit."""
     from skmoderndata.sparse_coding import SparseCoder
 
-    coder = SparseCoder(np.asarray(atoms), n_nonzero_coefs=N_NONZERO).fit(patches.X)
-    return {"rmse": float(np.sqrt(coder.residual_norm2_.sum() / patches.X.size))}
+    coder = SparseCoder(np.asarray(atoms), transform_n_nonzero_coefs=N_NONZERO).fit(patches.X)
+    return {"rmse": float(np.sqrt(np.square(coder.residual_norm_).sum() / patches.X.size))}
 
 
 def ours(**settings):

@@ -43,15 +43,17 @@ CASE = Case(
     warmup=("lasso", 600, "float64"),
     work=work,
     contenders={
-        "SparseCoder": Contender(run=ours(1), peer=False, note="`algorithm='lasso'`"),
+        "SparseCoder": Contender(run=ours(1), peer=False, note="`transform_algorithm='lasso'`"),
         "SparseCoder, 2 threads": Contender(run=ours(2), peer=False, note="`n_jobs=2`"),
         "SparseCoder, feature sign": Contender(
-            run=ours(1, algorithm="feature_sign"), peer=False, note="`algorithm='feature_sign'`"
+            run=ours(1, transform_algorithm="feature_sign"),
+            peer=False,
+            note="`transform_algorithm='feature_sign'`",
         ),
         "SparseCoder, descent": Contender(
-            run=ours(1, algorithm="coordinate_descent"),
+            run=ours(1, transform_algorithm="coordinate_descent"),
             peer=False,
-            note="`algorithm='coordinate_descent'`, to a gap of 1e-6",
+            note="`transform_algorithm='coordinate_descent'`, to a gap of 1e-6",
         ),
         "spams": Contender(
             run=spams_codes(1),

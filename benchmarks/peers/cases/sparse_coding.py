@@ -107,11 +107,11 @@ def ours(n_jobs, **settings):
         from skmoderndata.sparse_coding import SparseCoder
 
         if patches.task == "lasso":
-            given = {"algorithm": "lasso", "alpha": ALPHA}
+            given = {"transform_algorithm": "lasso", "transform_alpha": ALPHA}
         elif patches.task == "error":
-            given = {"tol": BOUND}
+            given = {"residual_tol": np.sqrt(BOUND)}
         else:
-            given = {"n_nonzero_coefs": int(patches.task)}
+            given = {"transform_n_nonzero_coefs": int(patches.task)}
         given |= settings
         coder = SparseCoder(patches.D, code_format="csr", n_jobs=n_jobs, **given)
         return coder.fit_transform(patches.X)
@@ -188,12 +188,12 @@ CASE = Case(
     warmup=("4", 600, "float64"),
     work=work,
     contenders={
-        "SparseCoder": Contender(run=ours(1), peer=False, note="`algorithm='omp'`"),
+        "SparseCoder": Contender(run=ours(1), peer=False, note="`transform_algorithm='omp'`"),
         "SparseCoder, 2 threads": Contender(run=ours(2), peer=False, note="`n_jobs=2`"),
         "SparseCoder, ormp": Contender(
-            run=ours(1, algorithm="ormp"),
+            run=ours(1, transform_algorithm="ormp"),
             peer=False,
-            note="`algorithm='ormp'`, the algorithm of spams",
+            note="`transform_algorithm='ormp'`, the algorithm of spams",
         ),
         "spams": Contender(
             run=spams_codes(1),

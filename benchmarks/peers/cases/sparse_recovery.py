@@ -70,7 +70,7 @@ def ours(method):
 
         bound = data.bound if data.bound > 0 else None
         s = np.count_nonzero(data.w)
-        return SparseRecovery(method=method, n_nonzero=s, noise_bound=bound).fit(
+        return SparseRecovery(algorithm=method, n_nonzero_coefs=s, residual_tol=bound).fit(
             data.X, data.y
         ).coef_  # fmt: skip
 
@@ -126,14 +126,14 @@ CASE = Case(
     work=work,
     contenders={
         "SparseRecovery": Contender(
-            run=ours("basis_pursuit"), peer=False, note="`method='basis_pursuit'`"
+            run=ours("basis_pursuit"), peer=False, note="`algorithm='basis_pursuit'`"
         ),
         "htp": Contender(
-            run=ours("htp"), peer=False, note="`method='htp'`",
+            run=ours("htp"), peer=False, note="`algorithm='htp'`",
             sizes=PURSUITS, why_not="at this size the case compares l1 solvers only",
         ),
         "subspace_pursuit": Contender(
-            run=ours("subspace_pursuit"), peer=False, note="`method='subspace_pursuit'`",
+            run=ours("subspace_pursuit"), peer=False, note="`algorithm='subspace_pursuit'`",
             sizes=PURSUITS, why_not="at this size the case compares l1 solvers only",
         ),
         "spgl1": Contender(

@@ -92,7 +92,7 @@ def ours(digits):
     from skmoderndata.sparse_coding import SparseRepresentationClassifier
 
     model = SparseRepresentationClassifier(
-        "group_lasso" if digits.grouped else "lasso", alpha=SHARE, tol_gap=TOL
+        "group_lasso" if digits.grouped else "lasso", alpha=SHARE, tol=TOL
     )
     return model.fit(digits.D, digits.y).encode(digits.new).toarray()
 
@@ -102,7 +102,7 @@ def fista(digits):
 
     # one penalty for all signals: signals are scaled, and codes are scaled back
     coder = SparseCoder(
-        digits.D, algorithm="fista", alpha=1.0, tol_gap=TOL,
+        digits.D, transform_algorithm="fista", transform_alpha=1.0, tol=TOL,
         groups=digits.y if digits.grouped else None,
     )  # fmt: skip
     return coder.fit_transform(digits.new / digits.alpha[:, None]) * digits.alpha[:, None]
@@ -194,7 +194,7 @@ CASE = Case(
             run=fista,
             prepare=compiled(fista),
             peer=False,
-            note='`SparseCoder(algorithm="fista")`, gap of at most 1e-6',
+            note='`SparseCoder(transform_algorithm="fista")`, gap of at most 1e-6',
         ),
         "celer": Contender(
             run=celer,

@@ -72,7 +72,7 @@ class Settings(NamedTuple):
     def out_of_reach(self) -> ValueError:
         return ValueError(
             f"no {'non-negative ' * self.positive}coefficients reproduce the measurements to "
-            "within noise_bound: raise it, or set it to None for the smallest residual."
+            "within residual_tol: raise it, or set it to None for the smallest residual."
         )
 
 
@@ -82,7 +82,7 @@ def recover(
     *,
     method: str,
     n_nonzero: int | None = None,
-    noise_bound: float | None = None,
+    residual_tol: float | None = None,
     positive: bool = False,
     tol: float = 1e-8,
     max_iter: int = 10_000,
@@ -90,12 +90,12 @@ def recover(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Recovery:
-    """Codes of which A gives the measurements `Y` (N, m), up to `noise_bound` in norm.
+    """Codes of which A gives the measurements `Y` (N, m), up to `residual_tol` in norm.
 
     Parameters
     ----------
     method : str
-        "basis_pursuit": ``min |a|_1  s.t.  |y - A a| <= noise_bound`` (0 if None). The others
+        "basis_pursuit": ``min |a|_1  s.t.  |y - A a| <= residual_tol`` (0 if None). The others
         look for the least residual with `n_nonzero` non-zeros, and stop when it is within the
         bound: "omp", "iht", "htp", "cosamp", "subspace_pursuit". Without `n_nonzero`, "omp" goes
         on to the bound, or to a quarter of m, as many as the others use.
@@ -111,14 +111,14 @@ def recover(
     """
     m, k = A.shape
     if n_nonzero is None:
-        pursuing = method == "omp" and noise_bound is not None
+        pursuing = method == "omp" and residual_tol is not None
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
-    bound = 0.0 if noise_bound is None else float(noise_bound)
+    bound = 0.0 if residual_tol is None else float(residual_tol)
     asked = Settings(method, min(n_nonzero, m, k), bound, positive, tol, max_iter)
     fits = 8.0 * k * (m + 2.0 * k) <= memory
     formed = fits and (k <= DENSE_COLUMNS or len(Y) >= 16)
     if formed and method != "basis_pursuit":
-        limits = np.full(len(Y), -1.0 if noise_bound is None else bound**2)
+        limits = np.full(len(Y), -1.0 if residual_tol is None else bound**2)
         return _by_coders(Y, to_matrix(A), asked, limits, n_jobs, progress)
     solve: Callable[[Array], Code]
     if formed:
