@@ -1,5 +1,6 @@
 """Images restored by dictionaries of their patches."""
 
-from skmoderndata.image._dictionary_restoration import DictionaryDenoiser, DictionaryInpainter
+from skmoderndata.image._dictionary_denoiser import DictionaryDenoiser
+from skmoderndata.image._dictionary_inpainter import DictionaryInpainter
 
 __all__ = ["DictionaryDenoiser", "DictionaryInpainter"]

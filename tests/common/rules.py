@@ -235,6 +235,27 @@ def figures_of_other_blocks(source):
     return broken
 
 
+MOST_LINES, MOST_ARGUMENTS, MOST_IN_FILE = 120, 12, 700
+
+
+def oversized(source, *, arguments=True):
+    """Functions fit on a page and take a dozen arguments, files end before they are a book."""
+    found = []
+    if len(source.splitlines()) > MOST_IN_FILE:
+        found.append(f"{len(source.splitlines())} lines in a file, at most {MOST_IN_FILE}")
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        count = len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs)
+        lines = node.end_lineno - node.lineno + 1
+        lines -= len((ast.get_docstring(node) or "").splitlines())
+        if lines > MOST_LINES:
+            found.append(f"line {node.lineno}: {node.name} has {lines} lines")
+        if arguments and count > MOST_ARGUMENTS:
+            found.append(f"line {node.lineno}: {node.name} takes {count} arguments")
+    return found
+
+
 def fast_math(source):
     """Compiled loops keep IEEE arithmetic, and do not fork threads of their own."""
     return [

@@ -30,6 +30,9 @@ BROKEN_SOURCES = [
         "def f():\n    p = Iterations(3, 0.0)\n    for _ in p:\n        try:\n"
         "            g()\n        except ValueError:\n            break",
     ),
+    (rules.oversized, "def f(a, b, c, d, e, f, g, h, i, j, k, m, *, n): ..."),
+    (rules.oversized, "def f():\n" + "    x = 1\n" * 120),
+    (rules.oversized, "x = 1\n" * 701),
     (rules.bare_words, "read('/home/somebody/data.csv')"),
 ]
 
