@@ -471,10 +471,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                     f"{' with groups' if grouped else ''}: leave it out and choose "
                     "transform_alpha, or use transform_algorithm='lasso' without groups, or 'omp'."
                 )
-        if self.groups is not None and algorithm in ("ormp", "mp", *LASSO):
+        if self.groups is not None and algorithm in ("ormp", "mp", "ista", "fista", *LASSO):
             raise ValueError(
                 f"{name}(transform_algorithm={algorithm!r}) takes no groups: use "
-                "'omp', 'lasso', 'fista' or one of the thresholding algorithms."
+                "'omp', 'lasso' or one of the thresholding algorithms."
             )
         if self.positive_code and algorithm == "ormp":
             raise ValueError(
@@ -513,13 +513,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """Codes of validated signals, sparse ones in stretches that fit in memory."""
         bounds = self._given_bounds(X.shape[0])
         atoms, k = self._atoms, len(self.components_)
-        # prepared for few signals, and these are many
-        if (
-            self._by_rows()
-            and self._labels is None
-            and X.shape[0] >= k
-            and gram_pays(k, k, _memory())
-        ):
+        many = X.shape[0] >= k and gram_pays(k, k, _memory())
+        if many and self._labels is None and self._by_rows():  # prepared for few signals
             atoms = with_gram(atoms)
         if not sparse.issparse(X):
             return self._encode_dense(X, atoms, bounds)
@@ -539,31 +534,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             found = self._solve(X, mask, atoms, bounds)
         else:
             found = self._solve_single(X, mask, atoms, bounds)
-        algorithm, unfinished = self.transform_algorithm, found.stop == MAX_ITER
-        if algorithm in CONVEX and unfinished.any():
-            warn_not_converged(
-                self,
-                reached=f"{np.count_nonzero(unfinished)} of {len(X)} signals have a duality gap "
-                f"of up to {found.gap.max():.1e} (tol={self.tol:g})",
-                remedy="raise transform_max_iter or tol"
-                + ("" if algorithm == "lasso" else ", or use transform_algorithm='lasso'"),
-            )
-        elif algorithm in PRUNING and unfinished.any():
-            warn_not_converged(
-                self,
-                reached=f"the supports of {np.count_nonzero(unfinished)} of {len(X)} signals have "
-                "not settled (the best codes that were met are returned)",
-                remedy="raise transform_max_iter, or use another algorithm where atoms are "
-                "much alike",
-            )
-        elif self._bounded() and unfinished.any():
-            most = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"
-            warn_not_converged(
-                self,
-                reached=f"the codes of {np.count_nonzero(unfinished)} of {len(X)} signals do not "
-                "meet their bound, and steps have come to an end",
-                remedy=f"raise {most} or the bound, or use another algorithm",
-            )
+        unfinished = int(np.count_nonzero(found.stop == MAX_ITER))
+        if unfinished:
+            self._warn_unfinished(f"{unfinished} of {len(X)} signals", found.gap)
         k = len(self.components_)
         codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, X.dtype)
         return Encoding(
@@ -574,6 +547,27 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             found.gap,
             found.n_iter,
         )
+
+    def _warn_unfinished(self, which, gaps):
+        algorithm = self.transform_algorithm
+        if algorithm in CONVEX:
+            reached = f"{which} have a duality gap of up to {gaps.max():.1e} (tol={self.tol:g})"
+            remedy = "raise transform_max_iter or tol"
+            remedy += "" if algorithm == "lasso" else ", or use transform_algorithm='lasso'"
+        elif algorithm in PRUNING:
+            reached = f"the supports of {which} have not settled (the best codes are returned)"
+            remedy = (
+                "raise transform_max_iter, or use another algorithm where atoms are much alike"
+            )
+        elif self._bounded():
+            most = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"
+            reached = (
+                f"the codes of {which} do not meet their bound, and steps have come to an end"
+            )
+            remedy = f"raise {most} or the bound, or use another algorithm"
+        else:
+            return
+        warn_not_converged(self, reached=reached, remedy=remedy)
 
     def _solve_single(self, X, mask, atoms, bounds):
         """Codes of signals in single precision, with their own residuals.
@@ -654,7 +648,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             return proximal_codes(
                 X,
                 atoms,
-                groups=self._labels,
                 accelerate=algorithm != "ista",
                 max_iter=self.transform_max_iter or 10_000,
                 memory=_memory(),

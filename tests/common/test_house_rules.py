@@ -40,7 +40,7 @@ def test_package_file(path):
         broken += rules.solver_imports(source, path.parent.name)
     broken += rules.broken_loops(source)
     # an estimator has as many parameters as it needs
-    broken += rules.oversized(source, arguments=module == "_solvers")
+    broken += rules.oversized(source, solver=module == "_solvers")
     assert broken == []
 
 

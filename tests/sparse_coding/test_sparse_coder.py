@@ -411,6 +411,7 @@ def test_in_a_pipeline_with_grid_search(seed):
         ),
         ({"transform_algorithm": "mp", "groups": [0] * 6}, "takes no groups: use 'omp'"),
         ({"transform_algorithm": "feature_sign", "groups": [0] * 6}, "takes no groups"),
+        ({"transform_algorithm": "fista", "groups": [0] * 6}, "takes no groups"),
         ({"positive_code": True, "groups": [0] * 6}, "either groups or positive_code=True"),
         ({"groups": [0, 1]}, "groups has 2 labels, and the dictionary 6 atoms"),
         ({"groups": [[0, 1], [1, 2, 3, 4, 5]]}, "groups overlap"),
@@ -460,7 +461,7 @@ def test_degenerate_input_has_an_answer(algorithm):
     assert np.isfinite(codes).all()
     assert (codes[[0, 2]] == 0).all()
     assert (codes[:, [0, 4, 5]] == 0).all()  # zero, and repeated
-    if algorithm not in ("ormp", "mp", "homotopy", "feature_sign", "coordinate_descent"):
+    if algorithm in ("omp", "lasso", "iht", "htp", "cosamp", "subspace_pursuit"):
         grouped = SparseCoder(
             D[:4], transform_algorithm=algorithm, groups=[0, 0, 1, 1], transform_alpha=0.01
         )

@@ -1,4 +1,4 @@
-"""Codes of the lasso and of the group lasso by proximal gradient steps, many signals at a time."""
+"""Codes of the lasso by proximal gradient steps, many signals at a time: ISTA and FISTA."""
 
 from typing import Any, NamedTuple
 
@@ -27,7 +27,6 @@ def proximal_codes(
     atoms: Atoms,
     *,
     alpha: Array,
-    groups: Array | None = None,
     positive: bool = False,
     accelerate: bool = True,
     tol: float = 1e-6,
@@ -36,81 +35,40 @@ def proximal_codes(
     n_jobs: int | None = None,
     memory: float = MEMORY,
 ) -> SparseCodes:
-    """Minimise ``1/2 |x - a D|^2 + alpha sum_g sqrt(|g|) |a_g|`` by proximal gradient steps.
+    """Minimise ``1/2 |x - a D|^2 + alpha |a|_1`` by proximal gradient steps.
 
-    Without `groups` (the number of the group of each atom) every atom is a group of its own: the
-    lasso. All signals of a block take their steps together, each with its own momentum, which
-    starts afresh when it points uphill [Beck, Teboulle 2009; O'Donoghue, Candes 2015]; with
+    All signals of a block take their steps together, each with its own momentum, which starts
+    afresh when it points uphill [Beck, Teboulle 2009; O'Donoghue, Candes 2015]; with
     ``accelerate=False`` there is none (ISTA). A signal is done when its duality gap is at most
     `tol` of its objective. Other parameters as in `lasso_codes`.
     """
     n, k = X.shape[1], len(atoms.rows)
-    labels = np.arange(k) if groups is None else groups
-    order = np.argsort(labels, kind="stable")
-    inverse = np.argsort(order)
-    start = np.searchsorted(labels[order], np.arange(int(labels.max()) + 1))
-    sizes = np.diff(np.append(start, k))
-    rows = atoms.rows[order]
+    rows = atoms.rows
     transposed = np.ascontiguousarray(rows.T)
     # steps through the signal take 4 n k operations, through the Gram matrix 2 k^2
     gram = None
     if mask is None and 2 * n > k and gram_pays(k, len(X), memory):
-        gram = rows @ rows.T if atoms.gram is None else atoms.gram[np.ix_(order, order)]
+        gram = rows @ rows.T if atoms.gram is None else atoms.gram
     # a mask does not make the norm larger
     largest = _largest_eigenvalue(rows @ transposed if k <= n else transposed @ rows)
-    grouped = _Groups(start, sizes, np.sqrt(sizes), positive)
 
     def work(part: slice) -> Block:
         x = np.array(X[part], dtype=np.float64, order="C")
         known = None if mask is None else mask[part].astype(np.float64)
         if known is not None:
             x = np.where(known > 0, x, 0.0)
-        problem = _Problem(x, known, rows, transposed, gram, alpha[part], grouped)
+        problem = _Problem(x, known, rows, transposed, gram, alpha[part], positive)
         codes, gap, residual_sq, steps, done = _proximal_gradient(
             problem, largest, accelerate, tol, max_iter
         )
         stop = np.where(done, TOL, MAX_ITER).astype(np.int8)
-        return dense_block(codes[:, inverse] / atoms.norms, residual_sq, stop, gap, steps)
+        return dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
 
     return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block_size(n, 2 * k, memory))
 
 
-class _Groups(NamedTuple):
-    """Atoms in groups, one after the other: where each begins, its size and its weight."""
-
-    start: Array
-    sizes: Array
-    weights: Array
-    positive: bool
-
-    def norms(self, Z: Array) -> Array:
-        """Norms of the groups of each row."""
-        if len(self.start) == Z.shape[1]:
-            return np.abs(Z)
-        return np.sqrt(np.add.reduceat(Z * Z, self.start, axis=1))
-
-    def shrink(self, Z: Array, threshold: Array) -> Array:
-        """Proximal operator of the penalty, with one threshold for each row."""
-        if self.positive:
-            Z = np.maximum(Z, 0.0)
-        norms = self.norms(Z)
-        shrunk = np.maximum(norms - threshold[:, None] * self.weights, 0.0)
-        factor = np.divide(shrunk, norms, out=np.zeros_like(norms), where=norms > 0)
-        if len(self.start) != Z.shape[1]:
-            factor = np.repeat(factor, self.sizes, axis=1)
-        out: Array = Z * factor
-        return out
-
-    def dual_norm(self, C: Array) -> Array:
-        """Largest ratio of the norm of a group to its weight, for each row."""
-        if self.positive:
-            C = np.maximum(C, 0.0)
-        out: Array = (self.norms(C) / self.weights).max(axis=1)
-        return out
-
-
 class _Problem(NamedTuple):
-    """Signals of a block with what all of them share: their codes solve the (group) lasso."""
+    """Signals of a block with what all of them share: their codes solve the lasso."""
 
     x: Array
     known: Array | None
@@ -118,7 +76,18 @@ class _Problem(NamedTuple):
     transposed: Array
     gram: Array | None
     alpha: Array
-    groups: _Groups
+    positive: bool
+
+    def shrink(self, Z: Array, threshold: Array) -> Array:
+        """Proximal operator of the penalty, with one threshold for each row."""
+        t = threshold[:, None]
+        if self.positive:
+            return np.asarray(np.maximum(Z - t, 0.0))
+        return np.asarray(np.sign(Z) * np.maximum(np.abs(Z) - t, 0.0))
+
+    def dual_norm(self, C: Array) -> Array:
+        """Largest correlation that counts, for each row."""
+        return np.asarray((C if self.positive else np.abs(C)).max(axis=1, initial=0.0))
 
     def some(self, which: Array) -> "_Problem":
         """Return the problem of some of the signals."""
@@ -140,9 +109,9 @@ class _Problem(NamedTuple):
     def gaps(self, A: Array) -> tuple[Array, Array, Array]:
         """Duality gaps, objectives and squared residuals of codes."""
         R = self.residual(A)
-        largest = self.groups.dual_norm(R @ self.transposed)
+        largest = self.dual_norm(R @ self.transposed)
         xr, rr = np.einsum("ij,ij->i", self.x, R), np.einsum("ij,ij->i", R, R)
-        penalty = (self.groups.norms(A) * self.groups.weights).sum(axis=1)
+        penalty = np.abs(A).sum(axis=1)
         gap, objective = penalised_gaps(xr, rr, penalty, largest, self.alpha)
         return np.maximum(gap, 0.0), objective, rr
 
@@ -168,7 +137,7 @@ def _proximal_gradient(
     codes, gap, residual_sq = np.zeros((m, k)), np.zeros(m), size.copy()
     steps, done = np.zeros(m, np.int32), np.ones(m, np.bool_)
     # without an atom, or with a large penalty, zero is the answer
-    active = np.flatnonzero(problem.groups.dual_norm(B) > problem.alpha)
+    active = np.flatnonzero(problem.dual_norm(B) > problem.alpha)
     if largest <= 0:
         active = active[:0]
     A = np.zeros((active.size, k))
@@ -178,7 +147,7 @@ def _proximal_gradient(
     for step in range(1, max_iter + 1):
         if active.size == 0:
             break
-        new = running.groups.shrink(Y - running.gradient(Y, b) / largest, running.alpha / largest)
+        new = running.shrink(Y - running.gradient(Y, b) / largest, running.alpha / largest)
         if accelerate:
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
