@@ -1,7 +1,11 @@
 """The wrapper around numba: lazy, nestable, and the same numbers as plain Python."""
 
+import ast
+import importlib
+import inspect
 import os
 import pickle
+import pkgutil
 import subprocess
 import sys
 import warnings
@@ -11,8 +15,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skmoderndata import _jit, compile
-from skmoderndata._jit import jit
+from skmoderndata import _jit, _solvers, compile
+from skmoderndata._jit import jit, jit_leaf
 
 
 @jit
@@ -32,6 +36,33 @@ def test_nested_functions_agree_with_plain_python():
     values = np.arange(5.0)
     assert_allclose(sum_of_squares(values), sum_of_squares.py_func(values), rtol=1e-15)
     assert "numba" in sys.modules
+
+
+def returned_arrays(source):
+    """Names of what a function indexes and returns as well."""
+    nodes = list(ast.walk(ast.parse(source)))
+    indexed = {ast.unparse(node.value) for node in nodes if isinstance(node, ast.Subscript)}
+    returned = [node.value for node in nodes if isinstance(node, ast.Return) and node.value]
+    values = [v for r in returned for v in (r.elts if isinstance(r, ast.Tuple) else [r])]
+    return indexed & {ast.unparse(value) for value in values}
+
+
+def test_leaves_return_no_arrays():
+    assert returned_arrays("def f(a, t):\n    a[t] = 0.0\n    return t, a\n") == {"a"}
+    assert returned_arrays("def f(a, t):\n    return a[t]\n") == set()
+    leaves = 0
+    for info in pkgutil.walk_packages(_solvers.__path__, _solvers.__name__ + "."):
+        for function in vars(importlib.import_module(info.name)).values():
+            if isinstance(function, jit_leaf):
+                leaves += 1
+                assert returned_arrays(inspect.getsource(function.py_func)) == set()
+    assert leaves > 20
+
+
+def test_leaves_create_no_arrays():
+    assert jit_leaf(lambda x: x[0] + x[1])(np.arange(2.0)) == 1.0
+    with pytest.raises(numba.TypingError, match="Only accept returning of array passed"):
+        jit_leaf(lambda n: np.empty(n).sum())(3)
 
 
 def test_compiled_once():

@@ -82,16 +82,18 @@ def code_by_rows(
     tol_sq: Array,
     n_jobs: int | None = None,
     renormalize: bool = True,
+    rough: bool = False,
 ) -> SparseCodes:
     """Run a compiled coder that asks for rows of the Gram matrix, on blocks of signals.
 
     It is called as ``kernel(signals, dictionary, found, G, place, most)`` and forgets rows when
     there are more than `most`. Signals that share a mask share a dictionary of masked atoms (of
-    unit norm, unless ``renormalize=False``). `cap` is the largest number of atoms in a code.
+    unit norm, unless ``renormalize=False``). `cap` is the largest number of atoms in a code. With
+    ``rough=True`` correlations with signals of single precision are as accurate as these are.
     """
     given: dict[str, Any] = {"cap": cap, "n_jobs": n_jobs, "renormalize": renormalize}
     if mask is None:
-        return _code_blocks(X, atoms, None, kernel, tol_sq=tol_sq, **given)
+        return _code_blocks(X, atoms, None, kernel, tol_sq=tol_sq, rough=rough, **given)
     return by_pattern(
         X,
         mask,
@@ -118,11 +120,14 @@ def _code_blocks(
     tol_sq: Array,
     n_jobs: int | None,
     renormalize: bool,
+    rough: bool = False,
 ) -> SparseCodes:
     n_signals, n = X.shape
     k = len(atoms.rows)
     columns = np.ascontiguousarray(atoms.rows.T)
     dictionary = Dictionary(np.ascontiguousarray(atoms.rows), columns, atoms.norms)
+    # half of the time of a short float32 code would go into a product in double precision
+    halves = columns.astype(np.float32) if rough else columns
     squares = None if mask is None else columns**2
     gram = atoms.gram if mask is None else None
     if gram is None and mask is None and renormalize and gram_pays(k, n_signals):
@@ -147,7 +152,7 @@ def _code_blocks(
             scale = usable.astype(np.float64)
             if renormalize:
                 scale /= np.sqrt(np.where(usable, left, 1.0))
-        b = x @ columns
+        b = (X[part] @ halves).astype(np.float64) if rough else x @ columns
         if mask is not None:
             b *= scale
         found = Found(

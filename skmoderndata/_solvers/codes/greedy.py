@@ -88,10 +88,13 @@ def orthogonal_matching_pursuit(
     """
     cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
 
-    def kernel(*given: Any) -> None:
-        _omp(*given, n_nonzero, optimised, single)
+    rough = single and mask is None and X.dtype == np.float32
+    eps = 2.0**-23 if rough else EPS
 
-    return code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs)
+    def kernel(*given: Any) -> None:
+        _omp(*given, n_nonzero, optimised, single, eps)
+
+    return code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs, rough=rough)
 
 
 def matching_pursuit(
@@ -147,9 +150,9 @@ def nonnegative_matching_pursuit(
 
 @jit
 def _omp(  # type: ignore[no-untyped-def]
-    signals, dictionary, found, G, place, most, n_nonzero, optimised, single
+    signals, dictionary, found, G, place, most, n_nonzero, optimised, single, eps
 ):
-    """Pursuit by a progressive Cholesky factorisation, one signal after the other."""
+    """Pursuit by a progressive Cholesky factorisation; `eps` is the accuracy of `signals.b`."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
     cap = found.chosen.shape[1]
@@ -166,7 +169,7 @@ def _omp(  # type: ignore[no-untyped-def]
         known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
         index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
         size = inner(signals.x[i], signals.x[i], n)
-        rho, floor = size, 10 * EPS * np.sqrt(size)
+        rho, floor = size, 10 * eps * np.sqrt(size)
         t, n_banned, steps = ZERO, 0, 0
         best_t, best_rho = ZERO, np.inf
         for j in range(k):
@@ -246,7 +249,7 @@ def _omp(  # type: ignore[no-untyped-def]
                 rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, single, value, r)
                 if rho < best_rho:
                     best_t, best_rho = t, rho
-        if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on more digits
+        if bound < 0.0 and eps == EPS and rho > 1e-6 * size:  # no decision depends on more digits
             for s in range(t):
                 a[s] = h[s]
             solve_upper(L, t, a)

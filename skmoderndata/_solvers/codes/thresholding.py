@@ -86,8 +86,7 @@ class Work(NamedTuple):
     """Arrays of the signal that is coded.
 
     The code `now` stands in `dense` (k,) once more, and `c` (k,) are the correlations of its
-    residual with the atoms. Helpers receive the arrays that they use: numba spreads a tuple into
-    seven machine arguments an array, and with all of these a call takes as long as its work.
+    residual with the atoms.
     """
 
     now: Code
