@@ -12,6 +12,7 @@ from scipy import sparse
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
 from skmoderndata._solvers.codes.gram_rows import (
+    Signals,
     ask_rows,
     code_by_rows,
     next_signal,
@@ -155,7 +156,7 @@ def hard_thresholding(
     `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero. Bounds hold for the code
     that is returned: with ``single=True`` for the one rounded to single precision.
     """
-    n, k = X.shape[1], len(atoms.rows)
+    k = len(atoms.rows)
     if mask is None:
         atoms = with_gram(atoms)
     order, start = np.arange(k), np.arange(k + 1)
@@ -169,9 +170,11 @@ def hard_thresholding(
     cap = min(k, s * int(np.diff(start).max()))
     iterate = {"iht": _iht, "htp": _htp, "cosamp": _cosamp, "subspace_pursuit": _subspace_pursuit}
 
-    def kernel(*given: Any) -> None:
+    def kernel(signals: Signals, *given: Any) -> None:
+        # signals that share a mask come without what it hides
+        work = _work(k, signals.x.shape[1], start)
         # None, not False: numba leaves out branches for what is None
-        iterate[method](*given, rule, True if positive else None, _work(k, n, start))
+        iterate[method](signals, *given, rule, True if positive else None, work)
 
     codes = code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs)
     if groups is None:
