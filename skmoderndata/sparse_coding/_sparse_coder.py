@@ -20,11 +20,11 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import (
-    group_matching_pursuit,
     matching_pursuit,
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )
+from skmoderndata._solvers.codes.group_pursuit import group_matching_pursuit
 from skmoderndata._solvers.codes.groups import group_lasso_codes
 from skmoderndata._solvers.codes.lasso import METHODS as LASSO
 from skmoderndata._solvers.codes.lasso import lasso_codes

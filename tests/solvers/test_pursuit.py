@@ -7,11 +7,11 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._solvers.codes.greedy import (
-    group_matching_pursuit,
     matching_pursuit,
     nonnegative_matching_pursuit,
     orthogonal_matching_pursuit,
 )
+from skmoderndata._solvers.codes.group_pursuit import group_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     TOL,
