@@ -13,7 +13,7 @@ SPAN = 1e-10  # a vector whose squared distance from others is less, relatively,
 
 
 @jit_leaf
-def append(L, t, column, diagonal):  # type: ignore[no-untyped-def]
+def append(L, t, column, diagonal):
     """Grow the factor of t rows by one; returns the squared pivot, 0 for a dependent row.
 
     The new row of A is ``column[:t]``, `diagonal`. Row t of L may serve as `column`. Where the
@@ -34,7 +34,7 @@ def append(L, t, column, diagonal):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def append_atom(L, t, g, index, new):  # type: ignore[no-untyped-def]
+def append_atom(L, t, g, index, new):
     """`append` for atom `new` after the atoms ``index[:t]``; `g` is its row of the Gram matrix."""
     if t >= L.shape[0]:
         return 0.0
@@ -45,7 +45,7 @@ def append_atom(L, t, g, index, new):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def drop(L, t, position):  # type: ignore[no-untyped-def]
+def drop(L, t, position):
     """Remove row and column `position` of A from a factor of t rows, by Givens rotations."""
     for s in range(position, t - 1):
         for q in range(s + 2):
@@ -63,7 +63,7 @@ def drop(L, t, position):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def solve_lower(L, t, b):  # type: ignore[no-untyped-def]
+def solve_lower(L, t, b):
     """Replace ``b[:t]`` by the solution of ``L z = b``."""
     for s in range(t):
         # four sums at a time, as one would wait for each addition
@@ -82,7 +82,7 @@ def solve_lower(L, t, b):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def solve_upper(L, t, b):  # type: ignore[no-untyped-def]
+def solve_upper(L, t, b):
     """Replace ``b[:t]`` by the solution of ``L^T z = b``."""
     for s in range(t - 1, -1, -1):
         last = b[s] / L[s, s]
@@ -92,14 +92,14 @@ def solve_upper(L, t, b):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def solve(L, t, b):  # type: ignore[no-untyped-def]
+def solve(L, t, b):
     """Replace ``b[:t]`` by the solution of ``A z = b``."""
     solve_lower(L, t, b)
     solve_upper(L, t, b)
 
 
 @jit_leaf
-def solve_chosen(L, index, t, b, z):  # type: ignore[no-untyped-def]
+def solve_chosen(L, index, t, b, z):
     """Solve ``G_II z = b_I`` with ``I = index[:t]``; `b` has an entry for each atom."""
     for s in range(t):
         z[s] = b[index[s]]

@@ -21,9 +21,7 @@ CANCELS = 1e-6  # below this fraction of (|x| + sum |a_j d_j|)^2, sums from G ha
 
 
 @jit
-def code_by_coordinate_descent(  # type: ignore[no-untyped-def]
-    signals, active, scratch, G, codes, steps
-):
+def code_by_coordinate_descent(signals, active, scratch, G, codes, steps):
     """Descend from the code of each signal in `codes`, which is replaced; returns G."""
     index, at, a = active.chosen, active.at, active.a
     for i in range(signals.X.shape[0]):
@@ -40,9 +38,7 @@ def code_by_coordinate_descent(  # type: ignore[no-untyped-def]
 
 
 @jit
-def coordinate_descent(  # type: ignore[no-untyped-def]
-    signals, i, known, active, scratch, G, t, code
-):
+def coordinate_descent(signals, i, known, active, scratch, G, t, code):
     """Descend from `code` with `t` active atoms, in place; returns the sweeps, and G."""
     size, tol, place = signals.sizes[i], signals.tol, signals.place
     index, at, a = active.chosen, active.at, active.a
@@ -85,9 +81,7 @@ def coordinate_descent(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sweep(  # type: ignore[no-untyped-def]
-    signals, i, known, index, t, c, G, code, every
-):
+def _sweep(signals, i, known, index, t, c, G, code, every):
     """Minimise over each coefficient, of all atoms or of the active ones, given the others.
 
     Returns the largest squared change of the fit, whether a sign has changed, and G.
@@ -121,7 +115,7 @@ def _sweep(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _solve_for_signs(b, active, G, t, code, lam):  # type: ignore[no-untyped-def]
+def _solve_for_signs(b, active, G, t, code, lam):
     """Put the solution for the signs of the code in `a`; tells whether there is one."""
     index, at, a, theta, z, L = active
     for s in range(t):
@@ -136,7 +130,7 @@ def _solve_for_signs(b, active, G, t, code, lam):  # type: ignore[no-untyped-def
 
 
 @jit
-def certify(signals, i, known, active, scratch, G, t):  # type: ignore[no-untyped-def]
+def certify(signals, i, known, active, scratch, G, t):
     """Duality gap and objective of the active coefficients; `c` receives their correlations.
 
     All from ``c = b - G a``, or where that leaves too few digits, from the residual itself.

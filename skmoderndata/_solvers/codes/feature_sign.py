@@ -24,7 +24,7 @@ SLACK = 1e-10  # relative excess of a correlation over the penalty that counts a
 
 
 @jit
-def code_by_feature_sign(signals, active, scratch, G, codes, steps):  # type: ignore[no-untyped-def]
+def code_by_feature_sign(signals, active, scratch, G, codes, steps):
     """Write the code of one signal after the other, and its steps; returns G.
 
     `codes` holds the start of each signal, of which the independent atoms are taken.
@@ -48,7 +48,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, steps):  # type: ig
 
 
 @jit
-def feature_sign(signals, i, known, active, scratch, G, t):  # type: ignore[no-untyped-def]
+def feature_sign(signals, i, known, active, scratch, G, t):
     """Search from the `t` active atoms; returns how many there are at the end, steps, and G."""
     index, _, a, theta, z, _ = active
     c, _, score, banned, _ = scratch
@@ -104,7 +104,7 @@ def feature_sign(signals, i, known, active, scratch, G, t):  # type: ignore[no-u
 
 
 @jit
-def _admit(active, t, g, at, new, sign):  # type: ignore[no-untyped-def]
+def _admit(active, t, g, at, new, sign):
     """Make atom `new` active; returns how many are, or -1 where it cannot be.
 
     An atom in the span of the active ones takes the place of the first of them that becomes zero
@@ -133,7 +133,7 @@ def _admit(active, t, g, at, new, sign):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _best_step(b, active, G, t, lam):  # type: ignore[no-untyped-def]
+def _best_step(b, active, G, t, lam):
     """Step from a towards z with the lowest objective, 0 if none lowers it.
 
     Candidates are the end and the points where a coefficient changes sign.
@@ -163,7 +163,7 @@ def _best_step(b, active, G, t, lam):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _move(active, t, step, positive):  # type: ignore[no-untyped-def]
+def _move(active, t, step, positive):
     """Go from a towards z; atoms that become zero leave. Returns how many are active."""
     a, z, theta = active.a, active.z, active.theta
     for s in range(t):

@@ -10,7 +10,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @jit
-def penalised_gap(xr, rr, penalty, largest, lam):  # type: ignore[no-untyped-def]
+def penalised_gap(xr, rr, penalty, largest, lam):
     """Duality gap and objective of ``min over a  1/2 |x - a D|^2 + lam Omega(a)``.
 
     With the residual ``r = x - a D`` the dual problem is ``max x.v - 1/2 |v|^2`` over v with
@@ -43,7 +43,7 @@ def penalised_gap(xr, rr, penalty, largest, lam):  # type: ignore[no-untyped-def
 
 
 @jit
-def penalised_gaps(xr, rr, penalty, largest, lam):  # type: ignore[no-untyped-def]
+def penalised_gaps(xr, rr, penalty, largest, lam):
     """`penalised_gap` of each signal: arrays of shape (N,)."""
     gap, objective = np.empty(xr.shape[0]), np.empty(xr.shape[0])
     for i in range(xr.shape[0]):

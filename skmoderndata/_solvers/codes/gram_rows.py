@@ -186,7 +186,7 @@ def all_rows(gram: Array) -> tuple[Array, Array]:
 
 
 @jit
-def ask_row(j, columns, known, scale, G, place):  # type: ignore[no-untyped-def]
+def ask_row(j, columns, known, scale, G, place):
     """Make sure that ``G[place[j]]`` is row j of the Gram matrix; returns G, enlarged if need be.
 
     Computed from the transposed dictionary `columns` (n, k) and the weights `known` (n,) of the
@@ -225,7 +225,7 @@ def ask_row(j, columns, known, scale, G, place):  # type: ignore[no-untyped-def]
 
 
 @jit
-def ask_rows(index, t, columns, known, scale, G, place):  # type: ignore[no-untyped-def]
+def ask_rows(index, t, columns, known, scale, G, place):
     """`ask_row` for the atoms ``index[:t]``."""
     for s in range(t):
         if place[index[s]] < 0:
@@ -234,7 +234,7 @@ def ask_rows(index, t, columns, known, scale, G, place):  # type: ignore[no-unty
 
 
 @jit_leaf
-def forget_rows(place):  # type: ignore[no-untyped-def]
+def forget_rows(place):
     """Start afresh: no row is computed."""
     k = place.shape[0] - 1
     for j in range(k):
@@ -243,7 +243,7 @@ def forget_rows(place):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def same_entries(known, former):  # type: ignore[no-untyped-def]
+def same_entries(known, former):
     """Tell whether two signals have the same entries known: rows computed for one serve both."""
     for p in range(known.shape[0]):
         if known[p] != former[p]:
@@ -252,16 +252,14 @@ def same_entries(known, former):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def next_signal(signals, i, place, most):  # type: ignore[no-untyped-def]
+def next_signal(signals, i, place, most):
     """Forget rows that do not serve signal i, or are more than `most`."""
     if signals.fresh[i] or place[place.shape[0] - 1] > most:
         forget_rows(place)
 
 
 @jit_leaf
-def returned_residual_sq(  # type: ignore[no-untyped-def]
-    signals, dictionary, i, index, a, t, single, value, r
-):
+def returned_residual_sq(signals, dictionary, i, index, a, t, single, value, r):
     """Squared residual of the code that is returned for signal i; `r` receives the residual.
 
     `value` receives the coefficients `a` of masked atoms of unit norm as the caller will see them,

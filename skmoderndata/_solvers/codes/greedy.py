@@ -144,9 +144,7 @@ def nonnegative_matching_pursuit(
 
 
 @jit
-def _omp(  # type: ignore[no-untyped-def]
-    signals, dictionary, found, G, place, most, n_nonzero, optimised, single, eps
-):
+def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, single, eps):
     """Pursuit by a progressive Cholesky factorisation; `eps` is the accuracy of `signals.b`."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
@@ -265,9 +263,7 @@ def _omp(  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _fit_residual_sq(  # type: ignore[no-untyped-def]
-    signals, dictionary, i, L, h, index, t, a, single, value, r
-):
+def _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, single, value, r):
     """Code ``L^T a = h`` of the first t atoms, and the squared residual of what is returned."""
     for s in range(t):
         a[s] = h[s]
@@ -276,9 +272,7 @@ def _fit_residual_sq(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _mp(  # type: ignore[no-untyped-def]
-    signals, dictionary, found, G, place, most, max_iter, positive, single
-):
+def _mp(signals, dictionary, found, G, place, most, max_iter, positive, single):
     """Run matching pursuit: each step takes a row of the Gram matrix from the correlations."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
@@ -347,7 +341,7 @@ def _mp(  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def]
+def nonnegative_on_support(L, index, t, b, a, z):
     """Go on with non-negative least squares on ``index[:t]`` from the feasible `a`.
 
     `L` is the Cholesky factor of the chosen atoms, and is kept up to date. Atoms that reach zero
@@ -378,7 +372,7 @@ def nonnegative_on_support(L, index, t, b, a, z):  # type: ignore[no-untyped-def
 
 
 @jit_leaf
-def _drop_atom(L, index, t, a, position):  # type: ignore[no-untyped-def]
+def _drop_atom(L, index, t, a, position):
     """Remove one of t chosen atoms; returns how many remain."""
     drop(L, t, position)
     for s in range(position, t - 1):
@@ -388,9 +382,7 @@ def _drop_atom(L, index, t, a, position):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _nonnegative_omp(  # type: ignore[no-untyped-def]
-    signals, dictionary, found, G, place, most, n_nonzero, single
-):
+def _nonnegative_omp(signals, dictionary, found, G, place, most, n_nonzero, single):
     """Pursuit with non-negative least squares on the chosen atoms."""
     m, k = signals.b.shape
     n = signals.x.shape[1]

@@ -439,7 +439,7 @@ class _Momentum:
 
 
 @jit
-def _dual_norms(size, edges, weights, mix, out):  # type: ignore[no-untyped-def]
+def _dual_norms(size, edges, weights, mix, out):
     """Root v of ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2`` in each group."""
     for g in range(len(out)):
         first, last = edges[g], edges[g + 1]
@@ -472,7 +472,7 @@ def _dual_norms(size, edges, weights, mix, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _shrink(z, edges, group_lam, single_lam, positive, out):  # type: ignore[no-untyped-def]
+def _shrink(z, edges, group_lam, single_lam, positive, out):
     """Proximal operator of the penalty."""
     for g in range(len(group_lam)):
         first, last = edges[g], edges[g + 1]
@@ -480,7 +480,7 @@ def _shrink(z, edges, group_lam, single_lam, positive, out):  # type: ignore[no-
 
 
 @jit
-def _shrink_group(z, group_lam, single_lam, positive, out):  # type: ignore[no-untyped-def]
+def _shrink_group(z, group_lam, single_lam, positive, out):
     """Soft thresholding, then shrinking of the group."""
     total = 0.0
     for j in range(len(z)):
@@ -499,7 +499,7 @@ def _shrink_group(z, group_lam, single_lam, positive, out):  # type: ignore[no-u
 
 
 @jit
-def descend(  # type: ignore[no-untyped-def]
+def descend(
     matrix, starts, state, by_products, blocks, a, edges, group_lam, single_lam, largest,
     positive, max_sweeps,
 ):  # fmt: skip
@@ -578,7 +578,7 @@ def descend(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _cross(rows, columns, r):  # type: ignore[no-untyped-def]
+def _cross(rows, columns, r):
     """Inner products of a vector with some rows."""
     out = np.empty(len(columns))
     for j in range(len(columns)):

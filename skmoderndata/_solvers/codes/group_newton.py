@@ -135,7 +135,7 @@ def direction_by_samples(
 
 
 @jit
-def times_rows(rows, columns, a):  # type: ignore[no-untyped-def]
+def times_rows(rows, columns, a):
     """Linear combination of some rows."""
     out = np.zeros(rows.shape[1])
     for j in range(len(columns)):
@@ -147,7 +147,7 @@ def times_rows(rows, columns, a):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _split(rows, columns, z, first, sizes, norms, lams):  # type: ignore[no-untyped-def]
+def _split(rows, columns, z, first, sizes, norms, lams):
     """Columns along ``u_g = z_g / |z_g|``, and across it, times the root of ``|z_g| / lam_g``."""
     n = rows.shape[1]
     across, along = np.zeros((len(z), n), np.float32), np.zeros((len(first), n), np.float32)
@@ -170,7 +170,7 @@ def _split(rows, columns, z, first, sizes, norms, lams):  # type: ignore[no-unty
 
 
 @jit
-def add_curvature(H, z, first, sizes, lams, inverse):  # type: ignore[no-untyped-def]
+def add_curvature(H, z, first, sizes, lams, inverse):
     """Add ``lam_g / |z_g| (I - z_g z_g' / |z_g|^2)`` to the blocks; `lams` holds ``lam/|z_g|``."""
     for g in range(len(first)):
         if sizes[g] == 1:

@@ -89,7 +89,7 @@ class GroupBases(NamedTuple):
 
 
 @jit_leaf
-def _group_bases(dictionary, order, known, scale, bases):  # type: ignore[no-untyped-def]
+def _group_bases(dictionary, order, known, scale, bases):
     """Fill in `bases` by Gram-Schmidt on the masked atoms, twice where much of one cancels."""
     k, n = dictionary.rows.shape
     rows, coef, v = bases.rows, bases.coef, bases.atom
@@ -141,7 +141,7 @@ def _group_bases(dictionary, order, known, scale, bases):  # type: ignore[no-unt
 
 
 @jit
-def _least_norm(C, r, y, a):  # type: ignore[no-untyped-def]
+def _least_norm(C, r, y, a):
     """Code of least norm with ``a C[:, :r] = y``: ``a = C (C^T C)^-1 y``, refined twice."""
     w = C.shape[0]
     L, column, rest = np.zeros((r, r)), np.empty(w), np.empty(r)
@@ -160,7 +160,7 @@ def _least_norm(C, r, y, a):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _group_code(bases, chosen, n_chosen, y, least, index, a):  # type: ignore[no-untyped-def]
+def _group_code(bases, chosen, n_chosen, y, least, index, a):
     """Pairs of atoms and coefficients from those of the bases, `y`; returns how many there are."""
     count = ZERO
     part = bases.part
@@ -183,7 +183,7 @@ def _group_code(bases, chosen, n_chosen, y, least, index, a):  # type: ignore[no
 
 
 @jit_leaf
-def _group_scores(alpha, bases, taken, score):  # type: ignore[no-untyped-def]
+def _group_scores(alpha, bases, taken, score):
     """Squared norm of the correlations with the basis of each group, 0 for those taken."""
     start, rank = bases.start, bases.rank
     for g in range(rank.shape[0]):
@@ -195,7 +195,7 @@ def _group_scores(alpha, bases, taken, score):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _append_group(bases, g, x, L, b, inside, t):  # type: ignore[no-untyped-def]
+def _append_group(bases, g, x, L, b, inside, t):
     """Add the basis of group g to the vectors ``inside[:t]``; returns how many there are.
 
     `L` is the Cholesky factor of their inner products, `b` holds those with the signal.
@@ -214,7 +214,7 @@ def _append_group(bases, g, x, L, b, inside, t):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _group_omp(signals, dictionary, found, order, start, n_nonzero, single):  # type: ignore[no-untyped-def]
+def _group_omp(signals, dictionary, found, order, start, n_nonzero, single):
     """Pursuit on the orthonormal bases of groups of masked atoms, one signal after the other."""
     m = signals.x.shape[0]
     k, n = dictionary.rows.shape

@@ -32,7 +32,7 @@ FLOOR = 1e-8  # fraction of the largest penalty: below, a bound that is not met 
 
 
 @jit
-def code_by_homotopy(signals, active, scratch, G, codes, steps):  # type: ignore[no-untyped-def]
+def code_by_homotopy(signals, active, scratch, G, codes, steps):
     """Write the code of one signal after the other, and its steps; returns G.
 
     With a bound `alpha` receives the penalty that meets it. There is no use for a start.
@@ -47,7 +47,7 @@ def code_by_homotopy(signals, active, scratch, G, codes, steps):  # type: ignore
 
 
 @jit
-def homotopy(signals, i, active, scratch, G):  # type: ignore[no-untyped-def]
+def homotopy(signals, i, active, scratch, G):
     """Follow the minimiser of signal i from the largest penalty down to `alpha`.
 
     With a `bound` (at least 0) for the squared residual, only down to where it is met: on a
@@ -159,7 +159,7 @@ def homotopy(signals, i, active, scratch, G):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _steps_to_level(c, v, level, positive, score):  # type: ignore[no-untyped-def]
+def _steps_to_level(c, v, level, positive, score):
     """Write the steps at which ``c - step v`` meets ``level - step`` in magnitude to `score`."""
     if positive:
         for j in range(c.shape[0]):
@@ -177,7 +177,7 @@ def _steps_to_level(c, v, level, positive, score):  # type: ignore[no-untyped-de
 
 
 @jit
-def _smallest(score):  # type: ignore[no-untyped-def]
+def _smallest(score):
     """Index of the smallest of non-negative numbers, by their bits as in `largest_entry`."""
     low = low_bits(score.shape[0])
     keep = MAGNITUDE & ~low

@@ -82,7 +82,7 @@ def room_for(signals: Signals) -> tuple[Active, Scratch]:
 
 
 @jit
-def known_entries(signals, i):  # type: ignore[no-untyped-def]
+def known_entries(signals, i):
     """Row of `known` for signal i; rows of G that belong to another mask are forgotten."""
     known, place = signals.known, signals.place
     shared = known.shape[0] == 1
@@ -94,7 +94,7 @@ def known_entries(signals, i):  # type: ignore[no-untyped-def]
 
 
 @jit
-def enter(active, t, g, at, new):  # type: ignore[no-untyped-def]
+def enter(active, t, g, at, new):
     """Make atom `new` with row ``g = G[at]`` active; returns t + 1, or t if it is dependent."""
     if not append_atom(active.L, t, g, active.chosen, new) > 0.0:
         return t
@@ -104,7 +104,7 @@ def enter(active, t, g, at, new):  # type: ignore[no-untyped-def]
 
 
 @jit
-def leave(active, t, position):  # type: ignore[no-untyped-def]
+def leave(active, t, position):
     """Remove active atom number `position`; returns how many are active."""
     index, at, a, theta = active.chosen, active.at, active.a, active.theta
     drop(active.L, t, position)
@@ -117,7 +117,7 @@ def leave(active, t, position):  # type: ignore[no-untyped-def]
 
 
 @jit
-def correlations(b, active, G, t, c):  # type: ignore[no-untyped-def]
+def correlations(b, active, G, t, c):
     """``c = b - G a``."""
     for j in range(b.shape[0]):
         c[j] = b[j]
@@ -125,7 +125,7 @@ def correlations(b, active, G, t, c):  # type: ignore[no-untyped-def]
 
 
 @jit
-def solve_signs(b, active, t, lam):  # type: ignore[no-untyped-def]
+def solve_signs(b, active, t, lam):
     """Solve ``G_II z = b_I - lam theta``; tells whether z has the signs theta."""
     index, theta, z = active.chosen, active.theta, active.z
     for s in range(t):

@@ -16,7 +16,7 @@ MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)  # all bits of a double but the sign
 
 
 @jit_leaf
-def inner(u, v, count):  # type: ignore[no-untyped-def]
+def inner(u, v, count):
     """Inner product of the first `count` entries."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     p = 0
@@ -33,7 +33,7 @@ def inner(u, v, count):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def add_rows(out, sign, a, rows, at, count):  # type: ignore[no-untyped-def]
+def add_rows(out, sign, a, rows, at, count):
     """``out += sign * sum_s a[s] rows[at[s]]`` over the first `count` of `a` and `at`."""
     k = out.shape[0]
     s = 0
@@ -51,7 +51,7 @@ def add_rows(out, sign, a, rows, at, count):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def residual_sq(x, known, rows, index, a, t, r):  # type: ignore[no-untyped-def]
+def residual_sq(x, known, rows, index, a, t, r):
     """Squared norm of ``x - sum_s a[s] d_index[s]`` on the known entries; `r` receives it.
 
     Computed from the signal itself: this is the number that bounds are compared with.
@@ -66,7 +66,7 @@ def residual_sq(x, known, rows, index, a, t, r):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def largest_entry(bits, k, low):  # type: ignore[no-untyped-def]
+def largest_entry(bits, k, low):
     """Index of the double of largest magnitude among `k`, given as bits; the first of ties.
 
     Magnitudes of doubles are ordered as their bits are, and integers can be compared many at a
@@ -82,7 +82,7 @@ def largest_entry(bits, k, low):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def low_bits(k):  # type: ignore[no-untyped-def]
+def low_bits(k):
     """Mask of the bits that hold an index below k."""
     low = np.int64(1)
     while low < k:
@@ -91,7 +91,7 @@ def low_bits(k):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def sort_pairs(index, value, count):  # type: ignore[no-untyped-def]
+def sort_pairs(index, value, count):
     """Sort the first `count` pairs by index."""
     for t in range(1, count):
         j, v = index[t], value[t]

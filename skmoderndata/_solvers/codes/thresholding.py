@@ -28,14 +28,8 @@ from skmoderndata._solvers.codes.products import (
     low_bits,
     sort_pairs,
 )
-from skmoderndata._solvers.codes.signal_blocks import (
-    MAX_ITER,
-    STALL,
-    TOL,
-    Atoms,
-    SparseCodes,
-    with_gram,
-)
+from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, STALL, TOL, Atoms, SparseCodes
+from skmoderndata._solvers.codes.signal_blocks import with_gram as atoms_with_gram
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -158,7 +152,7 @@ def hard_thresholding(
     """
     k = len(atoms.rows)
     if mask is None:
-        atoms = with_gram(atoms)
+        atoms = atoms_with_gram(atoms)
     order, start = np.arange(k), np.arange(k + 1)
     if groups is not None:  # the atoms of a group one after the other
         order = np.argsort(groups, kind="stable")
@@ -185,7 +179,7 @@ def hard_thresholding(
 
 
 @jit
-def _htp(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
+def _htp(signals, dictionary, found, G, place, most, rule, positive, w):
     """Hard thresholding pursuit: the support after a gradient step, least squares on it."""
     now, old, best, _, dense, c, z, at, _, choice, fit = w
     columns = dictionary.columns
@@ -221,7 +215,7 @@ def _htp(signals, dictionary, found, G, place, most, rule, positive, w):  # type
 
 
 @jit
-def _cosamp(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
+def _cosamp(signals, dictionary, found, G, place, most, rule, positive, w):
     """CoSaMP: least squares on the support and the 2s best new atoms, pruned to s."""
     now, old, best, _, dense, c, z, at, _, choice, fit = w
     columns = dictionary.columns
@@ -263,7 +257,7 @@ def _cosamp(signals, dictionary, found, G, place, most, rule, positive, w):  # t
 
 
 @jit
-def _subspace_pursuit(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
+def _subspace_pursuit(signals, dictionary, found, G, place, most, rule, positive, w):
     """Subspace pursuit: the support and s new atoms, least squares, pruned, least squares."""
     now, old, best, _, dense, c, z, at, _, choice, fit = w
     columns = dictionary.columns
@@ -304,7 +298,7 @@ def _subspace_pursuit(signals, dictionary, found, G, place, most, rule, positive
 
 
 @jit
-def _iht(signals, dictionary, found, G, place, most, rule, positive, w):  # type: ignore[no-untyped-def]
+def _iht(signals, dictionary, found, G, place, most, rule, positive, w):
     """Normalised iterative hard thresholding, with least squares where the support settles."""
     now, old, best, _, dense, c, z, at, _, choice, fit = w
     columns, k = dictionary.columns, c.shape[0]
@@ -379,7 +373,7 @@ def _iht(signals, dictionary, found, G, place, most, rule, positive, w):  # type
 
 
 @jit_leaf
-def _begin(b, size, bound, dense, c):  # type: ignore[no-untyped-def]
+def _begin(b, size, bound, dense, c):
     """Start from the code zero: its correlations in `c`, and whether it meets the bound."""
     for j in range(b.shape[0]):
         dense[j] = 0.0
@@ -388,12 +382,12 @@ def _begin(b, size, bound, dense, c):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _norm_sq(x):  # type: ignore[no-untyped-def]
+def _norm_sq(x):
     return inner(x, x, x.shape[0])
 
 
 @jit_leaf
-def _step_size(G, place, c, size, t, now):  # type: ignore[no-untyped-def]
+def _step_size(G, place, c, size, t, now):
     """Exact line search along the gradient on ``now.support[:t]``; 0 at a stationary point."""
     for s in range(t):
         now.a[s] = c[now.support[s]]
@@ -405,7 +399,7 @@ def _step_size(G, place, c, size, t, now):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _falls(G, place, mu, t, n_old, w):  # type: ignore[no-untyped-def]
+def _falls(G, place, mu, t, n_old, w):
     """Tell whether a step `mu` from the code to `z` on ``now.support[:t]`` lowers the residual.
 
     It does on an unchanged support, and from the code zero, where `mu` is exact.
@@ -432,7 +426,7 @@ def _falls(G, place, mu, t, n_old, w):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _quadratic(G, place, code, t):  # type: ignore[no-untyped-def]
+def _quadratic(G, place, code, t):
     """Quadratic form ``a G a`` of a code with t entries."""
     index, a = code.support, code.a
     total = 0.0
@@ -446,7 +440,7 @@ def _quadratic(G, place, code, t):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _explained(G, place, b, now, t, dense, c, at):  # type: ignore[no-untyped-def]
+def _explained(G, place, b, now, t, dense, c, at):
     """Bring the dense code and ``c = b - G a`` up to date; returns ``|x|^2 - |r|^2``."""
     _spread(now, t, dense)
     for j in range(b.shape[0]):
@@ -461,7 +455,7 @@ def _explained(G, place, b, now, t, dense, c, at):  # type: ignore[no-untyped-de
 
 
 @jit_leaf
-def _exact(signals, dictionary, i, t, single, w):  # type: ignore[no-untyped-def]
+def _exact(signals, dictionary, i, t, single, w):
     """Squared residual of the code as it would be returned, computed from the signal."""
     return returned_residual_sq(
         signals, dictionary, i, w.now.support, w.now.a, t, single, w.fit.z, w.r
@@ -469,9 +463,7 @@ def _exact(signals, dictionary, i, t, single, w):  # type: ignore[no-untyped-def
 
 
 @jit_leaf
-def _finish(  # type: ignore[no-untyped-def]
-    signals, dictionary, found, i, t, stop, steps, G, place, rule, positive, w
-):
+def _finish(signals, dictionary, found, i, t, stop, steps, G, place, rule, positive, w):
     """Write the best code, or with `refit` that of least squares on its support, if not worse."""
     index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
     size, best, now = _norm_sq(signals.x[i]), w.best, w.now
@@ -500,7 +492,7 @@ def _finish(  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _copy(code, t, to):  # type: ignore[no-untyped-def]
+def _copy(code, t, to):
     """Copy a code with t atoms; returns t."""
     for s in range(t):
         to.support[s] = code.support[s]
@@ -509,7 +501,7 @@ def _copy(code, t, to):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _spread(code, t, dense):  # type: ignore[no-untyped-def]
+def _spread(code, t, dense):
     """Write a code with t atoms to a dense array."""
     for j in range(dense.shape[0]):
         dense[j] = 0.0
@@ -518,14 +510,14 @@ def _spread(code, t, dense):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _gather(dense, code, t):  # type: ignore[no-untyped-def]
+def _gather(dense, code, t):
     """Take the coefficients of ``code.support[:t]`` from a dense array."""
     for s in range(t):
         code.a[s] = dense[code.support[s]]
 
 
 @jit_leaf
-def _same(index, t, other, u):  # type: ignore[no-untyped-def]
+def _same(index, t, other, u):
     """Tell whether two supports are the same."""
     if t != u:
         return False
@@ -536,7 +528,7 @@ def _same(index, t, other, u):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _merge(c, n_old, grow, positive, choice, fit, old, index):  # type: ignore[no-untyped-def]
+def _merge(c, n_old, grow, positive, choice, fit, old, index):
     """Write ``old[:n_old]`` and the atoms of the `grow` best groups; returns how many."""
     t = _select(c, grow, True, positive, choice, fit.candidates)
     for s in range(n_old):
@@ -554,7 +546,7 @@ def _merge(c, n_old, grow, positive, choice, fit, old, index):  # type: ignore[n
 
 
 @jit_leaf
-def _nth_largest(keys, m, s):  # type: ignore[no-untyped-def]
+def _nth_largest(keys, m, s):
     """Return the s-th largest of the first `m` integers, all different, overwriting them."""
     first, last = 0, m - 1
     want = s - 1
@@ -580,7 +572,7 @@ def _nth_largest(keys, m, s):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _least_of_largest(keys, m, s, work):  # type: ignore[no-untyped-def]
+def _least_of_largest(keys, m, s, work):
     """Return the s-th largest of the first `m` integers, all different."""
     if s > FEW:
         for g in range(m):
@@ -600,7 +592,7 @@ def _least_of_largest(keys, m, s, work):  # type: ignore[no-untyped-def]
 
 
 @jit_leaf
-def _select(z, s, whole, positive, choice, index):  # type: ignore[no-untyped-def]
+def _select(z, s, whole, positive, choice, index):
     """Write the atoms of the s largest groups of `z` to `index`; returns how many there are.
 
     Groups without any (positive) entry are never selected. With ``whole=True`` all atoms of a
@@ -631,7 +623,7 @@ def _select(z, s, whole, positive, choice, index):  # type: ignore[no-untyped-de
 
 
 @jit_leaf
-def _fit(G, place, b, t, limit, first, size, positive, code, fit):  # type: ignore[no-untyped-def]
+def _fit(G, place, b, t, limit, first, size, positive, code, fit):
     """Least squares on the atoms ``code.support[:t]``; returns how many of them remain.
 
     Atoms in the span of earlier ones are left out, and all beyond `limit`. With `positive`,
@@ -652,9 +644,7 @@ def _fit(G, place, b, t, limit, first, size, positive, code, fit):  # type: igno
 
 
 @jit_leaf
-def _fit_positive(  # type: ignore[no-untyped-def]
-    G, place, b, n_candidates, limit, first, floor, code, fit
-):
+def _fit_positive(G, place, b, n_candidates, limit, first, floor, code, fit):
     """Non-negative least squares on ``index[:n_candidates]``: returns the size of its support.
 
     Lawson and Hanson's algorithm, where all atoms of positive slope enter at once. That lowers the

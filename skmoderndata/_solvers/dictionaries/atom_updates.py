@@ -30,7 +30,7 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
 
 
 @jit
-def _group(indptr, indices, at, rows, place):  # type: ignore[no-untyped-def]
+def _group(indptr, indices, at, rows, place):
     """Rows and places of the coefficients of each atom, from the places `at`, which move on."""
     for i in range(indptr.shape[0] - 1):
         for q in range(indptr[i], indptr[i + 1]):
@@ -41,7 +41,7 @@ def _group(indptr, indices, at, rows, place):  # type: ignore[no-untyped-def]
 
 
 @jit
-def add_statistics(X, at, indptr, indices, values, sign, S, T):  # type: ignore[no-untyped-def]
+def add_statistics(X, at, indptr, indices, values, sign, S, T):
     """Add ``A^T A`` and ``A^T X``, times `sign`, for the codes in the rows `at` of A."""
     for i in range(X.shape[0]):
         first, last = indptr[at[i]], indptr[at[i] + 1]
@@ -58,7 +58,7 @@ def add_statistics(X, at, indptr, indices, values, sign, S, T):  # type: ignore[
 
 
 @jit
-def update_all(D, S, T, order, positive, center):  # type: ignore[no-untyped-def]
+def update_all(D, S, T, order, positive, center):
     """Move the atoms to their optima given the others, in `order`, at unit norm."""
     k, n = D.shape
     d = np.empty(n)
@@ -206,9 +206,7 @@ def exact_sweep(
 
 
 @jit
-def residual_without(  # type: ignore[no-untyped-def]
-    X, D, indptr, indices, values, users, own, j, E
-):
+def residual_without(X, D, indptr, indices, values, users, own, j, E):
     """Rows of the signals that use atom j, less all their other atoms."""
     n = X.shape[1]
     for u in range(users.shape[0]):
@@ -224,7 +222,7 @@ def residual_without(  # type: ignore[no-untyped-def]
 
 
 @jit
-def power_sweep(  # type: ignore[no-untyped-def]
+def power_sweep(
     X, D, indptr, indices, values, start, rows, place, order, n_power, positive, center=False
 ):
     """Power steps for each atom, without forming what the other atoms leave.
@@ -310,7 +308,7 @@ def power_sweep(  # type: ignore[no-untyped-def]
 
 
 @jit
-def masked_sweep(  # type: ignore[no-untyped-def]
+def masked_sweep(
     X, known, D, indptr, indices, values, start, rows, place, order, positive, center=False
 ):
     """Weighted approximations of rank one by alternating least squares on the known entries."""
@@ -385,7 +383,7 @@ def masked_sweep(  # type: ignore[no-untyped-def]
 
 
 @jit
-def squared_residuals(X, known, D, indptr, indices, values, out):  # type: ignore[no-untyped-def]
+def squared_residuals(X, known, D, indptr, indices, values, out):
     """Squared norms of the residuals of the rows, over the known entries."""
     n = D.shape[1]
     r = np.empty(n)

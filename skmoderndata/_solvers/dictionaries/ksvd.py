@@ -289,7 +289,7 @@ def _better(former: SparseCodes, new: SparseCodes) -> SparseCodes:
 
 
 @jit
-def _merge(  # type: ignore[no-untyped-def]
+def _merge(
     old, indptr_a, indices_a, values_a, indptr_b, indices_b, values_b, indptr, indices, values
 ):
     """Rows of the first matrix where `old`, else of the second."""

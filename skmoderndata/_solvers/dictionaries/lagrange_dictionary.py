@@ -212,7 +212,7 @@ def update_positive_atoms(
 
 
 @jit
-def _positive_sweep(S, T, D):  # type: ignore[no-untyped-def]
+def _positive_sweep(S, T, D):
     """One round over the atoms, in place."""
     k, n = D.shape
     step = np.empty(n)
@@ -443,7 +443,7 @@ def draw_atoms(
 
 
 @jit
-def _add_statistics(indptr, indices, values, X, weights, S, T, l1):  # type: ignore[no-untyped-def]
+def _add_statistics(indptr, indices, values, X, weights, S, T, l1):
     """Add the products of the codes of every signal; of S the entries with ``i <= j``."""
     n = X.shape[1]
     for i in range(X.shape[0]):

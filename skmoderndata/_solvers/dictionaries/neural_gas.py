@@ -370,7 +370,7 @@ def sparse_coding_gas(
 
 
 @jit
-def _distances(X, own, C, norms, P):  # type: ignore[no-untyped-def]
+def _distances(X, own, C, norms, P):
     """Turn products P of rows with units into squared distances, in place."""
     for i in range(P.shape[0]):
         for j in range(P.shape[1]):
@@ -384,9 +384,7 @@ def _distances(X, own, C, norms, P):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sparse_distances(  # type: ignore[no-untyped-def]
-    data, indices, indptr, own, C, norms, P
-):
+def _sparse_distances(data, indices, indptr, own, C, norms, P):
     """Turn products P of the rows of a CSR array with units into squared distances, in place."""
     x = np.zeros(C.shape[1])
     for i in range(P.shape[0]):
@@ -405,7 +403,7 @@ def _sparse_distances(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _spread(ranked, w, h, H):  # type: ignore[no-untyped-def]
+def _spread(ranked, w, h, H):
     """Write the strength of each rank to the place of its unit."""
     for i in range(ranked.shape[0]):
         for r in range(h.shape[0]):
@@ -413,7 +411,7 @@ def _spread(ranked, w, h, H):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sorted_indices(key, most, out):  # type: ignore[no-untyped-def]
+def _sorted_indices(key, most, out):
     """Write the indices of the `most` smallest keys to `out`, smallest first, ties by index."""
     k = key.shape[0]
     if most * 8 >= k:
@@ -436,9 +434,7 @@ def _sorted_indices(key, most, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _online(  # type: ignore[no-untyped-def]
-    X, order, w, C, step, n_steps, width, last_width, rate, last_rate
-):
+def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
     """Stochastic neural gas, in place."""
     k, p = C.shape
     distance = np.empty(k)
@@ -467,9 +463,7 @@ def _online(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sparse_gas(  # type: ignore[no-untyped-def]
-    X, order, D, n_nonzero, scale, width, last_width, rate, last_rate
-):
+def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rate):
     """Sparse coding neural gas, in place.
 
     Of an atom, what is orthogonal to the chosen ones (the rows of Q) has the squared norm

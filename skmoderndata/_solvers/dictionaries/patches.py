@@ -160,7 +160,7 @@ def average_patches(
 
 
 @jit
-def _add_patches(  # type: ignore[no-untyped-def]
+def _add_patches(
     indptr, indices, values, atoms, means, shares, first, columns, p, q, total, weight
 ):
     """Add approximations of consecutive patches, and their weights, at their places."""

@@ -129,7 +129,7 @@ def dictionary_step(
 
 
 @jit
-def _curvature(a, kind):  # type: ignore[no-untyped-def]
+def _curvature(a, kind):
     """``S'(a) / a``: of the parabola that touches the prior at a, and lies above it."""
     if kind == 0:
         return 2.0 / (1.0 + a * a)
@@ -137,9 +137,7 @@ def _curvature(a, kind):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _direction(  # type: ignore[no-untyped-def]
-    A, C, alpha, kind, diagonal, P, Z, old, largest
-):
+def _direction(A, C, alpha, kind, diagonal, P, Z, old, largest):
     """Conjugate directions P, in place; Z and `old` keep what the next call needs.
 
     `C` is ``x D' - a D D'``, so that the negative gradient is ``c - alpha S'(a)``. Z holds the
@@ -174,7 +172,7 @@ def _direction(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _move(A, C, P, PG, alpha, kind):  # type: ignore[no-untyped-def]
+def _move(A, C, P, PG, alpha, kind):
     """Go to the minimum of the parabola above f along P, three times, in place."""
     m, k = A.shape
     for i in range(m):

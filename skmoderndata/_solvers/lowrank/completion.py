@@ -547,7 +547,7 @@ def solve_rows(
 
 
 @jit
-def _pattern_hash(indptr, indices):  # type: ignore[no-untyped-def]
+def _pattern_hash(indptr, indices):
     out = np.empty(indptr.size - 1, dtype=np.int64)
     for i in range(out.size):
         h = np.int64(1469598103934665603)
@@ -559,7 +559,7 @@ def _pattern_hash(indptr, indices):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _group_end(indptr, indices, order, start):  # type: ignore[no-untyped-def]
+def _group_end(indptr, indices, order, start):
     """Return the end of the run of rows in `order` with the pattern of the first."""
     first = order[start]
     lo, hi = indptr[first], indptr[first + 1]
@@ -576,7 +576,7 @@ def _group_end(indptr, indices, order, start):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _ridge_rows(indptr, indices, data, B, order, out):  # type: ignore[no-untyped-def]
+def _ridge_rows(indptr, indices, data, B, order, out):
     """Unit-penalty ridge scores, through the smaller of the two normal equations."""
     r = B.shape[1]
     start = 0
@@ -609,7 +609,7 @@ def _ridge_rows(indptr, indices, data, B, order, out):  # type: ignore[no-untype
 
 
 @jit
-def _least_squares_rows(indptr, indices, data, B, ridge, order, out):  # type: ignore[no-untyped-def]
+def _least_squares_rows(indptr, indices, data, B, ridge, order, out):
     """Scores by singular value decomposition: safe for tiny or no penalty."""
     r = B.shape[1]
     start = 0
@@ -645,7 +645,7 @@ def compressed_rows(X: Array, mask: Array) -> tuple[Array, Array, Array]:
 
 
 @jit
-def entries_by_row(indptr, indices, left, right, out):  # type: ignore[no-untyped-def]
+def entries_by_row(indptr, indices, left, right, out):
     """Write the entries of `left @ right.T` at the stored cells of a compressed pattern."""
     for i in range(indptr.size - 1):
         for k in range(indptr[i], indptr[i + 1]):
@@ -657,7 +657,7 @@ def entries_by_row(indptr, indices, left, right, out):  # type: ignore[no-untype
 
 
 @jit
-def entries_at(rows, columns, left, right, out):  # type: ignore[no-untyped-def]
+def entries_at(rows, columns, left, right, out):
     """Write the entries of `left @ right.T` at the cells `(rows, columns)`."""
     for k in range(rows.size):
         total = 0.0

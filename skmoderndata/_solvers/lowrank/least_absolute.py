@@ -164,7 +164,7 @@ def _finish(X: Array, V: Array, A: Array, width: float) -> tuple[Array, Array]:
 
 
 @jit
-def _invert(M, out):  # type: ignore[no-untyped-def]
+def _invert(M, out):
     """Gauss-Jordan elimination with row pivoting; False when M (overwritten) is singular."""
     r = M.shape[0]
     for i in range(r):
@@ -194,7 +194,7 @@ def _invert(M, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _choose_basis(V, order, n_cells, basis):  # type: ignore[no-untyped-def]
+def _choose_basis(V, order, n_cells, basis):
     """Take cells in the given order whose rows of V are independent; False if too few are."""
     r = V.shape[1]
     directions = np.empty((r, r))
@@ -226,7 +226,7 @@ def _choose_basis(V, order, n_cells, basis):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _absolute_descent(X, V, order, A, exact):  # type: ignore[no-untyped-def]
+def _absolute_descent(X, V, order, A, exact):
     """Descend from vertex to vertex of ``|x - V a|_1``, row by row, in place.
 
     At a vertex r residuals vanish, those of the basis. It is optimal when the multipliers that
@@ -340,7 +340,7 @@ def _absolute_descent(X, V, order, A, exact):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _huber_newton(X, V, A, exact, width):  # type: ignore[no-untyped-def]
+def _huber_newton(X, V, A, exact, width):
     """Newton steps on the Huber loss, row by row, in place; exact once the cells settle.
 
     With the cells split into inside and outside the quadratic part the optimum is a linear

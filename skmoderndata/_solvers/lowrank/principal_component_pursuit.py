@@ -162,7 +162,7 @@ def _balanced(mu: float, primal: float, dual: float, n_iter: int) -> float:
 
 
 @jit
-def update_rows(X, L, Y, W, mu, mu_next, lam, delta, relax, sums):  # type: ignore[no-untyped-def]
+def update_rows(X, L, Y, W, mu, mu_next, lam, delta, relax, sums):
     """Update Y and ``W = X - Z + Y / mu_next`` in place, one fused pass over memory.
 
     Row by row `sums` gets the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on

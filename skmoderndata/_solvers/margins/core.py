@@ -364,7 +364,7 @@ def check_kernel(sizes: tuple[float, float, float], diagonal: Array) -> None:
 
 
 @jit
-def append_rows(K, diagonal, block, slack, m):  # type: ignore[no-untyped-def]
+def append_rows(K, diagonal, block, slack, m):
     """Write the similarities of new indices with `m` old ones and themselves into K, in place.
 
     Returns the largest absolute similarity, the largest difference between the two halves of
@@ -400,7 +400,7 @@ def append_rows(K, diagonal, block, slack, m):  # type: ignore[no-untyped-def]
 
 
 @jit
-def spread_rows(space, m, stride, wider):  # type: ignore[no-untyped-def]
+def spread_rows(space, m, stride, wider):
     """Move the first `m` columns of `m` rows apart, the last row first."""
     for row in range(m - 1, 0, -1):
         for q in range(m - 1, -1, -1):
@@ -408,7 +408,7 @@ def spread_rows(space, m, stride, wider):  # type: ignore[no-untyped-def]
 
 
 @jit
-def keep_rows(K, kept):  # type: ignore[no-untyped-def]
+def keep_rows(K, kept):
     """Move the kept rows and columns to the front, upwards and so without a second matrix."""
     for row, old in enumerate(kept):
         for q, column in enumerate(kept):

@@ -603,7 +603,7 @@ class GradedRows(_Pairs):
 
 
 @jit
-def worst_below(queries, grades, values):  # type: ignore[no-untyped-def]
+def worst_below(queries, grades, values):
     """For rows sorted by query and grade: the highest value of a lower grade, and whose."""
     n = len(queries)
     partner = np.full(n, -1, np.int64)
@@ -624,7 +624,7 @@ def worst_below(queries, grades, values):  # type: ignore[no-untyped-def]
 
 
 @jit
-def next_below(known, place, queries, grades, values, core, n, partner, top):  # type: ignore[no-untyped-def]
+def next_below(known, place, queries, grades, values, core, n, partner, top):
     """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
     for row in known:
         i = place[row]

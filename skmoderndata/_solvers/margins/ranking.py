@@ -172,7 +172,7 @@ def _line_search(
 
 
 @jit
-def sums_below(queries, grades, rank, first, W):  # type: ignore[no-untyped-def]
+def sums_below(queries, grades, rank, first, W):
     """For each row i: sums of the columns of W over rows j of lower grade in its query.
 
     Only rows with `rank[j] >= first[i]` count. Rows are sorted by query and grade; those of lower

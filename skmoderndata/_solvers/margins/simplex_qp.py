@@ -95,7 +95,7 @@ def simplex_qp(
 
 
 @jit
-def pairwise_descent(K, d, a, g, m, tol, max_steps):  # type: ignore[no-untyped-def]
+def pairwise_descent(K, d, a, g, m, tol, max_steps):
     """Move weight from one index to another, the second of largest gain, in place.
 
     `g` is half the gradient. Returns the number of steps. [Platt's sequential minimal
@@ -179,7 +179,7 @@ def pairwise_descent(K, d, a, g, m, tol, max_steps):  # type: ignore[no-untyped-
 
 
 @jit
-def ball_steps(K, a, g, norm, m, kappa, limit, max_steps):  # type: ignore[no-untyped-def]
+def ball_steps(K, a, g, norm, m, kappa, limit, max_steps):
     """Shift a ball of radius `sqrt(kappa)` onto its furthest point until all are near, in place.
 
     `g = K a` (the centre against the points) and `norm = a' K a`. A point is near when its
@@ -277,7 +277,7 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
 
 
 @jit
-def take_block(K, support, out):  # type: ignore[no-untyped-def]
+def take_block(K, support, out):
     """Copy the rows and columns of a support."""
     for r, i in enumerate(support):
         row = K[i]

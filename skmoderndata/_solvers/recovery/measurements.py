@@ -353,7 +353,7 @@ def _dense(X: Any) -> Array:
 
 
 @jit
-def _walsh_hadamard(Z):  # type: ignore[no-untyped-def]
+def _walsh_hadamard(Z):
     """Walsh-Hadamard transform of each row in place, not normalised; rows a power of two long."""
     n = Z.shape[1]
     for i in range(Z.shape[0]):
