@@ -35,6 +35,9 @@ def main(arguments=None):
     """Measure, print and, if asked, write the page; the exit status is 0 within the limits."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.first_call", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
+    parser.add_argument(
+        "--defaults", action="store_true", help="the first parameter set of each card only"
+    )
     parser.add_argument("--repeat", type=int, default=1, help="rounds; the median is shown")
     parser.add_argument("--write-docs", action="store_true", help=f"write {PAGE.name}")
     options = parser.parse_args(arguments)
@@ -42,7 +45,7 @@ def main(arguments=None):
     for cls in all_estimators():
         if options.names and cls.__name__ not in options.names:
             continue
-        for parameters in cls._card.checks:
+        for parameters in cls._card.checks[: 1 if options.defaults else None]:
             if small_data(cls(**parameters))[0] is None:
                 continue
             rounds = [measure(cls.__name__, parameters) for _ in range(options.repeat)]
@@ -54,7 +57,8 @@ def main(arguments=None):
     beyond = [row for row in rows if row[2] > limit(row[1])]
     print(f"{len(rows)} first calls, {len(beyond)} beyond their limit")
     if options.write_docs:
-        PAGE.write_text(page(rows, options.repeat), encoding="utf-8")
+        given = " --defaults" * options.defaults + f" --repeat {options.repeat}"
+        PAGE.write_text(page(rows, options.repeat, given), encoding="utf-8")
     return int(bool(beyond))
 
 
@@ -76,7 +80,7 @@ def limit(parameters):
     return LIMITS["options" if parameters else "defaults"]
 
 
-def page(rows, repeat):
+def page(rows, repeat, given):
     """Text of the page."""
     lines = [
         "# First calls",
@@ -98,7 +102,7 @@ def page(rows, repeat):
         "## How this was measured",
         "",
         "```bash",
-        f"python -m benchmarks.first_call --repeat {repeat} --write-docs",
+        f"python -m benchmarks.first_call{given} --write-docs",
         "```",
         "",
         f"Median of {repeat} rounds, one process at a time, one BLAS thread; "
