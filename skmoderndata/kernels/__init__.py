@@ -39,14 +39,22 @@ from skmoderndata.kernels._set_kernels import (
     PowerSet,
     UnionComplement,
 )
+from skmoderndata.kernels._spectrum_kernels import BlendedSpectrum, Mismatch, PSpectrum
+from skmoderndata.kernels._subsequence_kernels import (
+    AllSubsequences,
+    FixedLengthSubsequences,
+    GapWeighted,
+)
 
 __all__ = [
     "ANOVA",
     "ARDLinear",
     "Agreement",
+    "AllSubsequences",
     "AllSubsets",
     "ArcSine",
     "Bilinear",
+    "BlendedSpectrum",
     "Conformal",
     "CosineSeries",
     "Covariance",
@@ -56,14 +64,18 @@ __all__ = [
     "DistanceKernel",
     "ExponentialDiffusion",
     "ExponentialOf",
+    "FixedLengthSubsequences",
     "GammaExponential",
+    "GapWeighted",
     "GaussianOf",
     "GramCache",
     "GraphPath",
     "Intersection",
     "Min",
+    "Mismatch",
     "MonteCarlo",
     "Normalized",
+    "PSpectrum",
     "PolynomialOf",
     "PowerSet",
     "Pullback",

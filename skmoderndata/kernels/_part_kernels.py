@@ -60,7 +60,7 @@ class _OverParts(BaseKernel):
         kernels = [
             settled(kernel, part) for kernel, (part, _) in zip(self.kernels, parts, strict=True)
         ]
-        copy: BaseKernel = super().settle(X).set_params(kernels=type(self.kernels)(kernels))
+        copy: BaseKernel = super().settle(X).set_params(kernels=kernels)
         return copy
 
     def _check(self, X: Any) -> list[tuple[Any, Array]]:
