@@ -1,6 +1,7 @@
 """Kernels that count substrings: spectrum, blended spectrum, mismatch."""
 
 from collections.abc import Hashable, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -52,33 +53,74 @@ def spectra(
     return both[: len(X)], both[len(X) :]
 
 
-def window_names(X: Packed, p: int) -> list[Any]:
+def distinct_windows(X: Packed, p: int) -> Packed:
     """Return the distinct windows in the order of the columns of their spectrum."""
     found = windows(X.codes, X.offsets, p)
     numbers, _ = window_numbers(X.codes, found.starts, len(X.symbols), range(p))
     first = found.starts[np.unique(numbers, return_index=True)[1]]
     codes = X.codes[first[:, None] + np.arange(p)].ravel()
-    return Packed(codes, np.arange(len(first) + 1) * p, X.symbols, X.kind).words()
+    return Packed(codes, np.arange(len(first) + 1) * p, X.symbols, X.kind)
 
 
-class _Spectrum(SequenceKernel):
+def counts_of_words(X: Packed, words: Packed, p: int) -> sparse.csr_array:
+    """Count given words of p symbols among the windows, a column for each; others are dropped."""
+    both = joined(words, X)
+    found = windows(both.codes, both.offsets, p)
+    numbers, size = window_numbers(both.codes, found.starts, len(both.symbols), range(p))
+    n = len(words)
+    table = np.full(size, -1, dtype=np.int32)
+    table[numbers[:n]] = np.arange(n, dtype=np.int32)  # a word is its own and only window
+    return count_in_columns(numbers[n:], found.offsets[n:] - n, table, n)
+
+
+def hashed_counts(X: Packed, p: int, n_columns: int) -> sparse.csr_array:
+    """Count the windows of p symbols in columns that are hashes of their symbols.
+
+    The hash is a polynomial in hashes of the symbols, modulo 2^64, and its bits are mixed by the
+    multiplication and shifts of MurmurHash3. It depends on nothing but the symbols.
+    """
+    found = windows(X.codes, X.offsets, p)
+    symbols = np.array([symbol_hash(symbol) for symbol in X.symbols], dtype=np.uint64)
+    h = np.full(len(found.starts), p, dtype=np.uint64)
+    for k in range(p):
+        h = h * np.uint64(0x9E3779B97F4A7C15) + symbols[X.codes[found.starts + k]]
+    h ^= h >> np.uint64(33)
+    h *= np.uint64(0xFF51AFD7ED558CCD)
+    h ^= h >> np.uint64(33)
+    numbers = (h % np.uint64(n_columns)).astype(np.int64)
+    return count_in_columns(
+        numbers, found.offsets, np.arange(n_columns, dtype=np.int32), n_columns
+    )
+
+
+def symbol_hash(symbol: Hashable) -> int:
+    """Return a hash of 64 bits that is the same in every process."""
+    if isinstance(symbol, int | np.integer):
+        symbol = int(symbol)
+    text = str(symbol) if isinstance(symbol, str) else repr(symbol)
+    kind = type(symbol).__name__ if not isinstance(symbol, str) else "str"
+    digest = blake2b(f"{kind}:{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+class SpectrumKernel(SequenceKernel):
     """Weighted sum of the counts of common substrings of some lengths."""
 
-    def _lengths(self) -> list[tuple[int, float]]:
+    def length_weights(self) -> list[tuple[int, float]]:
         """Return lengths of substrings with their weights."""
         raise NotImplementedError
 
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
         n_bytes = int(get_config()["working_memory"] * 2**20)
         K = np.zeros((len(X), len(X if Y is None else Y)))
-        for q, weight in self._lengths():
+        for q, weight in self.length_weights():
             A, B = spectra(X, Y, range(q), q)
             K += weight * gram_of_counts(A, B, n_bytes=n_bytes)
         return K
 
     def _diag(self, X: Packed) -> Array:
         d = np.zeros(len(X))
-        for q, weight in self._lengths():
+        for q, weight in self.length_weights():
             d += weight * squared_norms(spectrum(X, range(q), q))
         return d
 
@@ -99,7 +141,7 @@ class _Spectrum(SequenceKernel):
         """
         self._validate()
         A, B = self._real(X), None if Y is None else self._real(Y)
-        pairs = [(spectra(A, B, range(q), q), np.sqrt(w)) for q, w in self._lengths()]
+        pairs = [(spectra(A, B, range(q), q), np.sqrt(w)) for q, w in self.length_weights()]
         left = sparse.csr_array(sparse.hstack([a * w for (a, _), w in pairs], format="csr"))
         if B is None:
             return left
@@ -107,7 +149,7 @@ class _Spectrum(SequenceKernel):
         return left, sparse.csr_array(right)
 
 
-class PSpectrum(_Spectrum):
+class PSpectrum(SpectrumKernel):
     r"""Inner product of the counts of all substrings of a given length.
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t)
@@ -158,11 +200,18 @@ class PSpectrum(_Spectrum):
     def _validate(self) -> None:
         self._check_integer("p", 1)
 
-    def _lengths(self) -> list[tuple[int, float]]:
+    def length_weights(self) -> list[tuple[int, float]]:
+        """Return the lengths of substrings with their weights.
+
+        Returns
+        -------
+        weights : list of (int, float)
+            The one length, with weight 1.
+        """
         return [(self.p, 1.0)]
 
 
-class BlendedSpectrum(_Spectrum):
+class BlendedSpectrum(SpectrumKernel):
     r"""Weighted sum of the spectrum kernels of all lengths up to p.
 
     .. math:: k(s, t) = \sum_{q = 1}^p a_q k_q(s, t)
@@ -223,7 +272,14 @@ class BlendedSpectrum(_Spectrum):
         if self.decay is not None:
             self._check_real("decay", 0.0, 1.0)
 
-    def _lengths(self) -> list[tuple[int, float]]:
+    def length_weights(self) -> list[tuple[int, float]]:
+        """Return the lengths of substrings with their weights.
+
+        Returns
+        -------
+        weights : list of (int, float)
+            Lengths 1 to p.
+        """
         if self.weights is not None:
             weights = [float(w) for w in np.ravel(self.weights)]
         else:
