@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV
@@ -24,6 +25,7 @@ from skmoderndata._solvers.sequences.mismatch import (
 from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts
 from skmoderndata.cluster import KernelKMeans
 from skmoderndata.decomposition import KernelPCANovelty
+from skmoderndata.discriminant_analysis import KernelDiscriminantAnalysis, KernelFisherDiscriminant
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
     AllSubsequences,
@@ -40,8 +42,15 @@ from skmoderndata.kernels import (
     PSpectrum,
 )
 from skmoderndata.kernels._encoded import Encoded
-from skmoderndata.neighbors import KernelNearestCentroid
+from skmoderndata.neighbors import KernelCentroidNovelty, KernelNearestCentroid
 from skmoderndata.preprocessing import AsSamples, KernelTransformer
+from skmoderndata.svm import (
+    CoreVectorMachine,
+    CoreVectorOutlierDetector,
+    CoreVectorRanker,
+    CoreVectorRegressor,
+    MinimumEnclosingBall,
+)
 
 KERNELS = [
     PSpectrum(2),
@@ -417,6 +426,53 @@ def test_a_fit_encodes_each_sample_once(make):
     Counting.n_encoded = 0
     make(Counting(2)).fit(X, y)
     assert Counting.n_encoded == 60
+
+
+def columns(X):
+    """The same samples in every container."""
+    objects = np.empty(len(X), dtype=object)
+    objects[:] = X
+    found = [X, tuple(X), objects, pd.Series(objects, index=range(5, 5 + len(X)))]
+    found += [pl.Series(values=X, dtype=pl.Object), AsSamples().fit_transform(X)]
+    return found if not isinstance(X[0], str) else [*found, np.array(X), pl.Series(X)]
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", [Normalized(PSpectrum(3)), Intersection()], ids=repr)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        CoreVectorMachine(),
+        CoreVectorOutlierDetector(),
+        CoreVectorRanker(),
+        CoreVectorRegressor(),
+        IncompleteCholesky(),
+        KernelCentroidNovelty(),
+        KernelDiscriminantAnalysis(),
+        KernelFisherDiscriminant(),
+        KernelKMeans(2),
+        KernelNearestCentroid(),
+        KernelPCANovelty(),
+        MinimumEnclosingBall(),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_estimators_take_every_container(estimator, kernel):
+    X, y = families(30)
+    if isinstance(kernel, Intersection):
+        X = [frozenset(x[i : i + 2] for i in range(5)) for x in X]
+    results = []
+    for samples in columns(X):
+        model = clone(estimator).set_params(kernel=kernel)
+        if "random_state" in model.get_params():
+            model.set_params(random_state=0)
+        model.fit(samples, y)
+        names = ("decision_function", "predict", "transform")
+        output = next(getattr(model, name) for name in names if hasattr(model, name))
+        results.append(output(samples))
+    for other in results[1:]:
+        assert_array_equal(other, results[0])
 
 
 @pytest.mark.invariance
