@@ -7,6 +7,7 @@ from skmoderndata.kernels._function_kernels import (
     DistanceKernel,
     MonteCarlo,
 )
+from skmoderndata.kernels._gap_kernels import GapNumberWeighted, RestrictedGapWeighted
 from skmoderndata.kernels._gram_cache import GramCache
 from skmoderndata.kernels._graph_kernels import (
     DAGPath,
@@ -66,6 +67,7 @@ __all__ = [
     "ExponentialOf",
     "FixedLengthSubsequences",
     "GammaExponential",
+    "GapNumberWeighted",
     "GapWeighted",
     "GaussianOf",
     "GramCache",
@@ -79,6 +81,7 @@ __all__ = [
     "PolynomialOf",
     "PowerSet",
     "Pullback",
+    "RestrictedGapWeighted",
     "Spline",
     "TensorProduct",
     "Triangular",

@@ -32,6 +32,7 @@ from skmoderndata.kernels import (
     BlendedSpectrum,
     DirectSum,
     FixedLengthSubsequences,
+    GapNumberWeighted,
     GapWeighted,
     GaussianOf,
     GramCache,
@@ -40,6 +41,7 @@ from skmoderndata.kernels import (
     Normalized,
     PowerSet,
     PSpectrum,
+    RestrictedGapWeighted,
 )
 from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.neighbors import KernelCentroidNovelty, KernelNearestCentroid
@@ -59,6 +61,8 @@ KERNELS = [
     AllSubsequences(),
     FixedLengthSubsequences(2),
     GapWeighted(2, 0.6),
+    GapNumberWeighted(2, 0.5),
+    RestrictedGapWeighted(2, 2, 0.5),
 ]
 each = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 LOGARITHMIC = [AllSubsequences(), FixedLengthSubsequences(5), GapWeighted(5, 0.9)]
@@ -103,6 +107,14 @@ def families(n, seed=0):
         (FixedLengthSubsequences(1), "gatta", "cata", 6),
         (FixedLengthSubsequences(2), "gatta", "cata", 5),
         (FixedLengthSubsequences(3), "gatta", "cata", 2),
+        (GapNumberWeighted(2), "cart", "cat", 1.75),
+        (GapNumberWeighted(2), "cat", "cat", 2.25),
+        (GapNumberWeighted(1), "gatta", "cata", 6),
+        (GapNumberWeighted(2), "gatta", "cata", 3.25),
+        (GapNumberWeighted(3), "gatta", "cata", 1),
+        (RestrictedGapWeighted(2, 1), "cat", "car", 1),
+        (RestrictedGapWeighted(2, 1), "cat", "cat", 2.25),
+        (RestrictedGapWeighted(2, 1), "gatta", "cata", 3),
         (GapWeighted(2, 0.7), "cat", "car", 0.7**4),
         (GapWeighted(2, 0.7), "cat", "cat", 2 * 0.7**4 + 0.7**6),
         (GapWeighted(1), "gatta", "cata", 1.5),
@@ -196,7 +208,7 @@ def test_products_of_counts_by_both_ways(seed):
 def test_features_multiply_to_the_kernel(seed):
     rng = np.random.default_rng(seed)
     X, Y = texts(rng, 9), texts(rng, 5, symbols="cdxy")
-    for kernel in (PSpectrum(2), BlendedSpectrum(3, decay=0.7)):
+    for kernel in (PSpectrum(2), BlendedSpectrum(3, decay=0.7), RestrictedGapWeighted(2, 2)):
         A, B = kernel.features(X, Y)
         assert_allclose((A @ B.T).toarray(), kernel(X, Y), rtol=1e-13)
         own = kernel.features(X)
@@ -349,6 +361,9 @@ def test_gap_weighted_between_its_limits(seed):
     assert_allclose(
         GapWeighted(2, 0.5, length_normalise=True)(X), GapWeighted(2, 0.5)(X) / 0.5**4, rtol=1e-13
     )
+    assert_array_equal(RestrictedGapWeighted(3, 0)(X), PSpectrum(3)(X))
+    assert_allclose(RestrictedGapWeighted(2, 12)(X) * 0.5**4, GapWeighted(2)(X), rtol=1e-13)
+    assert_allclose(GapNumberWeighted(3, 1.0)(X), FixedLengthSubsequences(3)(X), rtol=1e-13)
     parts = [GapWeighted(q, 0.5)(X) for q in (1, 2, 3)]
     expected = 0.5 * parts[0] + 2.0 * parts[2]
     assert_allclose(GapWeighted(3, 0.5, lengths=[0.5, 0.0, 2.0])(X), expected, rtol=1e-13)
@@ -602,6 +617,8 @@ def test_samples_that_are_refused(X, error, message):
         (Mismatch(2, 1, 2), "alphabet=2 symbols, and the samples have 3"),
         (Mismatch(2, 1, "abc", "drop"), "one of 'raise', 'ignore'"),
         (FixedLengthSubsequences(-1), "at least 0"),
+        (GapNumberWeighted(2, 1.5), "above 0 and at most 1"),
+        (RestrictedGapWeighted(2, -1), "max_gaps=-1"),
         (GapWeighted(2, 0.0), "above 0 and at most 1"),
         (GapWeighted(2, lengths=[1.0]), "of length p=2"),
         (GapWeighted(2, match_weights={"a": -1.0}), "numbers of at least 0"),

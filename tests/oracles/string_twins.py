@@ -1,7 +1,7 @@
 """Twins of the kernels on strings, by enumeration of substrings and of index tuples."""
 
 from collections import Counter
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 
@@ -101,6 +101,25 @@ def gap_weighted(kernel, s, t):
     return total
 
 
+def by_gaps(kernel, s):
+    """Sum ``decay`` to the number of gaps, for each subsequence."""
+    found = Counter()
+    for pick in picks(s, kernel.p):
+        gaps = sum(b > a + 1 for a, b in pairwise(pick))
+        found["".join(s[i] for i in pick)] += kernel.decay**gaps
+    return found
+
+
+def restricted(kernel, s):
+    """Sum ``decay`` to the number of skipped symbols, for each subsequence with few of them."""
+    found = Counter()
+    for pick in picks(s, kernel.p):
+        skipped = pick[-1] - pick[0] + 1 - kernel.p
+        if skipped <= kernel.max_gaps:
+            found["".join(s[i] for i in pick)] += kernel.decay**skipped
+    return found
+
+
 SIMILARITY = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 2.0]])
 BOUNDS = (1e-3, 1.0)
 
@@ -138,6 +157,21 @@ TWINS = {
     "FixedLengthSubsequences": Twin(
         lambda: [sk.FixedLengthSubsequences(p) for p in (0, 1, 3)],
         lambda k, s, t: inner(fixed_length(s, k.p), fixed_length(t, k.p)),
+        strings,
+    ),
+    "GapNumberWeighted": Twin(
+        lambda: [sk.GapNumberWeighted(p, decay) for p, decay in ((1, 0.5), (2, 0.3), (3, 1.0))],
+        lambda k, s, t: inner(by_gaps(k, s), by_gaps(k, t)),
+        strings,
+    ),
+    "RestrictedGapWeighted": Twin(
+        lambda: [
+            sk.RestrictedGapWeighted(),
+            sk.RestrictedGapWeighted(2, 0),
+            sk.RestrictedGapWeighted(1, 2, 0.3),
+            sk.RestrictedGapWeighted(3, 3, 1.0),
+        ],
+        lambda k, s, t: inner(restricted(k, s), restricted(k, t)),
         strings,
     ),
     "GapWeighted": Twin(
