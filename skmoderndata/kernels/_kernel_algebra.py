@@ -505,6 +505,15 @@ class Normalized(_OfKernel):
         """
         return bool(self.kernel.is_stationary())
 
+    def _log_diagonal(self, X: Any, A: Any) -> Array:
+        """Logarithms of self-similarities of `A`, the form of `X`, which keeps them if encoded."""
+        if not isinstance(X, Encoded):
+            return np.asarray(self.kernel._log_diag(A))
+        name = f"log {self.kernel!r}"
+        if name not in X.diagonals:
+            X.diagonals[name] = np.asarray(self.kernel._log_diag(A))
+        return X.diagonals[name]
+
     def _roots(self, X: Any) -> Array:
         d = np.asarray(self.kernel.diag(X), dtype=np.float64)
         if (d < 0).any():
@@ -519,11 +528,12 @@ class Normalized(_OfKernel):
             self.kernel._validate()
             A = self.kernel._real(X)
             B = None if Y is None else self.kernel._real(Y)
-            a = self.kernel._log_diag(A)
-            b = a if B is None else self.kernel._log_diag(B)
+            logarithm = self.kernel._log_gram(A, B)
+            a = logarithm.diagonal() if B is None else self._log_diagonal(X, A)
+            b = a if B is None else self._log_diagonal(Y, B)
             # a self-similarity of zero has the logarithm -inf, and is similar to nothing
             scale = (np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)) / 2
-            K = np.exp(self.kernel._log_gram(A, B) - scale)
+            K = np.exp(logarithm - scale)
         else:
             r = self._roots(X)
             if Y is None:
@@ -537,7 +547,7 @@ class Normalized(_OfKernel):
     def _diag(self, X: Any) -> Array:
         if hasattr(self.kernel, "_log_gram"):
             self.kernel._validate()
-            found = np.asarray(self.kernel._log_diag(self.kernel._real(X)))
+            found = self._log_diagonal(X, self.kernel._real(X))
             return (found > -np.inf).astype(np.float64)
         return (np.asarray(self.kernel.diag(X)) > 0).astype(np.float64)
 

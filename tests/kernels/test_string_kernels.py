@@ -416,6 +416,23 @@ def test_samples_of_another_encoding_are_read_afresh():
     assert_array_equal(nested(wrong), nested(tokens))
 
 
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", [PSpectrum(2), GapWeighted(2)], ids=repr)
+def test_diagonals_stay_with_encoded_samples(kernel, seed):
+    X = texts(np.random.default_rng(seed), 9, 12)
+    nested = Normalized(kernel)
+    E, K = nested.encode(X), nested(X)
+    assert_allclose(nested(E[:4], E), K[:4], rtol=1e-13)
+    assert len(E.diagonals) == 1
+    assert_allclose(nested(E[[5, 2]], E[3:]), K[[5, 2], 3:], rtol=1e-13)
+    other = Normalized(clone(kernel).set_params(p=1))
+    assert_allclose(other(E[:4], E), other(X)[:4], rtol=1e-13)
+    assert_array_equal(nested.diag(E), np.diag(K))
+    d = kernel.diag(E)
+    d[:] = 0.0  # a copy
+    assert_array_equal(kernel.diag(E), kernel.diag(X))
+
+
 class Counting(PSpectrum):
     n_encoded = 0
 
