@@ -7,6 +7,7 @@ from skmoderndata.kernels._function_kernels import (
     DistanceKernel,
     MonteCarlo,
 )
+from skmoderndata.kernels._gap_kernels import GapNumberWeighted, RestrictedGapWeighted
 from skmoderndata.kernels._gram_cache import GramCache
 from skmoderndata.kernels._graph_kernels import (
     DAGPath,
@@ -39,14 +40,22 @@ from skmoderndata.kernels._set_kernels import (
     PowerSet,
     UnionComplement,
 )
+from skmoderndata.kernels._spectrum_kernels import BlendedSpectrum, Mismatch, PSpectrum
+from skmoderndata.kernels._subsequence_kernels import (
+    AllSubsequences,
+    FixedLengthSubsequences,
+    GapWeighted,
+)
 
 __all__ = [
     "ANOVA",
     "ARDLinear",
     "Agreement",
+    "AllSubsequences",
     "AllSubsets",
     "ArcSine",
     "Bilinear",
+    "BlendedSpectrum",
     "Conformal",
     "CosineSeries",
     "Covariance",
@@ -56,17 +65,23 @@ __all__ = [
     "DistanceKernel",
     "ExponentialDiffusion",
     "ExponentialOf",
+    "FixedLengthSubsequences",
     "GammaExponential",
+    "GapNumberWeighted",
+    "GapWeighted",
     "GaussianOf",
     "GramCache",
     "GraphPath",
     "Intersection",
     "Min",
+    "Mismatch",
     "MonteCarlo",
     "Normalized",
+    "PSpectrum",
     "PolynomialOf",
     "PowerSet",
     "Pullback",
+    "RestrictedGapWeighted",
     "Spline",
     "TensorProduct",
     "Triangular",

@@ -7,7 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import (
+    Exponentiation,
+    Hyperparameter,
+    Kernel,
+    KernelOperator,
+)
+
+from skmoderndata.kernels._encoded import Encoded
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -71,10 +79,60 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             Diagonal of the kernel matrix.
         """
         self._validate()
-        return self._diag(self._real(X))
+        if not isinstance(X, Encoded):
+            return self._diag(self._real(X))
+        name = repr(self)
+        if name not in X.diagonals:
+            X.diagonals[name] = self._diag(self._real(X))
+        return X.diagonals[name].copy()
+
+    def encode(self, X: Any) -> Encoded:
+        """Convert samples once, for many calls.
+
+        Parameters
+        ----------
+        X : array or list
+            Samples.
+
+        Returns
+        -------
+        encoded : Encoded
+            A sequence of the samples that keeps their converted form; every kernel takes it.
+        """
+        samples = as_samples(X, type(self).__name__)
+        key = self.encoding
+        if isinstance(X, Encoded) and X.key == key:
+            return X
+        return Encoded(samples, None if key is None else self._encode(samples), key)
+
+    @property
+    def encoding(self) -> str | None:
+        """Name of the form that `encode` keeps; None where samples are converted at each call."""
+        return None
+
+    def _encode(self, X: list[Any]) -> Any:
+        return self._check(X)
+
+    def settle(self, X: Any) -> "BaseKernel":
+        """Return a copy in which parameters that depend on data are settled.
+
+        Parameters
+        ----------
+        X : array or list
+            Training samples.
+
+        Returns
+        -------
+        kernel : Kernel
+            A copy; an equal one where nothing depends on data.
+        """
+        copy: BaseKernel = clone(self)
+        return copy
 
     def _real(self, X: Any) -> Any:
         """Check samples, of which a conversion to real numbers would drop the imaginary part."""
+        if isinstance(X, Encoded):
+            return X.form if X.key and X.key == self.encoding else self._check(X.samples)
         if self.requires_vector_input:
             check_real(X, type(self).__name__)
         return self._check(X)
@@ -311,6 +369,20 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
     if is_sparse(X):
         return [X[[i]] for i in range(X.shape[0])]
     return [x.value if isinstance(x, Sample) else x for x in X]
+
+
+def settled(kernel: Any, X: Any) -> Any:
+    """Return a copy of a kernel object, with parameters settled on training samples `X`.
+
+    Sums, products and powers of scikit-learn are looked into.
+    """
+    if isinstance(kernel, BaseKernel):
+        return kernel.settle(X)
+    if isinstance(kernel, KernelOperator):
+        return type(kernel)(settled(kernel.k1, X), settled(kernel.k2, X))
+    if isinstance(kernel, Exponentiation):
+        return Exponentiation(settled(kernel.kernel, X), kernel.exponent)
+    return clone(kernel)
 
 
 def as_vectors(X: Any, name: str = "The kernel") -> Array:

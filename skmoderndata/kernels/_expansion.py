@@ -9,6 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata.kernels._distances import refine
+from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._resolve import Array, Gram, count_samples, take, variance_of_entries
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
@@ -271,6 +272,8 @@ def _double(X: Any) -> Any:
     """Rows in double precision, sparse ones as they are."""
     if bool(sparse.issparse(X)):
         return X.astype(np.float64)
+    if isinstance(X, Encoded):
+        return X
     return np.asarray(X, dtype=np.float64) if hasattr(X, "shape") else X
 
 

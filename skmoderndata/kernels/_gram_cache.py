@@ -1,7 +1,9 @@
 """Kernel values kept between the folds of a search."""
 
+import sys
 import threading
 from collections import OrderedDict
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,14 @@ from skmoderndata.kernels._base import Array, show
 class GramCache:
     """Kernel values of pairs of samples, kept as long as they fit.
 
-    Splitting a list of samples keeps the objects, and so every fold of a search needs values
-    between the same objects, once more for each parameter of a later step. A cache that is a
-    parameter of `skmoderndata.preprocessing.KernelTransformer` is shared by all its clones.
+    Every fold of a search needs values between the same samples, once more for each parameter of a
+    later step. A cache that is a parameter of `skmoderndata.preprocessing.KernelTransformer` is
+    shared by all its clones.
 
     Parameters
     ----------
     max_bytes : int, default=1073741824
-        Memory for kernel values; the kernels used least recently go first.
+        Memory for kernel values and samples; the kernels used least recently go first.
 
     See Also
     --------
@@ -27,10 +29,11 @@ class GramCache:
 
     Notes
     -----
-    The key is the kernel with all its parameters, and the identity of each sample; samples are
-    kept alive. Values of all samples seen so far are kept as one square matrix for each kernel,
-    which is exact for kernels without state. Threads share a cache; processes each have their own.
-    Rows of a table are copied when it is split, and have no identity: a cache is of use for lists.
+    The key is the kernel with all its parameters, and the value of each sample: strings, numbers,
+    tuples, frozen sets and arrays that are equal count as one sample, since a kernel sees values
+    only. Other objects count by identity. Samples are kept alive. Values of all samples seen so
+    far form one square matrix for each kernel, which is exact for kernels without state. Threads
+    share a cache; processes each have their own.
 
     Examples
     --------
@@ -85,7 +88,7 @@ class GramCache:
             return K
 
     def _size(self) -> int:
-        return sum(table.K.nbytes for table in self._tables.values())
+        return sum(table.K.nbytes + table.n_bytes for table in self._tables.values())
 
     def __sklearn_clone__(self) -> "GramCache":
         return self
@@ -109,15 +112,20 @@ class _Table:
 
     def __init__(self) -> None:
         self.samples: list[Any] = []
-        self.numbers: dict[int, int] = {}
+        self.numbers: dict[Any, int] = {}
+        self.n_bytes = 0  # of the samples that are kept alive
         self.K: Array = np.empty((0, 0))
 
     def number(self, samples: list[Any]) -> Array:
+        found = []
         for x in samples:
-            if id(x) not in self.numbers:
-                self.numbers[id(x)] = len(self.samples)
+            key = _value(x)
+            if key not in self.numbers:
+                self.numbers[key] = len(self.samples)
                 self.samples.append(x)  # alive, so that nothing else gets its id
-        return np.array([self.numbers[id(x)] for x in samples], dtype=np.intp)
+                self.n_bytes += int(getattr(x, "nbytes", 0)) or sys.getsizeof(x)
+            found.append(self.numbers[key])
+        return np.array(found, dtype=np.intp)
 
     def complete(self, kernel: Any, rows: Array, columns: Array) -> int:
         n, old = len(self.samples), len(self.K)
@@ -145,3 +153,19 @@ class _Table:
                 left = np.isnan(self.K[np.ix_(needed, columns)]).any(axis=1)
                 needed = needed[left]
         return count
+
+
+def _value(x: Any) -> Any:
+    """Key of a sample: its value where that is cheap to compare, else its identity."""
+    if isinstance(x, str | bytes):
+        return x
+    if isinstance(x, int | float | np.generic):
+        return type(x).__name__, repr(x)
+    if isinstance(x, tuple):
+        return ("tuple", *map(_value, x))
+    if isinstance(x, frozenset):
+        return x
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        digest = blake2b(np.ascontiguousarray(x).tobytes(), digest_size=16).digest()
+        return x.dtype.str, x.shape, digest
+    return "object", id(x)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._registry import KernelCard
-from skmoderndata.kernels._base import Array, BaseKernel, function_values
+from skmoderndata.kernels._base import Array, BaseKernel, function_values, settled
+from skmoderndata.kernels._encoded import Encoded
 
 FAMILY = "kernel algebra"
 PAGE = "kernel_algebra"
@@ -21,6 +22,35 @@ class _OfKernel(BaseKernel):
     def requires_vector_input(self) -> bool:
         """Whether samples are rows of a numeric table."""
         return bool(self.kernel.requires_vector_input)
+
+    @property
+    def encoding(self) -> str | None:
+        """Name of the form that `encode` keeps, that of the inner kernel."""
+        return self.kernel.encoding if isinstance(self.kernel, BaseKernel) else None
+
+    def _encode(self, X: list[Any]) -> Any:
+        return self.kernel._encode(X)
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy in which the inner kernel is settled.
+
+        Parameters
+        ----------
+        X : array or list
+            Training samples.
+
+        Returns
+        -------
+        kernel : Kernel
+            A copy.
+        """
+        copy: BaseKernel = super().settle(X).set_params(kernel=settled(self.kernel, X))
+        return copy
+
+    def _real(self, X: Any) -> Any:
+        if isinstance(X, Encoded):  # the inner kernel knows the form
+            return X if X.key and X.key == self.encoding else X.samples
+        return super()._real(X)
 
     def _check(self, X: Any) -> Any:
         return X
@@ -151,6 +181,22 @@ class Pullback(BaseKernel):
             True if the kernel of the images does: its diagonal is constant then.
         """
         return bool(self.kernel.is_stationary())
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy in which the inner kernel is settled on the images.
+
+        Parameters
+        ----------
+        X : array or list
+            Training samples.
+
+        Returns
+        -------
+        kernel : Kernel
+            A copy.
+        """
+        copy: BaseKernel = super().settle(X).set_params(kernel=settled(self.kernel, self.func(X)))
+        return copy
 
     def _check(self, X: Any) -> Any:
         return self.func(X)
@@ -459,6 +505,15 @@ class Normalized(_OfKernel):
         """
         return bool(self.kernel.is_stationary())
 
+    def _log_diagonal(self, X: Any, A: Any) -> Array:
+        """Logarithms of self-similarities of `A`, the form of `X`, which keeps them if encoded."""
+        if not isinstance(X, Encoded):
+            return np.asarray(self.kernel._log_diag(A))
+        name = f"log {self.kernel!r}"
+        if name not in X.diagonals:
+            X.diagonals[name] = np.asarray(self.kernel._log_diag(A))
+        return X.diagonals[name]
+
     def _roots(self, X: Any) -> Array:
         d = np.asarray(self.kernel.diag(X), dtype=np.float64)
         if (d < 0).any():
@@ -471,12 +526,14 @@ class Normalized(_OfKernel):
     def _gram(self, X: Any, Y: Any) -> Array:
         if hasattr(self.kernel, "_log_gram"):
             self.kernel._validate()
-            A = self.kernel._check(X)
-            B = None if Y is None else self.kernel._check(Y)
-            a = self.kernel._log_diag(A)
-            b = a if B is None else self.kernel._log_diag(B)
-            logarithm = self.kernel._log_gram(A, B) - (a[:, None] + b) / 2
-            K = np.exp(logarithm)
+            A = self.kernel._real(X)
+            B = None if Y is None else self.kernel._real(Y)
+            logarithm = self.kernel._log_gram(A, B)
+            a = logarithm.diagonal() if B is None else self._log_diagonal(X, A)
+            b = a if B is None else self._log_diagonal(Y, B)
+            # a self-similarity of zero has the logarithm -inf, and is similar to nothing
+            scale = (np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)) / 2
+            K = np.exp(logarithm - scale)
         else:
             r = self._roots(X)
             if Y is None:
@@ -489,7 +546,9 @@ class Normalized(_OfKernel):
 
     def _diag(self, X: Any) -> Array:
         if hasattr(self.kernel, "_log_gram"):
-            return np.ones(X.shape[0] if hasattr(X, "shape") else len(X))
+            self.kernel._validate()
+            found = self._log_diagonal(X, self.kernel._real(X))
+            return (found > -np.inf).astype(np.float64)
         return (np.asarray(self.kernel.diag(X)) > 0).astype(np.float64)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:

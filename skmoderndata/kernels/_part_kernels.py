@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._registry import KernelCard
-from skmoderndata.kernels._base import Array, BaseKernel, as_samples, as_vectors, check_real
+from skmoderndata.kernels._base import (
+    Array,
+    BaseKernel,
+    as_samples,
+    as_vectors,
+    check_real,
+    settled,
+)
 
 FAMILY = "kernel algebra"
 PAGE = "kernel_algebra"
@@ -34,6 +41,27 @@ class _OverParts(BaseKernel):
                 f"{name}: columns names {len(self.columns)} parts, and there are "
                 f"{len(self.kernels)} kernels."
             )
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy in which each kernel is settled on its part of the samples.
+
+        Parameters
+        ----------
+        X : array or list
+            Training samples.
+
+        Returns
+        -------
+        kernel : Kernel
+            A copy.
+        """
+        self._validate()
+        parts = self._check(X)
+        kernels = [
+            settled(kernel, part) for kernel, (part, _) in zip(self.kernels, parts, strict=True)
+        ]
+        copy: BaseKernel = super().settle(X).set_params(kernels=kernels)
+        return copy
 
     def _check(self, X: Any) -> list[tuple[Any, Array]]:
         """One collection for each part, and which samples have it."""

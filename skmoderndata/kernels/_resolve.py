@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.extmath import row_norms
 
 from skmoderndata._compat import Interval, StrOptions
+from skmoderndata.kernels._base import settled
 from skmoderndata.kernels._distances import cancels, gaussian, laplacian, refine
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -75,7 +75,7 @@ def resolve_kernel(
                 f"kernel_params={kernel_params!r} has no use with the kernel object {kernel!r}: "
                 "set the parameters on the object."
             )
-        return Gram(clone(kernel))
+        return Gram(settled(kernel, X))
     if not isinstance(kernel, str):
         return Gram(kernel, params)
     if kernel == "precomputed":

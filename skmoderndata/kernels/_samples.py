@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._validation import validate_data
+from skmoderndata.kernels._base import BaseKernel, as_samples
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import Array, Gram, count_samples, resolve_kernel
 
@@ -21,6 +22,11 @@ class KernelSamples:
         if isinstance(kernel, Kernel) and not kernel.requires_vector_input:
             if count_samples(X) == 0:
                 raise ValueError("Found an empty list of samples; at least 1 sample is required.")
+            if isinstance(kernel, BaseKernel) and kernel.encoding is not None:
+                return kernel.encode(X)  # once for all calls of a fit or a prediction
+            # a tuple is taken for X and y elsewhere, and a column of objects for a table
+            if isinstance(X, tuple) or len(getattr(X, "shape", ())) == 1:
+                return as_samples(X, type(self).__name__)
             return X
         precomputed = isinstance(kernel, str) and kernel == "precomputed"
         return validate_data(

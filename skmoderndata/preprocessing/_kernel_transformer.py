@@ -6,7 +6,6 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     OneToOneFeatureMixin,
     TransformerMixin,
-    clone,
 )
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +15,7 @@ from skmoderndata._compat import fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata._validation import validate_data
 from skmoderndata.kernels import GramCache
-from skmoderndata.kernels._base import Sample, as_samples
+from skmoderndata.kernels._base import BaseKernel, Sample, as_samples, settled
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, resolve_kernel
 
 FAMILY = "kernel matrices"
@@ -135,7 +134,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             )
         X = self._samples(X, reset=True)
         if isinstance(self.kernel, Kernel):
-            self.kernel_ = clone(self.kernel)
+            self.kernel_ = settled(self.kernel, X)
             if self.kernel_params:
                 resolve_kernel(self.kernel, X, kernel_params=self.kernel_params)  # refuses
         else:
@@ -151,6 +150,9 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             with np.errstate(over="ignore"):
                 self._finite(self.kernel_.diag(X))
         self.X_fit_ = X.copy()  # no caller changes it, and `transform` treats all rows alike
+        # the form in which the kernel computes, made once
+        structured = isinstance(self.kernel_, BaseKernel) and not self._takes_vectors()
+        self._encoded = self.kernel_.encode(self.X_fit_) if structured else self.X_fit_
         self._n_features_out = count_samples(X)
         return self
 
@@ -223,6 +225,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     def _values(self, X, Y):
         if self.cache is not None and isinstance(X, list) and not isinstance(self.kernel_, Gram):
             return self.cache.values(self.kernel_, X, Y)
+        X, Y = (self._encoded if Z is self.X_fit_ else Z for Z in (X, Y))
         with np.errstate(over="ignore"):
             K = self.kernel_(X) if Y is None else self.kernel_(X, Y)
         return self._finite(K)

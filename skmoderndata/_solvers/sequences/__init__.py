@@ -1,0 +1,6 @@
+"""Sequences of symbols: windows and their counts, mismatches, subsequences with gaps.
+
+A collection is two arrays: the symbol numbers of all sequences, one after the other, and where
+each begins. Counts of substrings (Leslie et al. 2002), of neighbours within a Hamming distance
+(Leslie et al. 2004) and of subsequences (Lodhi et al. 2002). Called by the kernels on strings.
+"""

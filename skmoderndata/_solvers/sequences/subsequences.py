@@ -1,0 +1,385 @@
+"""Sums over common subsequences of two sequences, by dynamic programming."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+LANES = 4  # sequences compared with one at a time: the inner loop keeps a number for each
+LOG2 = float(np.log(2.0))
+
+
+class Weighting(NamedTuple):
+    """How symbols count.
+
+    Attributes
+    ----------
+    match : ndarray of shape (n_symbols,)
+        A matched symbol multiplies by this in each of the two sequences.
+    skip : ndarray of shape (n_symbols,)
+        So does a symbol that is skipped between the first and the last matched one.
+    similarity : ndarray of shape (n_symbols, n_symbols), or (0, 0)
+        Similarity of two symbols, in place of equality.
+    lengths : ndarray of shape (p,)
+        Weight of the subsequences of each length.
+    decay : float
+        Typical value of `skip`, from which the scales of long subsequences are guessed.
+    """
+
+    match: Array
+    skip: Array
+    similarity: Array
+    lengths: Array
+    decay: float
+
+
+@jit
+def _level_shifts(n, m, p, decay, match):  # type: ignore[no-untyped-def]
+    """Powers of two, one for each length, that keep sums of long subsequences in range.
+
+    The sum over subsequences of q symbols is that of q - 1 times about
+    ``(match * min((n - q + 1) / q, 1 / (1 - decay)))^2``.
+    """
+    shifts = np.zeros(p, dtype=np.int64)
+    total = extreme = 0.0
+    reach = 1e300 if decay >= 1.0 else 1.0 / (1.0 - decay)
+    for q in range(1, min(n, m, p) + 1):
+        growth = np.log2(max(match, 1e-300)) * 2.0
+        growth += np.log2(min((n - q + 1) / q, reach)) + np.log2(min((m - q + 1) / q, reach))
+        shifts[q - 1] = -int(np.rint(growth))
+        total += growth
+        extreme = max(extreme, abs(total))
+    if extreme < 500.0:
+        shifts[:] = 0
+    return shifts
+
+
+@jit
+def _match_plane(a, lanes, weighting, plane):  # type: ignore[no-untyped-def]
+    """Weight of matching symbol `a` with each symbol of the lanes; 0 beyond their ends."""
+    soft = weighting.similarity.shape[0] > 0
+    for j in range(lanes.shape[0]):
+        for lane in range(4):
+            b = lanes[j, lane]
+            if soft:
+                here = weighting.similarity[a, b] if b >= 0 else 0.0
+            else:
+                here = 1.0 if a == b else 0.0
+            plane[j, lane] = here * weighting.match[a] * weighting.match[max(b, 0)]
+
+
+@jit
+def _level(plane, before, row, skips, skip, scale, total):  # type: ignore[no-untyped-def]
+    """One symbol of the first sequence, for subsequences of one length.
+
+    With S(j) = match(j) v(j), v the row of the shorter subsequences before this symbol, the row
+    becomes ``w(j + 1) = skip w(j + 1) + run(j)`` with ``run(j) = skips(j) run(j - 1) + S(j)``.
+    Four lanes stand in scalars: written as a loop over lanes this is 3 times slower, as the
+    compiler cannot tell that the arrays do not overlap.
+    """
+    r0 = r1 = r2 = r3 = 0.0
+    t0, t1, t2, t3 = total[0], total[1], total[2], total[3]
+    for j in range(plane.shape[0]):
+        s0 = plane[j, 0] * before[j, 0] * scale
+        s1 = plane[j, 1] * before[j, 1] * scale
+        s2 = plane[j, 2] * before[j, 2] * scale
+        s3 = plane[j, 3] * before[j, 3] * scale
+        r0 = skips[j, 0] * r0 + s0
+        r1 = skips[j, 1] * r1 + s1
+        r2 = skips[j, 2] * r2 + s2
+        r3 = skips[j, 3] * r3 + s3
+        w0 = skip * row[j + 1, 0] + r0
+        w1 = skip * row[j + 1, 1] + r1
+        w2 = skip * row[j + 1, 2] + r2
+        w3 = skip * row[j + 1, 3] + r3
+        row[j + 1, 0] = w0
+        row[j + 1, 1] = w1
+        row[j + 1, 2] = w2
+        row[j + 1, 3] = w3
+        t0 += s0
+        t1 += s1
+        t2 += s2
+        t3 += s3
+    total[0], total[1], total[2], total[3] = t0, t1, t2, t3
+
+
+@jit
+def _weighted_sum(totals, shifts, lengths, logarithm):  # type: ignore[no-untyped-def]
+    """Sum of ``lengths[q] totals[q] 2^-(shifts[0] + ... + shifts[q])``, or its logarithm."""
+    exponents = np.zeros(len(lengths), dtype=np.int64)
+    shift = top = 0
+    largest = -np.inf
+    for q in range(len(lengths)):
+        shift -= shifts[q]
+        exponents[q] = shift
+        value = lengths[q] * totals[q]
+        if value > 0.0 and np.log2(value) + shift > largest:
+            largest, top = np.log2(value) + shift, shift
+    value = 0.0
+    for q in range(len(lengths)):
+        value += lengths[q] * totals[q] * 2.0 ** (exponents[q] - top)
+    if logarithm:
+        return np.log(value) + top * LOG2 if value > 0.0 else -np.inf
+    return value * 2.0**top
+
+
+@jit
+def _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out):  # type: ignore[no-untyped-def]
+    """Compare the sequence s with four others, by rows of length `len(lanes) + 1`."""
+    p, m = len(weighting.lengths), lanes.shape[0]
+    shifts = _level_shifts(len(s), m, p, weighting.decay, weighting.match.max())
+    totals = np.zeros((p, 4))
+    rows[0, : m + 1] = 1.0  # the empty subsequence goes before any symbol
+    rows[1:, : m + 1] = 0.0
+    for a in s:
+        _match_plane(a, lanes, weighting, plane)
+        for q in range(p, 0, -1):  # the row of q - 1 is still that of the symbol before
+            scale = 2.0 ** shifts[q - 1]
+            _level(plane[:m], rows[q - 1], rows[q], skips, weighting.skip[a], scale, totals[q - 1])
+    for lane in range(4):
+        out[lane] = _weighted_sum(totals[:, lane], shifts, weighting.lengths, logarithm)
+
+
+@jit
+def _fill_lanes(codes, offsets, chosen, weighting, lanes, skips):  # type: ignore[no-untyped-def]
+    """Put up to four sequences side by side, -1 beyond the end of each."""
+    lanes[:] = -1
+    skips[:] = 1.0
+    for lane in range(len(chosen)):
+        start = offsets[chosen[lane]]
+        for j in range(offsets[chosen[lane] + 1] - start):
+            lanes[j, lane] = codes[start + j]
+            skips[j, lane] = weighting.skip[codes[start + j]]
+
+
+@jit
+def _all_pairs(codes, offsets, order, codes_y, offsets_y, order_y, own, weighting, logarithm, K):  # type: ignore[no-untyped-def]
+    """Write sums over common subsequences of all pairs into K; the orders are by length."""
+    longest = (offsets_y[1:] - offsets_y[:-1]).max()
+    rows = np.empty((len(weighting.lengths) + 1, longest + 1, 4))
+    plane, out = np.empty((longest, 4)), np.empty(4)
+    all_lanes, all_skips = np.empty((longest, 4), dtype=np.int32), np.empty((longest, 4))
+    for first in range(0, len(order_y), 4):
+        chosen = order_y[first : first + 4]
+        m = offsets_y[chosen[-1] + 1] - offsets_y[chosen[-1]]
+        lanes, skips = all_lanes[:m], all_skips[:m]
+        _fill_lanes(codes_y, offsets_y, chosen, weighting, lanes, skips)
+        for r in range(first + len(chosen) if own else len(order)):
+            i = order[r]
+            s = codes[offsets[i] : offsets[i + 1]]
+            _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out)
+            for lane in range(len(chosen)):
+                if not own:
+                    K[i, chosen[lane]] = out[lane]
+                elif r <= first + lane:
+                    K[i, chosen[lane]] = K[chosen[lane], i] = out[lane]
+
+
+@jit
+def _own_pairs(codes, offsets, weighting, logarithm, d):  # type: ignore[no-untyped-def]
+    longest = (offsets[1:] - offsets[:-1]).max()
+    rows = np.empty((len(weighting.lengths) + 1, longest + 1, 4))
+    plane, out = np.empty((longest, 4)), np.empty(4)
+    chosen = np.zeros(1, dtype=np.int64)
+    for i in range(len(d)):
+        m = offsets[i + 1] - offsets[i]
+        lanes, skips = np.empty((m, 4), dtype=np.int32), np.empty((m, 4))
+        chosen[0] = i
+        _fill_lanes(codes, offsets, chosen, weighting, lanes, skips)
+        s = codes[offsets[i] : offsets[i + 1]]
+        _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out)
+        d[i] = out[0]
+
+
+def subsequence_sums(
+    codes: Array,
+    offsets: Array,
+    weighting: Weighting,
+    others: tuple[Array, Array] | None = None,
+    *,
+    logarithm: bool = False,
+) -> Array:
+    """Sum over all pairs of equal subsequences of two sequences, for all pairs of sequences.
+
+    A pair of subsequences of q symbols counts ``lengths[q - 1]`` times the weights of its matched
+    and of its skipped symbols [Lodhi et al. 2002; Shawe-Taylor and Cristianini 2004, section
+    11.5]. Time ``p |s| |t|`` for each pair, memory ``4 p`` numbers for each symbol of the longest
+    sequence. One sequence meets four of similar length at a time.
+
+    Parameters
+    ----------
+    codes, offsets : ndarray
+        Sequences of symbol numbers.
+    weighting : Weighting
+        Weights of symbols and lengths.
+    others : tuple of ndarray
+        Codes and offsets of the second collection, of the same alphabet; None takes the first.
+    logarithm : bool
+        Whether to return logarithms, which are finite where the sums are not.
+
+    Returns
+    -------
+    K : ndarray of shape (n_sequences, n_others)
+        The sums.
+    """
+    own = others is None
+    codes_y, offsets_y = (codes, offsets) if others is None else others
+    K = np.full((len(offsets) - 1, len(offsets_y) - 1), -np.inf if logarithm else 0.0)
+    if K.size:
+        order, order_y = (np.argsort(np.diff(o), kind="stable") for o in (offsets, offsets_y))
+        _all_pairs(
+            codes, offsets, order, codes_y, offsets_y, order_y, own, weighting, logarithm, K
+        )
+    return K
+
+
+def own_subsequence_sums(
+    codes: Array, offsets: Array, weighting: Weighting, *, logarithm: bool = False
+) -> Array:
+    """Diagonal of `subsequence_sums`."""
+    d = np.zeros(len(offsets) - 1)
+    if len(d):
+        _own_pairs(codes, offsets, weighting, logarithm, d)
+    return d
+
+
+@jit
+def _derivative(s, t, decay, match, match_slope, lengths, w, dw):  # type: ignore[no-untyped-def]
+    """Differentiate in the logarithm of the decay: the recursion of `_level`, differentiated."""
+    total = 0.0
+    w[0], dw[0] = 1.0, 0.0
+    w[1:], dw[1:] = 0.0, 0.0
+    for a in s:
+        for q in range(len(lengths), 0, -1):
+            run = slope = 0.0
+            for j in range(len(t)):
+                here = match if t[j] == a else 0.0
+                value = here * w[q - 1, j]
+                change = here * (dw[q - 1, j] + match_slope * w[q - 1, j])
+                slope = decay * (run + slope) + change
+                run = decay * run + value
+                dw[q, j + 1] = decay * (w[q, j + 1] + dw[q, j + 1]) + slope
+                w[q, j + 1] = decay * w[q, j + 1] + run
+                total += lengths[q - 1] * change
+    return total
+
+
+@jit
+def _derivatives(codes, offsets, decay, match, match_slope, lengths, G):  # type: ignore[no-untyped-def]
+    longest = (offsets[1:] - offsets[:-1]).max()
+    w = np.empty((len(lengths) + 1, longest + 1))
+    dw = np.empty_like(w)
+    for i in range(len(G)):
+        s = codes[offsets[i] : offsets[i + 1]]
+        for j in range(i + 1):
+            t = codes[offsets[j] : offsets[j + 1]]
+            m = len(t) + 1
+            G[i, j] = G[j, i] = _derivative(
+                s, t, decay, match, match_slope, lengths, w[:, :m], dw[:, :m]
+            )
+
+
+def subsequence_slopes(
+    codes: Array, offsets: Array, decay: float, lengths: Array, *, matches_decay: bool
+) -> Array:
+    """Return derivatives of `subsequence_sums` in the logarithm of one decay for all symbols.
+
+    `matches_decay` tells whether a match weighs ``decay^2`` or 1.
+    """
+    G = np.zeros((len(offsets) - 1, len(offsets) - 1))
+    if G.size:
+        match, slope = (decay**2, 2.0) if matches_decay else (1.0, 0.0)
+        _derivatives(codes, offsets, decay, match, slope, lengths, G)
+    return G
+
+
+# ---- all subsequences -----------------------------------------------------------------------
+
+STEP = 2.0**400  # a number above it is stored divided by it
+
+
+@jit
+def _plus(a, ea, b, eb):  # type: ignore[no-untyped-def]
+    """Add ``a STEP^ea`` and ``b STEP^eb``; what is two steps smaller is lost in rounding."""
+    if ea < eb:
+        a, ea, b, eb = b, eb, a, ea
+    if eb == ea:
+        a += b
+    elif eb == ea - 1:
+        a += b / STEP
+    if a > STEP:
+        return a / STEP, ea + 1
+    return a, ea
+
+
+@jit
+def _all_common(s, t, r, e, logarithm):  # type: ignore[no-untyped-def]
+    """Count pairs of equal subsequences: ``r(i, j) = r(i - 1, j) + P(i, j)``.
+
+    ``P(i, j) = P(i, j - 1) + [s_i = t_j] r(i - 1, j - 1)``. Every entry has an exponent of its
+    own, as the entries of one row may differ by more than the range of a number.
+    """
+    r[:] = 1.0
+    e[:] = 0
+    for a in s:
+        p, ep = 0.0, 0
+        before, e_before = r[0], e[0]
+        for j in range(len(t)):
+            if t[j] == a:
+                p, ep = _plus(p, ep, before, e_before)
+            before, e_before = r[j + 1], e[j + 1]
+            r[j + 1], e[j + 1] = _plus(before, e_before, p, ep)
+    if logarithm:
+        return np.log(r[-1]) + e[-1] * 400 * LOG2
+    return r[-1] * STEP ** e[-1]
+
+
+@jit
+def _all_common_pairs(codes, offsets, codes_y, offsets_y, own, logarithm, K):  # type: ignore[no-untyped-def]
+    longest = (offsets_y[1:] - offsets_y[:-1]).max()
+    r, e = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64)
+    for i in range(K.shape[0]):
+        s = codes[offsets[i] : offsets[i + 1]]
+        for j in range(i + 1 if own else K.shape[1]):
+            t = codes_y[offsets_y[j] : offsets_y[j + 1]]
+            K[i, j] = _all_common(s, t, r[: len(t) + 1], e[: len(t) + 1], logarithm)
+            if own:
+                K[j, i] = K[i, j]
+
+
+@jit
+def _all_common_own(codes, offsets, logarithm, d):  # type: ignore[no-untyped-def]
+    longest = (offsets[1:] - offsets[:-1]).max()
+    r, e = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64)
+    for i in range(len(d)):
+        s = codes[offsets[i] : offsets[i + 1]]
+        d[i] = _all_common(s, s, r[: len(s) + 1], e[: len(s) + 1], logarithm)
+
+
+def all_subsequence_counts(
+    codes: Array,
+    offsets: Array,
+    others: tuple[Array, Array] | None = None,
+    *,
+    logarithm: bool = False,
+) -> Array:
+    """Numbers of pairs of equal subsequences of any length, the empty ones included.
+
+    Shawe-Taylor and Cristianini 2004, section 11.3; time ``|s| |t|`` for each pair.
+    """
+    codes_y, offsets_y = (codes, offsets) if others is None else others
+    K = np.zeros((len(offsets) - 1, len(offsets_y) - 1))
+    if K.size:
+        _all_common_pairs(codes, offsets, codes_y, offsets_y, others is None, logarithm, K)
+    return K
+
+
+def own_all_subsequence_counts(codes: Array, offsets: Array, *, logarithm: bool = False) -> Array:
+    """Diagonal of `all_subsequence_counts`."""
+    d = np.zeros(len(offsets) - 1)
+    if len(d):
+        _all_common_own(codes, offsets, logarithm, d)
+    return d

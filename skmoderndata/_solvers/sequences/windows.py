@@ -1,0 +1,206 @@
+"""Windows of sequences as numbers, their counts as sparse rows, and products of these."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+TABLE = 2**24  # numbers of windows up to which a table with one entry for each replaces sorting
+WORD = 2**62  # numbers below this fit into 64 bits, with a sign
+HEAVY = 20  # multiplications by BLAS in the time of one product of two stored entries
+
+
+class Windows(NamedTuple):
+    """Windows of a collection of sequences.
+
+    Attributes
+    ----------
+    starts : ndarray of int64
+        Where the windows begin, in the array of all symbols.
+    offsets : ndarray of int64, of shape (n_sequences + 1,)
+        The windows of sequence i are ``offsets[i]`` to ``offsets[i + 1] - 1``.
+    """
+
+    starts: Array
+    offsets: Array
+
+
+@jit
+def _windows(codes, offsets, p, starts, ends):  # type: ignore[no-untyped-def]
+    """Write the starts of windows without a negative code, and their number up to each row."""
+    k = 0
+    for i in range(len(offsets) - 1):
+        run = 0
+        for t in range(offsets[i], offsets[i + 1]):
+            run = run + 1 if codes[t] >= 0 else 0
+            if run >= p:
+                starts[k] = t - p + 1
+                k += 1
+        ends[i + 1] = k
+    return k
+
+
+def windows(codes: Array, offsets: Array, p: int) -> Windows:
+    """Windows of p symbols inside single sequences; those with a negative code are left out."""
+    starts, ends = np.empty(len(codes), dtype=np.int64), np.zeros(len(offsets), dtype=np.int64)
+    n = _windows(codes, offsets, p, starts, ends)
+    return Windows(starts[:n], ends)
+
+
+def window_numbers(
+    codes: Array, starts: Array, n_symbols: int, positions: Sequence[int]
+) -> tuple[Array, int]:
+    """Return numbers of windows by the symbols at some of their positions.
+
+    Two windows have the same number if and only if these symbols are equal. The number is that of
+    the base `n_symbols`; where it would not fit into 64 bits, or the table of all numbers into
+    memory, it is replaced by its rank among the numbers that occur, so that any length and any
+    alphabet are exact.
+
+    Returns
+    -------
+    numbers : ndarray of int64, of shape (n_windows,)
+        Number of each window, at least 0.
+    n_numbers : int
+        Upper bound of the numbers.
+    """
+    numbers, size = np.zeros(len(starts), dtype=np.int64), 1
+    for position in positions:
+        if size * n_symbols >= WORD:
+            distinct, numbers = np.unique(numbers, return_inverse=True)
+            size = len(distinct)
+        numbers *= n_symbols
+        numbers += codes[starts + position]
+        size *= n_symbols
+    if size > TABLE:
+        distinct, numbers = np.unique(numbers, return_inverse=True)
+        size = len(distinct)
+    return numbers, max(size, 1)
+
+
+@jit
+def _columns(numbers, table):  # type: ignore[no-untyped-def]
+    """Give numbers to the entries of the table that occur, in ascending order."""
+    for number in numbers:
+        table[number] = 1
+    n = 0
+    for i in range(len(table)):
+        if table[i] == 1:
+            table[i] = n
+            n += 1
+        else:
+            table[i] = -1
+    return n
+
+
+@jit
+def _count(numbers, offsets, table, n_columns, indptr, indices, data):  # type: ignore[no-untyped-def]
+    """Count the windows of each row; columns come in the order of their first window."""
+    count = np.zeros(n_columns, dtype=np.int64)
+    k = 0
+    for i in range(len(offsets) - 1):
+        begin = k
+        for w in range(offsets[i], offsets[i + 1]):
+            column = table[numbers[w]]
+            if column < 0:
+                continue
+            if count[column] == 0:
+                indices[k] = column
+                k += 1
+            count[column] += 1
+        for e in range(begin, k):
+            data[e] = count[indices[e]]
+            count[indices[e]] = 0
+        indptr[i + 1] = k
+    return k
+
+
+def count_windows(numbers: Array, offsets: Array, size: int) -> sparse.csr_array:
+    """Count the windows of each sequence by their number, one column for each that occurs."""
+    table = np.zeros(size, dtype=np.int32)
+    return count_in_columns(numbers, offsets, table, _columns(numbers, table))
+
+
+def count_in_columns(
+    numbers: Array, offsets: Array, table: Array, n_columns: int
+) -> sparse.csr_array:
+    """Count the windows of each sequence in given columns, `table[number]`, -1 for none."""
+    indptr = np.zeros(len(offsets), dtype=np.int64)
+    indices, data = np.empty(len(numbers), dtype=np.int32), np.empty(len(numbers))
+    n = _count(numbers, offsets, table, max(n_columns, 1), indptr, indices, data)
+    return sparse.csr_array(
+        (data[:n], indices[:n], indptr.astype(np.int32)), shape=(len(offsets) - 1, n_columns)
+    )
+
+
+@jit
+def _add_products(indptr, indices, data, starts, rows, values, K):  # type: ignore[no-untyped-def]
+    """Add ``A B'`` to K, for A by rows and B by columns."""
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            column, a = indices[e], data[e]
+            for f in range(starts[column], starts[column + 1]):
+                K[i, rows[f]] += a * values[f]
+
+
+@jit
+def _add_own_products(indptr, indices, data, starts, rows, values, K):  # type: ignore[no-untyped-def]
+    """Add the upper triangle of ``A A'`` to K, for A by rows and by columns."""
+    first = starts.copy()  # of each column, the entry of row i or of a later one
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            column, a = indices[e], data[e]
+            for f in range(first[column], starts[column + 1]):
+                K[i, rows[f]] += a * values[f]
+            first[column] += 1
+
+
+def gram_of_counts(
+    A: sparse.csr_array, B: sparse.csr_array | None = None, *, n_bytes: int = 2**26
+) -> Array:
+    """Inner products of sparse rows, ``A B'`` or ``A A'``.
+
+    Columns that many rows fill go through BLAS, in blocks of at most `n_bytes`, and the others
+    through products of stored entries; whole numbers below 2^53 are exact on both ways.
+    """
+    own = B is None
+    left = A.tocsc()
+    right = left if B is None else B.tocsc()
+    K = np.zeros((left.shape[0], right.shape[0]))
+    filled = np.diff(left.indptr).astype(np.float64) * np.diff(right.indptr)
+    heavy = np.flatnonzero(HEAVY * filled > K.size)
+    step = max(1, n_bytes // (8 * max(1, K.shape[0] + K.shape[1])))
+    for block in (heavy[i : i + step] for i in range(0, len(heavy), step)):
+        D = left[:, block].toarray()
+        K += D @ (D if own else right[:, block].toarray()).T
+    light = np.flatnonzero((HEAVY * filled <= K.size) & (filled > 0))
+    if len(light):
+        a, b = left[:, light], right[:, light]
+        rows = a.tocsr()
+        parts = (rows.indptr, rows.indices, rows.data, b.indptr, b.indices, b.data)
+        if own:
+            upper = np.zeros_like(K)
+            _add_own_products(*parts, upper)
+            K += upper
+            K += np.triu(upper, 1).T
+        else:
+            _add_products(*parts, K)
+    return K
+
+
+def squared_norms(A: sparse.csr_array) -> Array:
+    """Inner products of sparse rows with themselves."""
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    return np.bincount(rows, weights=A.data**2, minlength=A.shape[0])
+
+
+def position_patterns(p: int, n_dropped: int) -> Iterator[tuple[int, ...]]:
+    """Yield the subsets of p positions from which at most `n_dropped` are missing."""
+    for dropped in range(min(p, n_dropped) + 1):
+        yield from combinations(range(p), p - dropped)

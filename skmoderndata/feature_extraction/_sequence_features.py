@@ -1,0 +1,248 @@
+"""Explicit features of kernels on strings, for linear models."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import TransformerMixin
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import Interval, fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata.kernels import Mismatch, PSpectrum
+from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._spectrum_kernels import (
+    SpectrumKernel,
+    counts_of_words,
+    distinct_windows,
+    hashed_counts,
+)
+
+
+class SequenceFeatures(TransformerMixin, Base):
+    """Counts of the substrings that a kernel on strings compares, as sparse rows.
+
+    Inner products of the rows are the values of the kernel, normalised by default. A linear model
+    on them is the kernel machine, at a cost that grows with the number of samples and not with
+    its square, and its coefficients say which substrings decide.
+
+    Parameters
+    ----------
+    kernel : PSpectrum, BlendedSpectrum or Mismatch, default=None
+        Kernel whose features are wanted; None takes `PSpectrum()`.
+    n_features : int, default=None
+        Number of columns of hashed features; None learns a column for each substring of the
+        training samples.
+    normalize : bool, default=True
+        Whether rows have Euclidean norm 1, as in `skmoderndata.kernels.Normalized`.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel, settled on the training samples.
+    words_ : list of Packed
+        The substrings of the columns, by length, without hashing and for the spectrum kernels.
+    columns_ : ndarray of shape (n_columns,)
+        For `Mismatch`, numbers of the words that have a column, in base `len(alphabet)`.
+    n_features_out_ : int
+        Number of columns.
+
+    See Also
+    --------
+    sklearn.feature_extraction.text.CountVectorizer : Characters and words; tokens by a regular
+        expression.
+    sklearn.feature_extraction.text.HashingVectorizer : The same with hashing.
+    skmoderndata.preprocessing.KernelTransformer : For kernels without explicit features.
+
+    Notes
+    -----
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens; nothing is lowercased or
+    stripped. A sample without any known substring is a row of zeros. Substrings that the training
+    samples lack are dropped by `transform`, which changes no inner product with a training
+    sample but the norm: rows are normalised over the substrings that are known.
+
+    With hashing nothing is learnt, and `transform` works without `fit`. Two substrings share a
+    column with probability ``1 / n_features``; `Mismatch`, whose columns are known from its
+    alphabet, has no hashed features.
+
+    References
+    ----------
+    .. [1] Leslie, Eskin and Noble, The spectrum kernel, PSB 2002, pp. 564-575.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 11.6.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import LinearSVC
+    >>> from skmoderndata.feature_extraction import SequenceFeatures
+    >>> from skmoderndata.kernels import PSpectrum
+    >>> features = SequenceFeatures(PSpectrum(2), normalize=False)
+    >>> features.fit_transform(["gatta", "cata"]).toarray()
+    array([[1., 0., 1., 1., 1.],
+           [1., 1., 0., 1., 0.]])
+    >>> features.get_feature_names_out()
+    array(['at', 'ca', 'ga', 'ta', 'tt'], dtype=object)
+    >>> model = make_pipeline(SequenceFeatures(PSpectrum(2)), LinearSVC())
+    >>> model.fit(["abab", "baba", "aabb", "bbaa"], [0, 0, 1, 1]).predict(["ababab", "aaabbb"])
+    array([0, 1])
+    """
+
+    _card = MethodCard(
+        family="features of sequences",
+        cite=("leslie2002spectrum", "shawetaylor2004kernel"),
+        cost="total length of the samples",
+    )
+    _parameter_constraints = {
+        "kernel": [SpectrumKernel, Mismatch, None],
+        "n_features": [Interval(Integral, 1, None, closed="left"), None],
+        "normalize": ["boolean"],
+    }
+
+    def __init__(self, kernel=None, n_features=None, *, normalize=True):
+        self.kernel = kernel
+        self.n_features = n_features
+        self.normalize = normalize
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Learn the columns.
+
+        Parameters
+        ----------
+        X : collection of sequences
+            Training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : SequenceFeatures
+            The fitted transformer.
+        """
+        if not as_samples(X, type(self).__name__):
+            raise ValueError("SequenceFeatures received 0 samples; at least 1 sample is required.")
+        self._fit(X)
+        return self
+
+    @fit_context()
+    def partial_fit(self, X, y=None):
+        """Check the parameters: with hashing there is nothing to learn.
+
+        Parameters
+        ----------
+        X : collection of sequences
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : SequenceFeatures
+            The transformer.
+        """
+        if self.n_features is None:
+            raise ValueError(
+                "SequenceFeatures: columns are learnt from all training samples at once; set "
+                "n_features, 2**18 for instance, to stream samples."
+            )
+        self._fit(X)
+        return self
+
+    def _fit(self, X):
+        kernel = PSpectrum() if self.kernel is None else self.kernel
+        self.kernel_ = kernel.settle(X)
+        self.kernel_._validate()
+        if self.n_features is not None:
+            if isinstance(kernel, Mismatch):
+                raise ValueError(
+                    "SequenceFeatures: Mismatch has a column for each word over its alphabet, and "
+                    "no hashed features; set n_features=None."
+                )
+            self.n_features_out_ = int(self.n_features)
+        elif isinstance(kernel, Mismatch):
+            counts = self.kernel_.features(X)
+            self.columns_ = np.unique(counts.indices)
+            self.n_features_out_ = len(self.columns_)
+        else:
+            packed = self.kernel_.encode(X).form
+            lengths = [q for q, weight in self.kernel_.length_weights() if weight > 0]
+            self.words_ = [distinct_windows(packed, q) for q in lengths]
+            self.n_features_out_ = sum(map(len, self.words_))
+        if self.n_features_out_ == 0:
+            raise ValueError(
+                f"SequenceFeatures: no training sample has a substring for {self.kernel_!r}, and "
+                "there would be no column; lower p."
+            )
+
+    def transform(self, X):
+        """Count substrings.
+
+        Parameters
+        ----------
+        X : collection of sequences
+            Samples.
+
+        Returns
+        -------
+        features : csr_array of shape (n_samples, n_features_out_)
+            One row for each sample.
+        """
+        if self.n_features is not None and not hasattr(self, "kernel_"):
+            self._validate_params()
+            self._fit(X)
+        check_is_fitted(self)
+        if isinstance(self.kernel_, Mismatch):
+            features = self.kernel_.features(X)[:, self.columns_]
+        else:
+            packed = self.kernel_.encode(X).form
+            weights = [(q, np.sqrt(w)) for q, w in self.kernel_.length_weights() if w > 0]
+            if self.n_features is not None:
+                parts = [hashed_counts(packed, q, int(self.n_features)) * w for q, w in weights]
+                features = sum(parts[1:], start=parts[0])
+            else:
+                parts = [
+                    counts_of_words(packed, words, q) * w
+                    for (q, w), words in zip(weights, self.words_, strict=True)
+                ]
+                features = sparse.hstack(parts, format="csr")
+        features = sparse.csr_array(features)
+        features.sort_indices()
+        return normalize(features, copy=False) if self.normalize else features
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns: the substrings.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            Substrings, tokens with a space between them; numbers for hashed features.
+        """
+        check_is_fitted(self)
+        if self.n_features is not None:
+            return np.array([f"sequencefeatures{i}" for i in range(self.n_features)], dtype=object)
+        if isinstance(self.kernel_, Mismatch):
+            alphabet, p = list(self.kernel_.alphabet), self.kernel_.p
+            digits = self.columns_[:, None] // len(alphabet) ** np.arange(p) % len(alphabet)
+            words = [[alphabet[d] for d in row] for row in digits]
+            glue = "" if isinstance(self.kernel_.alphabet, str) else " "
+            return np.array([glue.join(map(str, word)) for word in words], dtype=object)
+        names = [word for words in self.words_ for word in words.words()]
+        shown = [name if isinstance(name, str) else " ".join(map(str, name)) for name in names]
+        return np.array(shown, dtype=object)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "kernel_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.requires_fit = self.n_features is None
+        return tags

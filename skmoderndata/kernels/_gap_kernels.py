@@ -1,0 +1,187 @@
+"""Kernels on strings that count gaps, or bound them."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._registry import KernelCard
+from skmoderndata._solvers.sequences.gap_numbers import own_sums_by_gaps, sums_by_gaps
+from skmoderndata._solvers.sequences.windows import (
+    gram_of_counts,
+    squared_norms,
+    window_numbers,
+    windows,
+)
+from skmoderndata.kernels._base import Array
+from skmoderndata.kernels._sequences import Packed, SequenceKernel, joined, one_alphabet
+
+FAMILY = "kernels on strings"
+PAGE = "string_kernels"
+
+
+class GapNumberWeighted(SequenceKernel):
+    r"""Sum over common subsequences, each with a price for the number of its gaps.
+
+    .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t), \qquad
+        \phi_u(s) = \sum_{i \,:\, s(i) = u} \lambda^{\#\{q \,:\, i_{q+1} > i_q + 1\}}
+
+    Parameters
+    ----------
+    p : int, default=2
+        Number of symbols of the subsequences.
+    decay : float, default=0.5
+        Weight of each gap, however wide, above 0 and at most 1.
+
+    See Also
+    --------
+    GapWeighted : Wide gaps have a higher price.
+
+    Notes
+    -----
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
+    sequences of fewer than p symbols.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 11.5.
+
+    Examples
+    --------
+    >>> from skmoderndata.kernels import GapNumberWeighted
+    >>> GapNumberWeighted(p=2, decay=0.5)(["cart"], ["cat"])
+    array([[1.75]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="p |s| |t| for each pair",
+        domain="string", method=PAGE,
+    )  # fmt: skip
+
+    def __init__(self, p: int = 2, decay: float = 0.5) -> None:
+        self.p = p
+        self.decay = decay
+
+    def _validate(self) -> None:
+        self._check_integer("p", 1)
+        self._check_real("decay", 0.0, 1.0)
+
+    def _gram(self, X: Packed, Y: Packed | None) -> Array:
+        if Y is None:
+            return sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay))
+        X, Y = one_alphabet(X, Y, type(self).__name__)
+        return sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay), (Y.codes, Y.offsets))
+
+    def _diag(self, X: Packed) -> Array:
+        return own_sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay))
+
+
+class RestrictedGapWeighted(SequenceKernel):
+    r"""Sum over common subsequences with few skipped symbols, each of which has a price.
+
+    .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t), \qquad
+        \phi_u(s) = \sum_{i \,:\, s(i) = u,\, l(i) \le p + g} \lambda^{l(i) - p}
+
+    with :math:`l(i) = i_p - i_1 + 1` and g the bound `max_gaps`.
+
+    Parameters
+    ----------
+    p : int, default=3
+        Number of symbols of the subsequences.
+    max_gaps : int, default=1
+        Number of skipped symbols between the first and the last one picked, at most.
+    decay : float, default=0.5
+        Weight of each skipped symbol, above 0 and at most 1.
+
+    See Also
+    --------
+    PSpectrum : With ``max_gaps=0`` this kernel is that one.
+    GapWeighted : Without a bound; ``decay ** (2 p)`` times the limit of large `max_gaps`.
+
+    Notes
+    -----
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
+    sequences of fewer than p symbols. Each start of a subsequence has
+    ``comb(p - 1 + max_gaps, max_gaps)`` patterns of positions: time grows with the total length
+    of the samples, and not with the product of two lengths. The book walks through a trie; sorted
+    numbers of the words take its place.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 11.6.
+
+    Examples
+    --------
+    >>> from skmoderndata.kernels import RestrictedGapWeighted
+    >>> RestrictedGapWeighted(p=2, max_gaps=1)(["gatta"], ["cata"])
+    array([[3.]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",),
+        cost="C(p - 1 + g, g) total length, for g gaps", domain="string", method=PAGE,
+    )  # fmt: skip
+
+    def __init__(self, p: int = 3, max_gaps: int = 1, decay: float = 0.5) -> None:
+        self.p = p
+        self.max_gaps = max_gaps
+        self.decay = decay
+
+    def _validate(self) -> None:
+        self._check_integer("p", 1)
+        self._check_integer("max_gaps", 0)
+        self._check_real("decay", 0.0, 1.0)
+
+    def _spectrum(self, X: Packed) -> sparse.csr_array:
+        """Sum the weights of each subsequence in each row, a column for each that occurs."""
+        rows, words, weights = [], [], []
+        for gaps in range(self.max_gaps + 1):
+            span = self.p + gaps
+            found = windows(X.codes, X.offsets, span)
+            row = np.repeat(np.arange(len(X)), np.diff(found.offsets))
+            if self.p == 1 and gaps:
+                break  # one symbol has no gap inside
+            for inner in combinations(range(1, span - 1), max(0, self.p - 2)):
+                positions = np.array([0, *inner, span - 1][: self.p])
+                rows.append(row)
+                words.append(X.codes[found.starts[:, None] + positions].reshape(-1, self.p))
+                weights.append(np.full(len(row), float(self.decay) ** gaps))
+        flat = np.concatenate(words)
+        starts = np.arange(len(flat)) * self.p
+        numbers, _ = window_numbers(flat.ravel(), starts, len(X.symbols), range(self.p))
+        columns = np.unique(numbers, return_inverse=True)[1]
+        shape = (len(X), int(columns.max(initial=-1)) + 1)
+        entries = (np.concatenate(weights), (np.concatenate(rows), columns))
+        return sparse.csr_array(sparse.coo_array(entries, shape=shape))
+
+    def _gram(self, X: Packed, Y: Packed | None) -> Array:
+        if Y is None:
+            return gram_of_counts(self._spectrum(X))
+        both = self._spectrum(joined(X, Y, type(self).__name__))
+        return gram_of_counts(both[: len(X)], both[len(X) :])
+
+    def _diag(self, X: Packed) -> Array:
+        return squared_norms(self._spectrum(X))
+
+    def features(self, X: Any, Y: Any = None) -> Any:
+        """Sum weights of subsequences in sparse rows, whose inner products are the kernel.
+
+        Parameters
+        ----------
+        X : collection of sequences
+            Samples.
+        Y : collection of sequences, default=None
+            Other samples, which get the same columns.
+
+        Returns
+        -------
+        features : csr_array of shape (n_X, n_subsequences), or two of them
+            One column for each subsequence that occurs; with `Y` a pair of matrices.
+        """
+        self._validate()
+        A = self._real(X)
+        if Y is None:
+            return self._spectrum(A)
+        both = self._spectrum(joined(A, self._real(Y), type(self).__name__))
+        return both[: len(A)], both[len(A) :]
