@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import descend_rows, nnls, weigh_rows
 from skmoderndata._solvers.common.projections import project_sparseness
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
@@ -648,7 +649,7 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
         gram = gram.toarray() if is_sparse(gram) else gram
         gram = np.asarray(gram, dtype=np.float64)
         size = len(gram)
-        _, Q = linalg.eigh(gram, subset_by_index=[max(0, size - k), size - 1])
+        _, Q = eigen_range(gram, max(0, size - k), size)
         Q = Q[:, ::-1]
         if wide:
             Q = np.asarray(X.T @ Q.astype(X.dtype), dtype=np.float64)
