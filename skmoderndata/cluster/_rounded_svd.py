@@ -4,7 +4,6 @@ from numbers import Real
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
@@ -16,6 +15,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
+from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._validation import check_array, validate_boolean
 from skmoderndata.cluster._base import BooleanFactors
 
@@ -219,10 +219,7 @@ def _leading_eigenvectors(X, k, *, rows):
     if m <= _DENSE or k > m // 4:
         if rows:
             X = X.T.tocsr() if sparse.issparse(X) else X.T
-        gram = cooccurrence(X)
-        values, vectors = eigh(
-            gram, subset_by_index=[m - k, m - 1], overwrite_a=True, check_finite=False
-        )
+        values, vectors = eigen_range(cooccurrence(X), m - k, m)
     else:
         first, last = (X, X.T) if rows else (X.T, X)
         gram = LinearOperator(

@@ -33,6 +33,7 @@ from skmoderndata.cross_decomposition._base import (
     signs_of_peaks,
 )
 from skmoderndata.kernels._expansion import scale_gamma
+from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, Gram, resolve_kernel, take
 
 EXACT_LIMIT = 3000  # samples up to which solver="auto" forms the kernel matrices
@@ -334,6 +335,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
     _refuse_diagonal(v, diagonal, None)
     total = float(diagonal.sum())
     if settings.solver == "low_rank":
+        check_definite(gram)
         try:
             found = incomplete_cholesky(gram, X, rank=rank, tol=settings.rank_tol)
         except linalg.LinAlgError as error:

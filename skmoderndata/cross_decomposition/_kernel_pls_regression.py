@@ -34,6 +34,7 @@ from skmoderndata.cross_decomposition._kernel_base import (
     take_samples,
 )
 from skmoderndata.kernels._expansion import scale_gamma
+from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import (
     KERNEL_CONSTRAINTS,
     Columns,
@@ -255,6 +256,7 @@ class KernelPLSRegression(
             root = scale**0.5
             shifts = -(means @ rotations) * root
         else:
+            check_definite(gram)
             with np.errstate(over="ignore", invalid="ignore"):
                 refuse_extreme(gram.diag(X))
             try:

@@ -26,6 +26,7 @@ from skmoderndata._validation import (
     check_array,
     check_codes,
     check_fourth_powers,
+    check_magnitude,
     validate_data,
 )
 
@@ -62,10 +63,11 @@ def validate_rows(estimator, X, *, reset, missing=None):
 
 
 def check_weights(sample_weight, X):
-    """Weights of rows in float64, or None."""
+    """Weights of rows in float64, or None; the objective must neither over- nor underflow."""
     if sample_weight is None:
         return None
-    return check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return check_magnitude(w, input_name="sample_weight")
 
 
 def check_number(estimator, shape, *, n_allowed=FEW):

@@ -297,3 +297,12 @@ def test_sparse_codes_and_weights_of_scores(seed):
     )
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         model.score(X, sample_weight=-np.ones(len(X)))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_weights_beyond_the_limits_are_refused(scale):
+    """Their objective would be zero or infinite, and the start the answer."""
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    with pytest.raises(ValueError, match=r"sample_weight .* between 1e-100 and 1e100"):
+        SemiNMF(2).fit(X, sample_weight=np.full(30, scale))

@@ -641,3 +641,9 @@ def test_clone_keeps_parameters_and_score_is_reproducible():
     imputer = NuclearNormImputer(alpha=0.1, random_state=7)
     assert clone(imputer).get_params()["alpha"] == 0.1
     assert imputer.fit(X).score(X) == imputer.score(X)
+
+
+def test_table_without_missing_entries():
+    """The residual of its optimum has singular values that are equal up to rounding."""
+    X = np.random.default_rng(0).normal(size=(60, 6))
+    assert_array_equal(NuclearNormImputer().fit_transform(X), X)

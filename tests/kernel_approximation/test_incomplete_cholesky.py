@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from skmoderndata.cross_decomposition import KernelCCA, KernelPLSRegression
 from skmoderndata.decomposition import KernelPCAOutlierDetector
 from skmoderndata.kernel_approximation import IncompleteCholesky, NonlinearProjectionTrick
 from skmoderndata.kernels import Intersection
@@ -164,9 +165,11 @@ def test_work_grows_linearly():
         IncompleteCholesky(5, kernel="additive_chi2"),
         NonlinearProjectionTrick(2, kernel="additive_chi2", algorithm="nystroem"),
         KernelPCAOutlierDetector(2, kernel="additive_chi2", solver="low_rank"),
+        KernelPLSRegression(2, kernel="additive_chi2", solver="low_rank"),
+        KernelCCA(2, kernel="additive_chi2", solver="low_rank"),
     ],
     ids=repr,
 )
 def test_additive_chi2_has_no_factor(model):
     with pytest.raises(ValueError, match="positive definite on differences only"):
-        model.fit(np.abs(table(0)))
+        model.fit(np.abs(table(0)), np.abs(table(1)))

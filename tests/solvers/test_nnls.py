@@ -5,6 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls as lawson_hanson
 
+from skmoderndata._solvers.common import blocks
+from skmoderndata._solvers.common import nnls as nnls_module
 from skmoderndata._solvers.common.nnls import (
     descend_rows,
     kkt_residual,
@@ -155,3 +157,21 @@ def test_nothing_to_fit():
     assert_array_equal(nnls(np.zeros((3, 3)), np.zeros((2, 3))).Z, 0)
     assert nnls(np.eye(3), np.zeros((0, 3))).Z.shape == (0, 3)
     assert kkt_residual(np.eye(3), np.zeros((2, 3)), np.zeros((2, 3))) == 0
+
+
+def test_compiled_calls_are_bounded(monkeypatch):
+    """An interrupt is heard between them; the answer is that of one call for all rows."""
+    C, X = problem(0, k=60, p=80, m=300)
+    once = nnls(C @ C.T, X @ C.T)
+    rows = []
+
+    def counted(G, F, passive, order, *rest):
+        rows.append(len(order))
+        return pivot_rows(G, F, passive, order, *rest)
+
+    pivot_rows = nnls_module._pivot_rows
+    monkeypatch.setattr(nnls_module, "_pivot_rows", counted)
+    monkeypatch.setattr(blocks, "WORK", 2**25)
+    assert_array_equal(nnls(C @ C.T, X @ C.T).Z, once.Z)
+    assert sum(rows) == 300
+    assert max(rows) * 60**3 <= 2**25

@@ -59,6 +59,22 @@ def leading_eigen(A: Array, k: int) -> tuple[Array, Array]:
     return np.asarray(found[0][order]), np.asarray(found[1][:, order])
 
 
+def eigen_range(A: Array, start: int, stop: int) -> tuple[Array, Array]:
+    """Eigenvalues `start` to `stop - 1` of a symmetric matrix, ascending, and eigenvectors.
+
+    LAPACK's routines for some of the eigenvalues may fail on repeated ones, or return fewer than
+    were asked for: then all are computed.
+    """
+    try:
+        values, vectors = linalg.eigh(A, subset_by_index=(start, stop - 1))
+        if len(values) == stop - start:
+            return values, vectors
+    except linalg.LinAlgError:
+        pass
+    values, vectors = linalg.eigh(A, driver="evd")
+    return values[start:stop], vectors[:, start:stop]
+
+
 class Spectrum:
     """All eigenvalues of a symmetric matrix, and eigenvectors of a range of them.
 
@@ -104,13 +120,11 @@ class Spectrum:
             return np.asarray(self._all[:, start:stop])
         if stop <= start:
             return np.empty((n, 0))
-        _, Z = linalg.eigh_tridiagonal(
-            self._diagonal,
-            self._beside,
-            select="i",
-            select_range=(start, stop - 1),
-            check_finite=False,
-        )
+        form = (self._diagonal, self._beside)
+        try:
+            Z = linalg.eigh_tridiagonal(*form, select="i", select_range=(start, stop - 1))[1]
+        except linalg.LinAlgError:  # on repeated ones, as in `eigen_range`
+            Z = linalg.eigh_tridiagonal(*form)[1][:, start:stop]
         lower = np.asfortranarray(Z[1:])
         work = linalg.lapack.dormqr("L", "N", self._reflections, self._tau, lower, -1)[1]
         turned = linalg.lapack.dormqr(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.blocks import row_blocks
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -58,7 +59,9 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
             order = np.lexsort(np.packbits(passive, axis=1).T)
     Z = np.zeros((m, k))
     counts = np.zeros(2, dtype=np.int64)
-    _pivot_rows(G if each else G[None], F, passive, order, Z, counts)
+    stack = G if each else G[None]
+    for part in row_blocks(m, 4.0 * k**3):  # about ten factorisations for a row
+        _pivot_rows(stack, F, passive, order[part], Z, counts)
     Z *= scale
     return NNLSResult(Z, int(counts[0]), int(counts[1]))
 
@@ -91,14 +94,13 @@ def nnls_gap(C: Array, x: Array, z: Array) -> float:
 
 @jit
 def _pivot_rows(G: Array, F: Array, passive: Array, order: Array, Z: Array, counts: Array) -> None:
-    """Block principal pivoting row by row; G has one matrix, or one for each row."""
-    m, k = F.shape
+    """Block principal pivoting for the rows in `order`; G has one matrix, or one for each row."""
+    k = F.shape[1]
     chol = np.empty((k, k))
     support, held = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     n_held, held_matrix = -1, -1
     y, z = np.empty(k), np.empty(k)
-    for row in range(m):
-        i = order[row]
+    for i in order:
         g = i if len(G) > 1 else 0
         f, P = F[i], passive[i]
         size = 0.0

@@ -7,11 +7,11 @@ dictionary of class j. Samples X (N, n) are rows, `target` holds the numbers of 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.special import logsumexp, softmax
 
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, prepare_atoms
+from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.dictionaries.atom_updates import residual_without, users_of_atoms
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -136,8 +136,7 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
         basis, R = np.linalg.qr(E.T)
         E = R.T
     M = (E * weights[:, None]).T @ E
-    last = len(M) - 1
-    values, vectors = eigh(M, subset_by_index=[last, last])
+    values, vectors = eigen_range(M, len(M) - 1, len(M))
     if not values[0] > 1e-14 * np.abs(np.diag(M)).max():
         return None
     d: Array = vectors[:, 0] if basis is None else basis @ vectors[:, 0]

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.factors.factorization import (
@@ -21,7 +22,6 @@ from skmoderndata._solvers.factors.factorization import (
     lengths_of,
     ratio,
     residual_blocks,
-    row_blocks,
     squared_error,
     update,
     worst,

@@ -10,7 +10,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import descend_rows, nnls, weigh_rows
 from skmoderndata._solvers.common.projections import project_sparseness
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
@@ -25,7 +27,6 @@ AFRESH = 20  # passes after which such codes are looked for from several starts 
 CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
 FAR = 1e4  # lengths of components at which they are brought back to 1
 APART = 20  # passes without penalty before the first with it
-WORK = 2**31  # multiplications in one compiled call, so that an interrupt is heard after seconds
 
 
 class Side(NamedTuple):
@@ -46,13 +47,6 @@ class Side(NamedTuple):
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array."""
     return bool(sparse.issparse(X))
-
-
-def row_blocks(n_rows: int, cost: float) -> Iterator[slice]:
-    """Yield stretches of rows of `cost` multiplications each that make bounded calls."""
-    size = max(1, int(WORK / max(cost, 1.0)))
-    for first in range(0, n_rows, size):
-        yield slice(first, min(first + size, n_rows))
 
 
 def canonical(X: Any) -> Any:
@@ -648,7 +642,7 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
         gram = gram.toarray() if is_sparse(gram) else gram
         gram = np.asarray(gram, dtype=np.float64)
         size = len(gram)
-        _, Q = linalg.eigh(gram, subset_by_index=[max(0, size - k), size - 1])
+        _, Q = eigen_range(gram, max(0, size - k), size)
         Q = Q[:, ::-1]
         if wide:
             Q = np.asarray(X.T @ Q.astype(X.dtype), dtype=np.float64)

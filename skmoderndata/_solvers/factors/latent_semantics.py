@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.factors.factorization import row_blocks
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -30,6 +30,7 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh, svds
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.linalg import eigen_range
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -464,7 +465,7 @@ def largest_eigen(A: Array | LinearOperator, k: int) -> tuple[Array, Array]:
     k = min(k, m)
     if m <= SMALL or k > m // 8:
         dense = A @ np.eye(m) if isinstance(A, LinearOperator) else A
-        values, V = linalg.eigh(dense, subset_by_index=[m - k, m - 1])
+        values, V = eigen_range(dense, m - k, m)
     else:
         v0 = np.random.RandomState(0).standard_normal(m)
         values, V = eigsh(A, k=k, which="LA", v0=v0, tol=0)

@@ -14,6 +14,7 @@ from scipy import linalg, sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.lowrank.svt import OVERSAMPLING, operator, orthonormal, svt
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -237,8 +238,7 @@ def top_singular_pair(
     if min(n, p) <= _EXACT_NORM:
         G = At @ A if p <= n else A @ At
         G = np.asarray(G if isinstance(G, np.ndarray) else G.toarray(), dtype=np.float64)
-        last = len(G) - 1
-        values, vectors = linalg.eigh(G, subset_by_index=(last, last), check_finite=False)
+        values, vectors = eigen_range(G, len(G) - 1, len(G))
         v = vectors[:, 0] if p <= n else At @ vectors[:, 0]
         return scale * float(np.sqrt(max(values[0], 0.0))), v / linalg.norm(v)
     X = rng.standard_normal((p, _NORM_BLOCK)).astype(A.dtype)
@@ -261,9 +261,8 @@ def _top_ritz_pair(
             X = linalg.qr(X, mode="economic", check_finite=False)[0]
         PX = product(X)
         basis, images = np.hstack([basis, X]), np.hstack([images, PX])
-        last = len(basis.T) - 1
         small = basis.T @ images
-        (top,), z = linalg.eigh(small, subset_by_index=(last, last), check_finite=False)
+        (top,), z = eigen_range(small, len(small) - 1, len(small))
         still = still + 1 if top - value <= accuracy * top else 0
         value = max(float(top), 0.0)
         room = X.shape[0] - basis.shape[1]

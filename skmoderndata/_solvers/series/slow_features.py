@@ -8,7 +8,7 @@ from scipy import linalg
 from scipy.linalg.blas import dgemm, dsymm, dsyrk
 
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import eigen_range, fix_signs
 from skmoderndata._solvers.series.expansion import Expansion
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -401,14 +401,9 @@ def _by_cholesky(
 def _slow_eigenpairs(M: Array, k: int) -> tuple[Array, Array]:
     """All eigenvalues of a symmetric matrix, ascending, and the first k eigenvectors."""
     p = M.shape[0]
-    first, E = linalg.eigh(
-        M if k == p else M.copy(order="F"),
-        subset_by_index=None if k == p else (0, k - 1),
-        overwrite_a=True,
-        check_finite=False,
-    )
     if k == p:
-        return first, E
+        return linalg.eigh(M, overwrite_a=True, check_finite=False)
+    first, E = eigen_range(M, 0, k)
     rest = linalg.eigvalsh(M, overwrite_a=True, check_finite=False)
     return np.concatenate([first, rest[k:]]), E
 
