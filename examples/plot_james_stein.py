@@ -27,8 +27,8 @@ errors = {
 # %%
 # Each line joins the early average of a player, its shrunken value, and the average over the rest
 # of the season. The estimates keep the order, and are much closer to the truth as a whole. They
-# are not closer for everyone: players who were worse than average and stayed so are moved away from
-# what they did, and the best batter, Clemente, is left 0.05 below his later average.
+# are not closer for everyone: players who were worse than average and stayed so are moved away
+# from what they did, and the best batter, Clemente, is left 0.05 below his later average.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4.2), width_ratios=(2.2, 1), layout="constrained"

@@ -14,9 +14,9 @@ from skmoderndata._validation import check_array, validate_data
 class JamesStein(Base):
     r"""Means of many quantities, shrunk together towards a target.
 
-    The columns of X are m quantities, its n rows repeated observations of them with Gaussian noise.
-    With :math:`y` the means of the columns, :math:`s^2` the variance of each of these means, and
-    :math:`t` the target, the estimate of James and Stein [1]_ is
+    The columns of X are m quantities, its n rows repeated observations of them with Gaussian
+    noise. With :math:`y` the means of the columns, :math:`s^2` the variance of each of these
+    means, and :math:`t` the target, the estimate of James and Stein [1]_ is
 
     .. math::
         \hat\theta = t + \Bigl(1 - \frac{c\, s^2}{\|y - t\|^2}\Bigr)_+ (y - t),
@@ -72,8 +72,8 @@ class JamesStein(Base):
     multiplied by d / (d + 2) [1]_, and `risk_estimate_` takes the estimate for the truth. With
     m at most 2 (3 for the mean) nothing is gained, and the raw means are returned with a warning.
 
-    With a variance for each column, the means are divided by their standard deviations, shrunk, and
-    multiplied again; the mean is then weighted by the inverse variances, and `risk_estimate_`
+    With a variance for each column, the means are divided by their standard deviations, shrunk,
+    and multiplied again; the mean is then weighted by the inverse variances, and `risk_estimate_`
     counts squared errors over variances. This is not the minimax estimate for plain squared
     errors [3]_.
 

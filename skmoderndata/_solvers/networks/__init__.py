@@ -1,0 +1,1 @@
+"""Linear output layers of networks whose first layer is given."""
