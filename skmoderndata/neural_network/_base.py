@@ -59,6 +59,7 @@ class RidgeNetwork(Base):
     in `_layer(X)`; regressors and classifiers give targets in `_targets`.
     """
 
+    _SPARSE = "csr"
     _SOLUTION = ("_coef", "coef_", "intercept_", "alpha_", "optimality_", "n_parameters_")
 
     @fit_context()
@@ -149,7 +150,7 @@ class RidgeNetwork(Base):
             check_array_namespace(X, self._coef_like(), type(self).__name__)
         xp, _ = get_array_namespace(X)
         X, y = validate_data(
-            self, X, y, dtype=[xp.float64, xp.float32], accept_sparse="csr", reset=reset,
+            self, X, y, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=reset,
             **self._TARGETS,
         )  # fmt: skip
         xp, device = get_array_namespace(X)
@@ -173,7 +174,7 @@ class RidgeNetwork(Base):
         check_array_namespace(X, self._coef_like(), type(self).__name__ + "." + method)
         xp, _ = get_array_namespace(X)
         X = validate_data(
-            self, X, dtype=[xp.float64, xp.float32], accept_sparse="csr", reset=False
+            self, X, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=False
         )
         return X, get_array_namespace(X)[0]
 
