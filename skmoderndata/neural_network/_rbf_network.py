@@ -193,7 +193,8 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     basis : str, default="gaussian"
         With r the distance and s the width: "gaussian" ``exp(-r^2 / (2 s^2))``,
         "inverse_multiquadric" ``(s^2 + r^2)^-power``, "multiquadric" ``(s^2 + r^2)^power``,
-        "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic" ``1 / (1 + exp(r / s^2 - theta))``.
+        "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic"
+        ``1 / (1 + exp(r / s^2 - theta))``.
     width : {"nearest", "shared"} or float, default="nearest"
         "nearest" gives each centre the mean distance from its nearest others, "shared" all of them
         the mean of these. With "ols" all have the mean for random samples.
@@ -368,7 +369,8 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     basis : str, default="gaussian"
         With r the distance and s the width: "gaussian" ``exp(-r^2 / (2 s^2))``,
         "inverse_multiquadric" ``(s^2 + r^2)^-power``, "multiquadric" ``(s^2 + r^2)^power``,
-        "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic" ``1 / (1 + exp(r / s^2 - theta))``.
+        "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic"
+        ``1 / (1 + exp(r / s^2 - theta))``.
     width : {"nearest", "shared"} or float, default="nearest"
         "nearest" gives each centre the mean distance from its nearest others, "shared" all of them
         the mean of these. With "ols" all have the mean for random samples.
