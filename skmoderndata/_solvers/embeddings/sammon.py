@@ -27,7 +27,7 @@ class Embedding(NamedTuple):
 
 
 @jit
-def stress_of_rows(d, Y, first, last, g):
+def stress_of_rows(d, Y, first, last, g):  # type: ignore[no-untyped-def]
     """Sum of ``(d_ij - |y_i - y_j|)^2 / d_ij`` over j > i for some rows i; its gradient joins g.
 
     `d` are condensed distances, Y and g have one coordinate in each row. Pairs with d = 0 are left
@@ -171,7 +171,7 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
     pull = np.take_along_axis(w, near, axis=1)
     same = d.min(axis=1) == 0
     pull[same] = np.arange(near.shape[1]) == 0
-    z = (pull[:, :, None] * Y[near]).sum(axis=1) / pull.sum(axis=1)[:, None]
+    z: Array = (pull[:, :, None] * Y[near]).sum(axis=1) / pull.sum(axis=1)[:, None]
     unit = float(d.mean()) or 1.0
     active = np.flatnonzero(~same)
     value = _point_stress(d[active], w[active], z[active], Y)[0] if active.size else np.empty(0)
