@@ -280,7 +280,11 @@ class RidgeNetwork(Base):
             scale = float(xp.linalg.trace(self._total.S)) / max(L, 1)
             return np.logspace(-WIDEST / 2, WIDEST / 2, 25) * (scale if scale > 0 else 1.0)
         alphas = check_array(
-            self.alphas, dtype=np.float64, ensure_2d=False, input_name="alphas", estimator=self
+            np.asarray(self.alphas),
+            dtype=np.float64,
+            ensure_2d=False,
+            input_name="alphas",
+            estimator=self,
         )
         if alphas.ndim != 1 or not (alphas > 0).all():
             raise ValueError(

@@ -4,6 +4,7 @@ import warnings
 from numbers import Integral
 
 import numpy as np
+from sklearn import config_context
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -92,7 +93,10 @@ class RadialNetwork(RidgeNetwork):
         used = np.flatnonzero(w)
         if not isinstance(self.centers, str):
             centers = check_array(
-                self.centers, dtype=np.float64, input_name="centers", estimator=self
+                np.asarray(as_numpy(self.centers)),
+                dtype=np.float64,
+                input_name="centers",
+                estimator=self,
             )
             if centers.shape[1] != X.shape[1]:
                 raise ValueError(
@@ -111,7 +115,9 @@ class RadialNetwork(RidgeNetwork):
         if self.centers == "k-means":
             cls = MiniBatchKMeans if len(used) > MANY else KMeans
             search = cls(k, n_init=1, random_state=rng.randint(2**31 - 1))
-            with warnings.catch_warnings():  # fewer distinct samples than centres are fine here
+            # fewer distinct samples than centres are fine here; older scikit-learn's k-means fails
+            # with array API dispatch
+            with warnings.catch_warnings(), config_context(array_api_dispatch=False):
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 centers = search.fit(X[used], sample_weight=w[used]).cluster_centers_
         else:
