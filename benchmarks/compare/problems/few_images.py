@@ -7,18 +7,19 @@ from sklearn.pipeline import Pipeline
 
 from benchmarks.compare.problem import STEP, Data, Problem
 
-DIGIT, N_IMAGES = 8, 15
+DIGIT = 8
 
 
 def load(quick):
     X, y = load_digits(return_X_y=True)
     X = X[y == DIGIT]
+    n = 15 if quick else 20
     about = (
-        f"{N_IMAGES} images of the digit {DIGIT}, 8 x 8 pixels, of which each fold shows 6; the "
-        f"mean of all {len(X)} images counts as the truth"
+        f"{n} images of the digit {DIGIT}, 8 x 8 pixels, of which each fold shows "
+        f"{int(0.4 * n)}; the mean of all {len(X)} images counts as the truth"
     )
-    chosen = np.random.default_rng(0).choice(len(X), N_IMAGES, replace=False)
-    return Data(X=X[chosen], y=np.tile(X.mean(axis=0), (N_IMAGES, 1)), about=about)
+    chosen = np.random.default_rng(0).choice(len(X), n, replace=False)
+    return Data(X=X[chosen], y=np.tile(X.mean(axis=0), (n, 1)), about=about)
 
 
 def pipeline(step):
@@ -47,8 +48,8 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="few images",
-    description="The mean image of a digit is estimated from 6 images; what counts is the squared "
-    "error, with a minus sign, against the mean of all images of that digit.",
+    description="The mean image of a digit is estimated from eight images; what counts is the "
+    "squared error, with a minus sign, against the mean of all images of that digit.",
     score_name="minus squared error",
     scoring=closeness,
     load=load,
