@@ -3,7 +3,11 @@
 import functools
 from numbers import Integral, Real
 
+import numpy as np
+import sklearn
+from scipy import sparse
 from sklearn.base import _fit_context as _sklearn_fit_context
+from sklearn.utils import _array_api
 from sklearn.utils._param_validation import (
     HasMethods,
     Hidden,
@@ -48,15 +52,60 @@ __all__ = [
     "POSITIVE",
     "RealNotInt",
     "StrOptions",
+    "as_numpy",
+    "check_array_namespace",
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
+    "get_array_namespace",
+    "move_array",
     "validate_params",
 ]
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NON_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+
+def get_array_namespace(X):
+    """Namespace of the Array API standard that X belongs to, and its device.
+
+    NumPy unless array API dispatch is on and X is another kind of array.
+    """
+    xp, _, device = _array_api.get_namespace_and_device(np.empty(0) if sparse.issparse(X) else X)
+    return xp, device
+
+
+def as_numpy(X):
+    """Array of any namespace as a NumPy array; anything else, lists and None too, unchanged."""
+    if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack__"):
+        return X
+    return np.asarray(_array_api._convert_to_numpy(X, get_array_namespace(X)[0]))
+
+
+def move_array(X, xp, device, dtype=None):
+    """X of NumPy as an array of a namespace on a device."""
+    X = np.asarray(X)
+    if dtype is None and X.dtype.kind == "f":
+        dtype = xp.float64
+    if _array_api._is_numpy_namespace(xp):
+        return X if dtype is None else X.astype(dtype, copy=False)
+    return xp.asarray(X, dtype=dtype, device=device)
+
+
+def check_array_namespace(X, fitted, owner):
+    """Refuse X of another namespace or device than an array that `fit` left."""
+    if not sklearn.get_config().get("array_api_dispatch"):
+        return
+    xp, device = get_array_namespace(X)
+    fit_xp, fit_device = get_array_namespace(fitted)
+    numpy = _array_api._is_numpy_namespace(xp) and _array_api._is_numpy_namespace(fit_xp)
+    if not numpy and (xp != fit_xp or device != fit_device):
+        raise ValueError(
+            f"Inputs passed to {owner}() must use the same namespace and the same device as those "
+            f"passed to fit(): {fit_xp.__name__} on {fit_device}, not {xp.__name__} on {device}."
+        )
+
 
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 

@@ -8,7 +8,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
-from skmoderndata._compat import check_sample_weight
+from skmoderndata._compat import as_numpy, check_sample_weight
 
 SMALLEST, LARGEST = 1e-100, 1e100  # magnitudes whose squares, and sums of them, are safe
 LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
@@ -98,7 +98,7 @@ def check_magnitude(
         If a magnitude lies outside of [1e-100, 1e100], zeros aside. In single precision, where
         every magnitude does not, if the largest exceeds 1e15.
     """
-    values = X.data if sparse.issparse(X) else np.asarray(X)
+    values = X.data if sparse.issparse(X) else np.asarray(as_numpy(X))
     if values.dtype.kind not in "fc" or values.size == 0:
         return X
     single = values.dtype in (np.float32, np.complex64, np.float16)
@@ -198,6 +198,7 @@ def check_codes(X, n_components, *, estimator, accept_sparse=False):
 
 def check_target(y: Any) -> None:
     """Refuse None and NaN among targets that are objects; numbers are checked elsewhere."""
+    y = as_numpy(y)
     if sparse.issparse(y) or (getattr(y, "dtype", None) is not None and y.dtype.kind != "O"):
         return
     y = np.asarray(y)

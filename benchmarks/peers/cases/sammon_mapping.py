@@ -1,0 +1,79 @@
+"""Sammon's map of digits and of iris."""
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from benchmarks.peers import Case, Contender, Target
+
+
+def work(size, rng):
+    from sklearn.datasets import load_digits, load_iris
+
+    X = load_iris().data if size == "iris" else load_digits().data
+    X = np.unique(X, axis=0)
+    return X if size == "iris" else X[rng.permutation(len(X))[:size]]
+
+
+def quality(X, Y):
+    """Judge Sammon's stress, which all are to minimise; MDS has no weights."""
+    d = pdist(X)
+    return {"stress": float(np.sum((d - pdist(np.asarray(Y))) ** 2 / d) / d.sum())}
+
+
+def ours(X):
+    from skmoderndata.manifold import SammonMapping
+
+    return SammonMapping().fit_transform(X)
+
+
+def sammon_package(X):
+    from sammon.sammon import sammon
+
+    return sammon(X, 2)[0]
+
+
+def scaling(X):
+    from sklearn.manifold import MDS
+
+    return MDS(2, n_init=1, init="classical_mds", random_state=0).fit_transform(X)
+
+
+def _fifty_times(rows):
+    found = []
+    for row in rows:
+        if row.contender != "sammon-mapping" or row.ratio is None:
+            continue
+        mine = next(r for r in rows if r.size == row.size and r.contender == CASE.ours)
+        lower = mine.value("stress") <= row.value("stress")
+        found.append((lower and row.ratio >= 50, row.ratio))
+    if not found:
+        return None, "sammon-mapping not measured"
+    return all(good for good, _ in found), f"takes {min(r for _, r in found):.3g} times"
+
+
+CASE = Case(
+    title="Sammon's map",
+    question="How fast, and how low, does the stress get?",
+    ours="SammonMapping",
+    sizes={"iris, 149 rows": "iris", "digits, 500 rows": 500, "digits, 1797 rows": 1797},
+    quick_sizes={"digits, 120 rows": 120},
+    warmup=60,
+    work=work,
+    contenders={
+        "SammonMapping": Contender(run=ours, peer=False, note="defaults"),
+        "sammon-mapping": Contender(
+            run=sammon_package,
+            requires="sammon-mapping>=0.0.2",
+            note="defaults: diagonal Newton steps, 500 at most",
+            sizes=("iris, 149 rows", "digits, 500 rows", "digits, 120 rows"),
+            why_not="minutes",
+        ),
+        "MDS": Contender(
+            run=scaling, requires="scikit-learn>=1.9", note="same start; without weights"
+        ),
+    },
+    quality=quality,
+    figures={"stress": "Sammon's stress"},
+    targets=(Target(text="50 times as fast as sammon-mapping, lower stress", check=_fifty_times),),
+    repeat=3,
+)

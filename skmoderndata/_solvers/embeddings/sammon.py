@@ -1,0 +1,214 @@
+"""Sammon's stress: its value and gradient, descent, majorisation, and new points."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, optimize
+from scipy.spatial.distance import squareform
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.iterate import Iterations
+
+Array = np.ndarray[Any, np.dtype[Any]]
+GRADIENT = 1e-6  # norm below which descent may end, for distances of mean 1
+WINDOW = 5  # steps over which the stress must not fall any more
+
+
+class Embedding(NamedTuple):
+    """Points, and how they were reached."""
+
+    Y: Array
+    stress: float
+    gradient_norm: float
+    trace: Array
+    n_iter: int
+    converged: bool
+
+
+@jit
+def stress_of_rows(d, Y, first, last, g):  # type: ignore[no-untyped-def]
+    """Sum of ``(d_ij - |y_i - y_j|)^2 / d_ij`` over j > i for some rows i; its gradient joins g.
+
+    `d` are condensed distances, Y and g have one coordinate in each row. Pairs with d = 0 are left
+    out. Squares, weights and sums run in separate loops, which the compiler vectorises.
+    """
+    k, n = Y.shape
+    r, pull = np.empty(n), np.empty(n)
+    total = 0.0
+    for i in range(first, last):
+        m = n - i - 1
+        pairs = d[i * n - i * (i + 1) // 2 :][:m]
+        for t in range(m):
+            r[t] = 0.0
+        for a in range(k):
+            y = Y[a, i]
+            row = Y[a, i + 1 :]
+            for t in range(m):
+                r[t] += (row[t] - y) * (row[t] - y)
+        for t in range(m):
+            known = pairs[t] if pairs[t] > 0.0 else 1.0
+            w = 1.0 / known if pairs[t] > 0.0 else 0.0
+            length = np.sqrt(r[t])
+            miss = length - pairs[t]
+            r[t] = w * miss * miss
+            pull[t] = w * miss / (length if length > 0.0 else 1.0)
+        for t in range(m):
+            total += r[t]
+        for a in range(k):
+            y = Y[a, i]
+            row, out = Y[a, i + 1 :], g[a, i + 1 :]
+            own = 0.0
+            for t in range(m):
+                force = 2.0 * pull[t] * (row[t] - y)
+                out[t] += force
+                own -= force
+            g[a, i] += own
+    return total
+
+
+def stress(d: Array, Y: Array, run: Callable[..., Any] = map) -> tuple[float, Array]:
+    """Sammon's stress ``1/sum d  sum_{i<j} (d_ij - |y_i - y_j|)^2 / d_ij`` and its gradient.
+
+    `run` maps a function over blocks of rows, in threads if it likes; the blocks do not depend
+    on it, nor does the answer.
+    """
+    n, k = Y.shape
+    Z = np.ascontiguousarray(Y.T)
+    n_blocks = 1 if n < 1500 else 8
+    # rows from the end have fewer pairs: cut so that blocks have alike many
+    cuts = (n * (1 - np.sqrt(1 - np.arange(n_blocks + 1) / n_blocks))).astype(int)
+
+    def block(first: int, last: int) -> tuple[float, Array]:
+        g = np.zeros((k, n))
+        return stress_of_rows(d, Z, first, last, g), g
+
+    total, gradient = 0.0, np.zeros((k, n))
+    for value, g in run(block, cuts[:-1], cuts[1:]):
+        total += value
+        gradient += g
+    c = float(d.sum())
+    return total / c, gradient.T / c
+
+
+def sammon_descent(
+    d: Array, start: Array, *, max_iter: int, tol: float, run: Callable[..., Any] = map
+) -> Embedding:
+    """Minimise Sammon's stress by L-BFGS with 20 pairs (Nocedal 1980).
+
+    Ends when the stress has fallen by less than `tol` times itself over 5 steps and the gradient
+    has a norm below 1e-6, for distances `d` of mean 1.
+    """
+    trace = [stress(d, start, run)[0]]
+    norms = {}
+
+    def value(y: Array) -> tuple[float, Array]:
+        f, g = stress(d, y.reshape(start.shape), run)
+        norms[f] = float(np.linalg.norm(g))
+        return f, g.ravel()
+
+    def small(f: float) -> bool:
+        old = trace[-WINDOW - 1] if len(trace) > WINDOW else np.inf
+        return (old - f <= tol * f and norms.get(f, np.inf) <= GRADIENT) or f <= 1e-28
+
+    def after_step(intermediate_result: Any) -> None:
+        trace.append(float(intermediate_result.fun))
+        if small(trace[-1]):
+            raise StopIteration
+
+    found = optimize.minimize(
+        value,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        callback=after_step,
+        options={"maxcor": 20, "maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0, "gtol": 0},
+    )
+    Y = found.x.reshape(start.shape)
+    f, g = stress(d, Y, run)
+    norm = float(np.linalg.norm(g))
+    # where rounding stops the line search there is nothing more to gain
+    done = small(f) or (found.nit < max_iter and norm <= 100 * GRADIENT)
+    return Embedding(Y, f, norm, np.array(trace), int(found.nit), done)
+
+
+def sammon_majorization(
+    d: Array, start: Array, *, max_iter: int, tol: float, run: Callable[..., Any] = map
+) -> Embedding:
+    """Minimise Sammon's stress by the Guttman transform; no step raises it (de Leeuw 1977).
+
+    ``Y <- V^+ B(Y) Y`` with V the Laplacian of the weights 1/d, and B that of ``1 / |y_i - y_j|``
+    for pairs with d > 0.
+    """
+    n = len(start)
+    w = squareform(np.divide(1.0, d, out=np.zeros_like(d), where=d > 0))
+    V = np.diag(w.sum(axis=1)) - w
+    factor = linalg.cho_factor(V + np.full((n, n), w.max() / n))
+    Y, trace = start - start.mean(axis=0), [stress(d, start, run)[0]]
+    it = Iterations(max_iter, tol)
+    for _ in it:
+        lengths = np.sqrt(((Y[:, None] - Y[None]) ** 2).sum(axis=2))
+        ratio = np.divide(1.0, lengths, out=np.zeros((n, n)), where=(lengths > 0) & (w > 0))
+        Y = linalg.cho_solve(factor, ratio.sum(axis=1)[:, None] * Y - ratio @ Y)
+        Y -= Y.mean(axis=0)
+        trace.append(stress(d, Y, run)[0])
+        old = trace[-WINDOW - 1] if len(trace) > WINDOW else np.inf
+        it.residual = (old - trace[-1]) / max(trace[-1], 1e-28)
+    f, g = stress(d, Y, run)
+    return Embedding(Y, f, float(np.linalg.norm(g)), np.array(trace), it.n_iter, it.converged)
+
+
+def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
+    """Place new points where each has the least stress against fixed points Y.
+
+    Minimises ``sum_j (d_j - |z - y_j|)^2 / d_j`` for each row d of distances by Newton steps with
+    the magnitudes of the eigenvalues and halved steps, from the weighted mean of the 5 nearest
+    points. A point at distance 0 of one of Y is put there.
+    """
+    k = Y.shape[1]
+    w = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+    near = np.argsort(d, axis=1, kind="stable")[:, :5]
+    pull = np.take_along_axis(w, near, axis=1)
+    same = d.min(axis=1) == 0
+    pull[same] = np.arange(near.shape[1]) == 0
+    z: Array = (pull[:, :, None] * Y[near]).sum(axis=1) / pull.sum(axis=1)[:, None]
+    unit = float(d.mean()) or 1.0
+    active = np.flatnonzero(~same)
+    value = _point_stress(d[active], w[active], z[active], Y)[0] if active.size else np.empty(0)
+    for _ in range(max_iter):
+        if not active.size:
+            break
+        dd, ww, z_old = d[active], w[active], z[active]
+        f, difference, length = _point_stress(dd, ww, z_old, Y)
+        safe = np.where(length > 0, length, 1)
+        a = ww * (1 - dd / safe)
+        b = ww * dd / safe**3
+        g = 2 * np.einsum("qn,qnk->qk", a, difference)
+        H = 2 * np.einsum("qn,qnk,qnl->qkl", b, difference, difference)
+        H += 2 * a.sum(axis=1)[:, None, None] * np.eye(k)
+        s, U = np.linalg.eigh(H)
+        s = np.maximum(np.abs(s), 1e-8 * np.abs(s).max(axis=1, keepdims=True) + 1e-300)
+        step = -np.einsum("qkl,ql->qk", U, np.einsum("qkl,qk->ql", U, g) / s)
+        size = np.ones(len(active))
+        better = np.zeros(len(active), dtype=bool)
+        for _ in range(30):
+            todo = np.flatnonzero(~better)
+            trial = z_old[todo] + size[todo, None] * step[todo]
+            new = _point_stress(dd[todo], ww[todo], trial, Y)[0]
+            good = new < f[todo]
+            z[active[todo[good]]] = trial[good]
+            value[todo[good]] = new[good]
+            better[todo[good]] = True
+            size[todo[~good]] /= 2
+            if better.all():
+                break
+        moved = size * np.linalg.norm(step, axis=1)
+        stay = better & (moved > 1e-10 * unit)
+        active, value = active[stay], value[stay]
+    return z
+
+
+def _point_stress(d: Array, w: Array, z: Array, Y: Array) -> tuple[Array, Array, Array]:
+    difference = z[:, None, :] - Y[None]  # (q, n, k)
+    length = np.sqrt((difference**2).sum(axis=2))
+    return (w * (d - length) ** 2).sum(axis=1), difference, length

@@ -1,0 +1,40 @@
+"""First layers of networks that are drawn at random."""
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def draw_weights(
+    rng: np.random.RandomState, p: int, L: int, *, law: str, scale: float
+) -> tuple[Array, Array]:
+    """Weights (p x L) and intercepts (L) of a random layer.
+
+    Columns of the weights have the norm `scale`, in the mean for "uniform" and "normal", so that
+    standardised inputs give pre-activations of order `scale`; intercepts are uniform within
+    `scale`. "orthogonal" draws blocks of p orthogonal columns.
+    """
+    if law == "uniform":
+        W = rng.uniform(-1.0, 1.0, size=(p, L)) * np.sqrt(3.0 / p)
+    elif law == "normal":
+        W = rng.normal(size=(p, L)) / np.sqrt(p)
+    else:
+        blocks = [np.linalg.qr(rng.normal(size=(p, p)))[0] for _ in range(-(-L // p))]
+        W = np.concatenate(blocks, axis=1)[:, :L] if blocks else np.empty((p, 0))
+    return scale * W, scale * rng.uniform(-1.0, 1.0, size=L)
+
+
+def _sigmoid(z: Array, xp: Any) -> Array:
+    return (1 + xp.tanh(z / 2)) / 2  # no overflow
+
+
+ACTIVATIONS = {
+    "tanh": lambda z, xp: xp.tanh(z),
+    "sigmoid": _sigmoid,
+    "relu": lambda z, xp: (z + xp.abs(z)) / 2,
+    "sin": lambda z, xp: xp.sin(z),
+    "gaussian": lambda z, xp: xp.exp(-z * z),
+    "identity": lambda z, xp: z,
+}

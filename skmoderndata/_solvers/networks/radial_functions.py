@@ -1,0 +1,57 @@
+"""Functions of the distance from centres, and the widths of these functions."""
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+Array = Any
+
+
+def distances_sq(X: Array, centers: Array, *, exact: bool, xp: Any) -> Array:
+    """Squared distances of rows from centres.
+
+    By a matrix product about the mean of the centres; with `exact` from differences, input after
+    input, so that small distances have all their digits, which functions with a kink at 0 need.
+    """
+    if exact:
+        out = xp.zeros((X.shape[0], centers.shape[0]), dtype=X.dtype, device=X.device)
+        for j in range(X.shape[1]):
+            out = out + (X[:, j][:, None] - centers[:, j][None, :]) ** 2
+        return out
+    shift = xp.mean(centers, axis=0)
+    X, C = X - shift, centers - shift
+    out = xp.sum(X * X, axis=1)[:, None] + xp.sum(C * C, axis=1)[None, :] - 2 * (X @ C.T)
+    return (out + xp.abs(out)) / 2  # rounding may leave less than 0
+
+
+def _logarithmic(d: Array, s: Array, power: float, theta: float, xp: Any) -> Array:
+    safe = xp.where(d > 0, d, xp.ones_like(d))
+    return safe * xp.log(safe) / 2  # r^2 ln r, 0 at r = 0: so is 1 ln 1
+
+
+def _logistic(d: Array, s: Array, power: float, theta: float, xp: Any) -> Array:
+    return (1 - xp.tanh((xp.sqrt(d) / s**2 - theta) / 2)) / 2  # no overflow
+
+
+BASES = {  # of squared distances d, widths s
+    "gaussian": lambda d, s, power, theta, xp: xp.exp(-d / (2 * s**2)),
+    "inverse_multiquadric": lambda d, s, power, theta, xp: (s**2 + d) ** -power,
+    "multiquadric": lambda d, s, power, theta, xp: (s**2 + d) ** power,
+    "linear": lambda d, s, power, theta, xp: xp.sqrt(d),
+    "thin_plate_spline": _logarithmic,
+    "logistic": _logistic,
+}
+KINKED = ("linear", "thin_plate_spline", "logistic")
+
+
+def nearest_widths(centers: np.ndarray[Any, Any], n_nearest: int) -> np.ndarray[Any, Any]:
+    """Mean distance of each centre from its nearest others, at least the smallest positive one."""
+    k = len(centers)
+    D = cdist(centers, centers)
+    positive = D[D > 0]
+    floor = positive.min() if positive.size else 1.0
+    if k == 1:
+        return np.ones(1)
+    near = np.sort(D, axis=1)[:, 1 : 1 + min(n_nearest, k - 1)]
+    return np.asarray(np.maximum(near.mean(axis=1), floor))

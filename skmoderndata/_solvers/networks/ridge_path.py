@@ -1,0 +1,171 @@
+"""Ridge regression for a path of penalties, with exact leave-one-out predictions.
+
+All functions take the namespace `xp` of their arrays, NumPy or another one of the Array API
+standard. H (n x L) are the outputs of the first layer, Y (n x t) the targets, w (n) weights.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = Any
+EPS = float(np.finfo(np.float64).eps)
+SMALLEST_FREEDOM = 1e-10  # of 1 - leverage: below, a sample alone determines a direction
+
+
+class Statistics(NamedTuple):
+    """Sums over samples that determine a ridge regression; they add up over blocks.
+
+    With an intercept all are about the means; without one the means are zero.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of samples.
+    weight : float
+        Sum of their weights.
+    h_mean, y_mean : array of shape (L,) and (t,)
+        Weighted means.
+    S, B : array of shape (L, L) and (L, t)
+        ``sum w h h'`` and ``sum w h y'``.
+    y_sq : array of shape (t,)
+        ``sum w y^2``.
+    """
+
+    n_samples: int
+    weight: float
+    h_mean: Array
+    y_mean: Array
+    S: Array
+    B: Array
+    y_sq: Array
+
+
+def statistics(H: Array, Y: Array, w: Array, *, intercept: bool, xp: Any) -> Statistics:
+    """Sum over one block of samples."""
+    weight = float(xp.sum(w))
+    h_mean, y_mean = xp.zeros_like(H[0, :]), xp.zeros_like(Y[0, :])
+    if intercept and weight > 0:
+        h_mean, y_mean = w @ H / weight, w @ Y / weight
+    root = xp.sqrt(w)[:, None]
+    H, Y = root * (H - h_mean), root * (Y - y_mean)
+    S, B = H.T @ H, H.T @ Y
+    return Statistics(w.shape[0], weight, h_mean, y_mean, S, B, xp.sum(Y * Y, axis=0))
+
+
+def add(a: Statistics, b: Statistics) -> Statistics:
+    """Statistics of the samples of both; the order does not matter."""
+    weight = a.weight + b.weight
+    share = b.weight / weight if weight > 0 else 0.0
+    d, e = b.h_mean - a.h_mean, b.y_mean - a.y_mean
+    between = a.weight * share
+    return Statistics(
+        a.n_samples + b.n_samples,
+        weight,
+        a.h_mean + share * d,
+        a.y_mean + share * e,
+        a.S + b.S + between * (d[:, None] * d[None, :]),
+        a.B + b.B + between * (d[:, None] * e[None, :]),
+        a.y_sq + b.y_sq + between * (e * e),
+    )
+
+
+class Spectrum(NamedTuple):
+    """``S = V diag(values) V'`` without the null space, and ``VB = V'B``."""
+
+    values: Array
+    V: Array
+    VB: Array
+
+
+def spectrum(total: Statistics, xp: Any, rows: Array | None = None) -> Spectrum:
+    """Eigenvalues and eigenvectors of S.
+
+    `rows` are all rows ``sqrt(w) (h - h_mean)``, where they are fewer than columns: the matrix
+    of their inner products, which is smaller, is then decomposed.
+    """
+    size = max(total.n_samples, total.S.shape[0])
+    values, V = xp.linalg.eigh(total.S if rows is None else rows @ rows.T)
+    largest = float(values[-1])
+    cut = largest * size * EPS
+    first = int(xp.sum(xp.astype(values <= max(cut, 0.0), xp.int64)))
+    values, V = values[first:], V[:, first:]
+    if rows is not None:
+        V = rows.T @ V / xp.sqrt(values)
+    return Spectrum(values, V, V.T @ total.B)
+
+
+def held_out(
+    H: Array,
+    Y: Array,
+    w: Array,
+    total: Statistics,
+    parts: Spectrum,
+    alphas: Array,
+    *,
+    intercept: bool,
+    xp: Any,
+) -> tuple[Array, Array]:
+    """Predict each sample of a block by the ridge regression on all samples but itself.
+
+    With ``U = (H - h_mean) V`` the weighted leverage is ``h = w (1 / sum w + sum_j U_j^2 /
+    (values_j + alpha))``, and the residual of the regression without the sample is that of the
+    regression with it over ``1 - h`` (Allen 1974).
+
+    Returns
+    -------
+    predictions : array of shape (n, n_alphas, t)
+        Predictions for every alpha.
+    determined : array of bool of shape (n_alphas,)
+        Whether every sample leaves some freedom, ``1 - h`` above rounding.
+    """
+    U = (H - total.h_mean) @ parts.V
+    inverse = 1 / (parts.values[:, None] + alphas[None, :])  # (rank, k)
+    leverage = (U * U) @ inverse
+    if intercept:
+        leverage = leverage + 1 / total.weight
+    free = 1 - w[:, None] * leverage
+    n, k, t = H.shape[0], alphas.shape[0], Y.shape[1]
+    coef = inverse[:, :, None] * parts.VB[:, None, :]
+    fitted = xp.reshape(U @ xp.reshape(coef, (U.shape[1], k * t)), (n, k, t)) + total.y_mean
+    enough = free > SMALLEST_FREEDOM
+    residual = (Y[:, None, :] - fitted) / xp.where(enough, free, xp.ones_like(free))[:, :, None]
+    return Y[:, None, :] - residual, xp.all(enough, axis=0)
+
+
+def ridge_from_spectrum(parts: Spectrum, alpha: float) -> Array:
+    """Coefficients (L x t) of least norm that minimise the penalised squares."""
+    return parts.V @ (parts.VB / (parts.values[:, None] + alpha))
+
+
+def ridge(total: Statistics, alpha: float, xp: Any) -> Array:
+    """Coefficients ``(S + alpha I)^-1 B``; of least norm where S + alpha I is singular."""
+    L = total.S.shape[0]
+    trace = float(xp.linalg.trace(total.S))
+    if alpha <= trace * L * EPS:
+        return ridge_from_spectrum(spectrum(total, xp), alpha)
+    return xp.linalg.solve(total.S + alpha * _identity(total.S, xp), total.B)
+
+
+def n_parameters(total: Statistics, alpha: float, xp: Any) -> float:
+    """Effective number of coefficients, ``sum values / (values + alpha)``."""
+    values = xp.linalg.eigvalsh(total.S)
+    size = max(total.n_samples, total.S.shape[0])
+    cut = max(float(values[-1]), 0.0) * size * EPS
+    above = values > cut
+    safe = xp.where(above, values, xp.ones_like(values))
+    return float(xp.sum(xp.where(above, safe / (safe + alpha), xp.zeros_like(values))))
+
+
+def optimality(total: Statistics, coef: Array, alpha: float, xp: Any) -> float:
+    """Norm of ``(S + alpha I) W - B`` relative to that of B: the certificate."""
+    gradient = total.S @ coef + alpha * coef - total.B
+    size = float(xp.max(xp.abs(total.B))) if total.B.shape[0] > 0 else 0.0
+    if size == 0:
+        return 0.0
+    squares = xp.sum((gradient / size) ** 2), xp.sum((total.B / size) ** 2)
+    return float(xp.sqrt(squares[0] / squares[1]))
+
+
+def _identity(S: Array, xp: Any) -> Array:
+    return xp.eye(S.shape[0], dtype=S.dtype, device=S.device)

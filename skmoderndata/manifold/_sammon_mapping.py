@@ -1,0 +1,394 @@
+"""Sammon's map: distances are kept, small ones most."""
+
+from numbers import Integral
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.sparse.linalg import eigsh
+from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.embeddings.sammon import (
+    place,
+    sammon_descent,
+    sammon_majorization,
+)
+from skmoderndata._validation import check_array, validate_data
+
+SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
+
+
+class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Points in few dimensions whose distances are those of the samples, small ones most of all.
+
+    Minimises [1]_
+
+    .. math::
+        E = \frac{1}{\sum_{i<j} d_{ij}} \sum_{i<j} \frac{(d_{ij} - \|y_i - y_j\|)^2}{d_{ij}}
+
+    over the points y, with d the distances of the samples.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the map.
+    metric : str or callable, default="euclidean"
+        Metric of `sklearn.metrics.pairwise_distances`, or "precomputed": X holds distances.
+    metric_params : dict, default=None
+        Further arguments of the metric.
+    init : str or array-like of shape (n_samples, n_components), default="classical_mds"
+        Start: "classical_mds" (classical scaling), "random", or given points.
+    n_init : int, default=1
+        Number of starts, the further ones random; the map of lowest stress is kept.
+    max_iter : int, default=500
+        Most steps of a start.
+    tol : float, default=1e-07
+        Relative fall of the stress over 5 steps below which a start ends, if the gradient is small
+        as well.
+    solver : {"lbfgs", "smacof"}, default="lbfgs"
+        L-BFGS, or majorisation [2]_: no step raises the stress, but it takes many more of them,
+        and ``n^3`` operations once.
+    random_state : int, RandomState instance or None, default=None
+        Draws random starts, and coordinates that classical scaling leaves at zero.
+    n_jobs : int, default=None
+        Threads over blocks of rows.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The map, with mean 0 over distinct samples.
+    stress_ : float
+        Its stress E.
+    gradient_norm_ : float
+        Norm of the gradient of E, distances being divided by their mean.
+    trace_ : ndarray of shape (n_iter_ + 1,)
+        Stress from step to step.
+    n_zero_distances_ : int
+        Number of pairs of samples without distance, which do not count.
+    n_iter_ : int
+        Steps of the best start.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.manifold.MDS : The same without weights: large distances dominate. No map for new
+        samples.
+    sklearn.manifold.TSNE : Neighbours instead of distances.
+    LaplacianEmbedding : Similarities instead of distances, and a unique answer.
+
+    Notes
+    -----
+    A step costs ``n^2 n_components / 2``; ``n^2 / 2`` distances are held. There is no
+    certificate, as the stress is not convex: the end depends on the start, mostly by some tenths
+    of a percent. `gradient_norm_` tells whether it is a stationary point.
+
+    Equal samples are mapped once and get equal positions; other distances of zero, which a
+    precomputed table may have, are left out. The stress is that of distinct samples.
+
+    `transform` puts each new sample where its own stress against the map is least, from the
+    mean of its 5 nearest; the map stays. A sample equal to one of `fit` gets its place, so that
+    ``fit(X).transform(X)`` is `embedding_`.
+
+    Axes are turned to the principal ones, the entry of largest magnitude of each positive.
+
+    References
+    ----------
+    .. [1] Sammon, A nonlinear mapping for data structure analysis, IEEE Transactions on Computers
+       C-18(5), 1969, equation 1.
+    .. [2] de Leeuw, Applications of convex analysis to multidimensional scaling, Recent
+       Developments in Statistics, 1977.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmoderndata.manifold import SammonMapping
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = SammonMapping().fit(X)
+    >>> round(model.stress_, 5)
+    0.00396
+    >>> model.n_zero_distances_
+    1
+    """
+
+    _card = MethodCard(
+        family="kernel methods",
+        cite=("sammon1969nonlinear", "deleeuw1977applications"),
+        cost="T n^2 k",
+        checks=(
+            {"random_state": 0},
+            {"solver": "smacof", "init": "random", "n_components": 1, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.PCA",
+            problem="digits",
+            grid={"n_components": (2, 3)},
+            params={"max_iter": 200, "tol": 1e-4},
+            baseline_grid={"n_components": (2, 3)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "metric": [str, callable],
+        "metric_params": [dict, None],
+        "init": [StrOptions({"classical_mds", "random"}), "array-like"],
+        "n_init": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "solver": [StrOptions(set(SOLVERS))],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        metric="euclidean",
+        metric_params=None,
+        init="classical_mds",
+        n_init=1,
+        max_iter=500,
+        tol=1e-7,
+        solver="lbfgs",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_components = n_components
+        self.metric = metric
+        self.metric_params = metric_params
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Find the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; the square table of their distances if `metric="precomputed"`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : SammonMapping
+            The fitted estimator.
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        dtype, X = X.dtype, X.astype(np.float64)
+        n, k = len(X), self.n_components
+        rng = check_random_state(self.random_state)
+        given = None
+        if not isinstance(self.init, str):
+            given = check_array(self.init, dtype=np.float64, input_name="init", estimator=self)
+            if given.shape != (n, k):
+                raise ValueError(
+                    f"init has shape {given.shape}, but the map is of shape {(n, k)}: give one "
+                    "point for each sample."
+                )
+        D = self._check_distances(X) if self.metric == "precomputed" else X
+        _, first, index = np.unique(D, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # distinct samples in the order of the rows
+        first, index = first[order], np.argsort(order)[np.reshape(index, -1)]
+        if self.metric == "precomputed":  # equal rows at a distance are different samples
+            apart = D[np.arange(n), first[index]] > 0
+            if apart.any():
+                first, index = np.arange(n), np.arange(n)
+            d = squareform(D[np.ix_(first, first)], checks=False)
+        else:
+            if self.metric == "euclidean":
+                d = pdist(X[first])
+            else:
+                d = squareform(self._distances(X[first]), checks=False)
+        times = np.bincount(index)
+        self.n_zero_distances_ = int(np.sum(times * (times - 1)) // 2) + self._zeros(d, times)
+        n_pairs = int(np.count_nonzero(d))
+        unit = float(d.sum()) / n_pairs if n_pairs else 1.0
+        d /= unit  # ours: no copy of what may be the largest array
+        if not n_pairs:
+            Y = np.zeros((len(first), k))
+            self._store(Y, 0.0, 0.0, np.zeros(1), 0)
+        else:
+            starts = [self._start(X[first], d, given, first, unit, rng)]
+            starts += [rng.normal(size=(len(first), k)) for _ in range(self.n_init - 1)]
+            solve = SOLVERS[self.solver]
+            found = [
+                solve(d, Y, max_iter=self.max_iter, tol=self.tol, run=self._run) for Y in starts
+            ]
+            best = min(found, key=lambda one: one.stress)
+            Y = best.Y - best.Y.mean(axis=0)
+            Y = fix_signs((Y @ np.linalg.svd(Y, full_matrices=False)[2].T).T).T * unit
+            if Y.shape[1] < k:  # fewer samples than dimensions
+                Y = np.hstack([Y, np.zeros((len(Y), k - Y.shape[1]))])
+            self._store(Y, best.stress, best.gradient_norm, best.trace, best.n_iter)
+            if not best.converged:
+                warn_not_converged(
+                    self,
+                    reached=f"gradient {best.gradient_norm:.1e} after {best.n_iter} steps",
+                    remedy="raise max_iter or tol",
+                )
+        self._places, self._rows = Y, X[first] if self.metric != "precomputed" else first
+        self.embedding_ = Y[index].astype(dtype, copy=False)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Find the map and return it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; the square table of their distances if `metric="precomputed"`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_components)
+            `embedding_`.
+        """
+        return self.fit(X, y).embedding_
+
+    def transform(self, X):
+        """Place new samples on the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; their distances from all samples of `fit` if `metric="precomputed"`.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            Where the stress of each sample against the map is least.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        rows = X.astype(np.float64, copy=False)
+        Z = np.empty((len(X), self._places.shape[1]))
+        size = max(1, 2**22 // self._places.size)
+        for a in range(0, len(X), size):
+            part = rows[a : a + size]
+            if self.metric == "precomputed":
+                self._check_positive(part)
+                d = part[:, self._rows]
+            else:
+                d = self._distances(part, self._rows)
+            unit = float(d.mean()) or 1.0
+            Z[a : a + size] = place(d / unit, self._places / unit) * unit
+        return Z.astype(X.dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Minus the mean stress of new samples against the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; their distances from all samples of `fit` if `metric="precomputed"`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            At most 0; higher is better.
+        """
+        Z = self.transform(X).astype(np.float64)
+        X = np.asarray(X, dtype=np.float64)
+        d = X[:, self._rows] if self.metric == "precomputed" else self._distances(X, self._rows)
+        found = pairwise_distances(Z, self._places)
+        unit = float(d.mean()) or 1.0
+        w = np.divide(unit, d, out=np.zeros_like(d), where=d > 0)
+        return -float(np.sum(w * ((d - found) / unit) ** 2) / max(np.sum(d / unit), 1e-300))
+
+    @property
+    def _n_features_out(self):
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.positive_only = self.metric == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _store(self, Y, stress, gradient_norm, trace, n_iter):
+        self.stress_, self.gradient_norm_ = float(stress), gradient_norm
+        self.trace_, self.n_iter_ = trace, n_iter
+
+    def _run(self, function, *arguments):
+        jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        return jobs(delayed(function)(*one) for one in zip(*arguments, strict=True))
+
+    def _distances(self, X, Y=None):
+        params = self.metric_params or {}
+        if self.metric == "euclidean":  # from differences, as products cancel
+            return cdist(X, X if Y is None else Y)
+        return pairwise_distances(X, Y, metric=self.metric, **params)
+
+    def _check_distances(self, D):
+        n = len(D)
+        if D.shape != (n, n):
+            raise ValueError(
+                f'SammonMapping(metric="precomputed") needs the square matrix of distances, and '
+                f"got shape {D.shape}."
+            )
+        self._check_positive(D)
+        largest = D.max()
+        if np.abs(D - D.T).max() > 1e-8 * largest or np.abs(np.diag(D)).max() > 1e-8 * largest:
+            raise ValueError(
+                "SammonMapping got distances that are not symmetric, or not zero on the diagonal."
+            )
+        D = (D + D.T) / 2
+        np.fill_diagonal(D, 0)
+        return D
+
+    def _check_positive(self, D):
+        if D.min() < 0:
+            raise ValueError(
+                f"Negative values in data passed to SammonMapping: the smallest distance is "
+                f"{D.min():g}."
+            )
+
+    def _zeros(self, d, times):
+        """Pairs of different samples without distance, all copies counted."""
+        i, j = np.triu_indices(len(times), 1) if (d == 0).any() else ([], [])
+        at = np.flatnonzero(d == 0)
+        return int(np.sum(times[i[at]] * times[j[at]])) if len(at) else 0
+
+    def _start(self, X, d, given, first, unit, rng):
+        n, k = len(first), self.n_components
+        if given is not None:
+            return given[first] / unit
+        if self.init == "random":
+            return rng.normal(size=(n, k))
+        Y = np.zeros((n, k))
+        if self.metric == "euclidean":
+            U, s, _ = np.linalg.svd((X - X.mean(axis=0)) / unit, full_matrices=False)
+            found = (U * s)[:, :k]
+        else:
+            B = squareform(d) ** 2
+            B = -0.5 * (B - B.mean(axis=0) - B.mean(axis=1)[:, None] + B.mean())
+            if n > 200 and k < n // 2:
+                s, U = eigsh(B, k, which="LA", v0=np.ones(n) + np.arange(n) / n)
+            else:
+                s, U = np.linalg.eigh(B)
+            found = (U * np.sqrt(np.maximum(s, 0)))[:, ::-1][:, :k]
+        Y[:, : found.shape[1]] = found
+        flat = np.abs(Y).max(axis=0) < 1e-6  # a saddle: points would never leave the plane
+        Y[:, flat] = 1e-2 * rng.normal(size=(n, int(flat.sum())))
+        return Y

@@ -1,0 +1,628 @@
+"""What networks with a given first layer share: statistics, ridge path, predictions."""
+
+from numbers import Integral
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, is_classifier
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from skmoderndata._base import Base
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    Interval,
+    StrOptions,
+    as_numpy,
+    check_array_namespace,
+    check_sample_weight,
+    fit_context,
+    get_array_namespace,
+    move_array,
+)
+from skmoderndata._solvers.networks.forward_selection import forward_selection
+from skmoderndata._solvers.networks.hidden_layers import ACTIVATIONS, draw_weights
+from skmoderndata._solvers.networks.ridge_path import (
+    add,
+    held_out,
+    n_parameters,
+    optimality,
+    ridge,
+    ridge_from_spectrum,
+    spectrum,
+    statistics,
+)
+from skmoderndata._validation import check_array, validate_data
+
+BLOCK = 2**19  # outputs of the first layer held at once: 4 MB stay in the cache
+WEIGHTS_ARE_NO_COPIES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "leave-one-out leaves a sample out with "
+    "its whole weight, but one of several equal rows alone: the penalty may differ"
+    for kind in ("dense", "sparse")
+}
+WIDEST = 12  # decades of the default penalties
+
+
+def _alpha_is_a_number(network):
+    return not isinstance(network.alpha, str)
+
+
+class RidgeNetwork(Base):
+    """A first layer that is not trained, and ridge regression on its outputs.
+
+    A subclass draws the first layer in `_open(X, Y, w, rng)` and gives its outputs for some rows
+    in `_layer(X)`; regressors and classifiers give targets in `_targets`.
+    """
+
+    _SPARSE = "csr"
+    _SOLUTION = ("_coef", "coef_", "intercept_", "alpha_", "optimality_", "n_parameters_")
+
+    @fit_context()
+    def fit(self, X, y, sample_weight=None):
+        """Find the coefficients, and the penalty if `alpha="loo"`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the squared residuals.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        for name in ("_total", "loo_score_", "loo_path_", "alphas_", *self._SOLUTION):
+            vars(self).pop(name, None)
+        X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
+        self._open(X, Y, w, check_random_state(self.random_state))
+        self._total = None
+        blocks = self._accumulate(X, Y, w)
+        if isinstance(self.alpha, str):
+            self._choose_alpha(blocks)
+        else:
+            self._solve()
+        return self
+
+    def _partial_fit(self, X, y, sample_weight, classes):
+        self._check_additive("partial_fit")
+        first = "_total" not in vars(self)
+        total = vars(self).get("_total")
+        X, Y, w = self._start(X, y, sample_weight, classes=classes, reset=first)
+        if first:
+            self._open(X, Y, w, check_random_state(self.random_state))
+        self._total = total
+        self._accumulate(X, Y, w)
+        self._forget()
+        return self
+
+    def merge(self, other):
+        """Add the samples that another estimator was fitted to; exact, in any order.
+
+        Parameters
+        ----------
+        other : estimator
+            Fitted, of the same class, with the same first layer: the same integer `random_state`,
+            or the same centres.
+
+        Returns
+        -------
+        self : object
+            The estimator, as if fitted to the samples of both.
+        """
+        check_is_fitted(self)
+        check_is_fitted(other)
+        if type(other) is not type(self):
+            raise ValueError(
+                f"{type(self).__name__} cannot merge with {type(other).__name__}: give an "
+                "estimator of the same class."
+            )
+        self._check_additive("merge")
+        layers = self._parameters_of_layer(), other._parameters_of_layer()
+        same = all(
+            a.shape == b.shape and np.array_equal(a, b) for a, b in zip(*layers, strict=True)
+        )
+        mine, theirs = self.get_params(), other.get_params()
+        differ = [name for name in self._SAME if not np.array_equal(mine[name], theirs[name])]
+        if not same or differ or self.n_features_in_ != other.n_features_in_:
+            raise ValueError(
+                f"{type(self).__name__} cannot merge: the first layers differ"
+                + (f" in {', '.join(differ)}" if differ else "")
+                + ". Fit both with the same parameters, random_state an integer."
+            )
+        self._check_targets_of(other)
+        self._total = add(self._total, other._total)
+        self._forget()
+        return self
+
+    # ---- input ---------------------------------------------------------------------------
+
+    def _start(self, X, y, sample_weight, *, classes, reset):
+        if not reset:
+            check_array_namespace(X, self._coef_like(), type(self).__name__)
+        xp, _ = get_array_namespace(X)
+        X, y = validate_data(
+            self, X, y, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=reset,
+            **self._TARGETS,
+        )  # fmt: skip
+        xp, device = get_array_namespace(X)
+        Y, w = self._targets(as_numpy(y), classes, reset)
+        w_given = as_numpy(sample_weight)
+        if w_given is not None:
+            w = w * check_sample_weight(
+                w_given, np.empty((len(w), 1)), dtype=np.float64, ensure_non_negative=True
+            )
+            if not w.any():
+                raise ValueError(
+                    f"{type(self).__name__} needs a sample of positive weight: all sample_weight "
+                    "are zero."
+                )
+        if reset and is_classifier(self) and self.classes_.dtype.kind in "iufb":
+            self.classes_ = move_array(self.classes_, xp, device)
+        return X, move_array(Y, xp, device), move_array(w, xp, device)
+
+    def _check(self, X, method):
+        check_is_fitted(self)
+        check_array_namespace(X, self._coef_like(), type(self).__name__ + "." + method)
+        xp, _ = get_array_namespace(X)
+        X = validate_data(
+            self, X, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=False
+        )
+        return X, get_array_namespace(X)[0]
+
+    def _coef_like(self):
+        return self._total.h_mean
+
+    def _check_additive(self, what):
+        if isinstance(self.alpha, str):
+            raise ValueError(
+                f'{type(self).__name__}.{what} needs a number for alpha, not "loo": leave-one-out '
+                "takes all samples at once. Choose alpha by `fit` on a subset."
+            )
+
+    # ---- statistics and solution ---------------------------------------------------------
+
+    def _blocks(self, X, Y, w):
+        return [(X[a:b, :], Y[a:b, :], w[a:b]) for a, b in self._cuts(X.shape[0])]
+
+    def _cuts(self, n):
+        """Cut rows into blocks; no stop beyond the last row, which the standard leaves open."""
+        width = max(1, self._n_outputs())
+        size = self.batch_size or max(width, BLOCK // width)
+        return [(a, min(a + size, n)) for a in range(0, n, size)]
+
+    def _accumulate(self, X, Y, w):
+        """Add the statistics of all blocks; return a function that runs over the blocks again."""
+        parts = self._blocks(X, Y, w)
+        if len(parts) == 1:
+            H = self._outputs(X)
+            again = [(H, Y, w)]
+            totals = [self._statistics(H, Y, w)]
+        else:
+            again = ((self._outputs(A), B, c) for A, B, c in parts)
+            totals = self._parallel(self._block_statistics, parts)
+        for block in totals:
+            self._total = block if self._total is None else add(self._total, block)
+        return again if len(parts) == 1 else parts
+
+    def _parallel(self, function, parts):
+        jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
+        return jobs(delayed(function)(*part) for part in parts)
+
+    def _outputs(self, X):
+        """Compute the outputs of the first layer, in double precision."""
+        H = self._layer(X)
+        xp, _ = get_array_namespace(H)
+        return xp.astype(H, xp.float64, copy=False)
+
+    def _statistics(self, H, Y, w):
+        xp, _ = get_array_namespace(H)
+        return statistics(H, Y, w, intercept=self.fit_intercept, xp=xp)
+
+    def _block_statistics(self, X, Y, w):
+        return self._statistics(self._outputs(X), Y, w)
+
+    def _choose_alpha(self, blocks):
+        total = self._total
+        xp, device = get_array_namespace(total.S)
+        single = len(blocks) == 1
+        L = total.S.shape[0]
+        rows = None
+        if single and 0 < total.n_samples < L:
+            H, _, w = blocks[0]
+            rows = xp.sqrt(w)[:, None] * (H - total.h_mean)
+        parts = spectrum(total, xp, rows)
+        grid = self._grid(L)
+        self.alphas_ = alphas = move_array(grid, xp, device)
+
+        def judge(H, Y, w):
+            if not single:
+                H = self._outputs(H)
+            predictions, determined = held_out(
+                H, Y, w, total, parts, alphas, intercept=self.fit_intercept, xp=xp
+            )
+            squares = xp.sum(w[:, None, None] * (Y[:, None, :] - predictions) ** 2, axis=0)
+            hits = self._hits(Y, predictions, w, xp)
+            return squares, hits, determined
+
+        squares = hits = 0.0
+        good = np.ones(len(grid), dtype=bool)
+        for more_squares, more_hits, determined in self._parallel(judge, blocks):
+            squares, hits = squares + as_numpy(more_squares), hits + as_numpy(more_hits)
+            good &= as_numpy(determined)
+        variation = as_numpy(total.y_sq)
+        constant = variation <= 1e-28 * total.weight * (1e-300 + as_numpy(total.y_mean) ** 2)
+        r2 = 1 - squares / np.where(constant, 1, variation)
+        r2 = np.where(constant, 1.0, r2).mean(axis=1)
+        score = self._loo_score(r2, hits / total.weight)
+        path = np.where(good, score, -np.inf)
+        if not good.any():  # every sample alone determines a direction: the safest is left
+            good[np.argmax(grid)] = True
+        ranking = np.lexsort((np.where(good, r2, -np.inf), np.where(good, score, -np.inf)))
+        best = int(ranking[-1])
+        self.loo_path_ = move_array(path, xp, device)
+        self.loo_score_ = float(path[best])
+        self.alpha_ = float(grid[best])
+        coef = ridge_from_spectrum(parts, self.alpha_)
+        self._store(coef, n_par=float(xp.sum(parts.values / (parts.values + self.alpha_))))
+
+    def _grid(self, L):
+        if self.alphas is None:
+            xp, _ = get_array_namespace(self._total.S)
+            scale = float(xp.linalg.trace(self._total.S)) / max(L, 1)
+            return np.logspace(-WIDEST / 2, WIDEST / 2, 25) * (scale if scale > 0 else 1.0)
+        alphas = check_array(
+            np.asarray(self.alphas),
+            dtype=np.float64,
+            ensure_2d=False,
+            input_name="alphas",
+            estimator=self,
+        )
+        if alphas.ndim != 1 or not (alphas > 0).all():
+            raise ValueError(
+                f"alphas of {type(self).__name__} must be a list of positive numbers, and the "
+                f"smallest is {alphas.min():g}: for alpha=0 give `alpha=0` instead."
+            )
+        return alphas.copy()
+
+    def _solve(self):
+        xp, _ = get_array_namespace(self._total.S)
+        self.alpha_ = float(self.alpha)
+        self._store(ridge(self._total, self.alpha_, xp))
+
+    def _store(self, coef, n_par=None):
+        total = self._total
+        xp, _ = get_array_namespace(total.S)
+        self._coef = coef
+        self.optimality_ = optimality(total, coef, self.alpha_, xp)
+        if n_par is None:
+            n_par = n_parameters(total, self.alpha_, xp)
+        self.n_parameters_ = n_par
+        intercept = total.y_mean - total.h_mean @ coef
+        one = self._one_column()
+        self.coef_ = coef[:, 0] if one else coef.T
+        self.intercept_ = self._intercept(intercept)
+
+    def _intercept(self, intercept):
+        return float(intercept[0]) if self._one_column() else intercept
+
+    def _forget(self):
+        for name in (*self._SOLUTION, "loo_score_", "loo_path_", "alphas_"):
+            vars(self).pop(name, None)
+
+    def __getattr__(self, name):
+        if name in RidgeNetwork._SOLUTION and vars(self).get("_total") is not None:
+            self._solve()
+            return vars(self)[name]
+        if name == "partial_fit":  # hidden with alpha="loo"
+            raise AttributeError(
+                f"{type(self).__name__}(alpha=\"loo\") has no attribute 'partial_fit': "
+                "leave-one-out takes all samples at once. Choose alpha by `fit` on a subset, "
+                "and give it as a number."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def n_samples_seen_(self):
+        """Number of samples that the coefficients rest on."""
+        if vars(self).get("_total") is None:
+            raise AttributeError("n_samples_seen_ is not known before fit")
+        return self._total.n_samples
+
+    def __sklearn_is_fitted__(self):
+        return vars(self).get("_total") is not None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _values(self, X, method):
+        """``coef' h(x) + intercept``, one column for each target, in double precision."""
+        X, xp = self._check(X, method)
+        coef, shift = self._coef, self._total.y_mean - self._total.h_mean @ self._coef
+        found = [self._outputs(X[a:b, :]) @ coef + shift for a, b in self._cuts(X.shape[0])]
+        return (found[0] if len(found) == 1 else xp.concat(found, axis=0)), X.dtype, xp
+
+
+class NetworkRegressor(MultiOutputMixin, RegressorMixin):
+    """Targets and predictions of a regressor."""
+
+    _TARGETS = {"multi_output": True, "y_numeric": True}
+
+    @available_if(_alpha_is_a_number)
+    def partial_fit(self, X, y, sample_weight=None):
+        """Add samples; exact, in any order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the squared residuals.
+
+        Returns
+        -------
+        self : object
+            The estimator, fitted to all samples given so far.
+        """
+        return self._add(X, y, sample_weight)
+
+    @fit_context()
+    def _add(self, X, y, sample_weight):
+        return self._partial_fit(X, y, sample_weight, None)
+
+    def predict(self, X):
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predictions.
+        """
+        values, dtype, xp = self._values(X, "predict")
+        values = xp.astype(values, dtype, copy=False)
+        return values[:, 0] if self._flat else values
+
+    def _targets(self, y, classes, reset):
+        Y = np.asarray(y, dtype=np.float64)
+        if reset:
+            self._flat = Y.ndim == 1
+        Y = Y[:, None] if Y.ndim == 1 else Y
+        if not reset and Y.shape[1] != self._total.B.shape[1]:
+            raise ValueError(
+                f"y has {Y.shape[1]} targets, but {type(self).__name__} was begun with "
+                f"{self._total.B.shape[1]}."
+            )
+        return Y, np.ones(len(Y))
+
+    def _check_targets_of(self, other):
+        if self._total.B.shape[1] != other._total.B.shape[1]:
+            raise ValueError(f"{type(self).__name__} cannot merge: numbers of targets differ.")
+
+    def _one_column(self):
+        return self._flat
+
+    def _hits(self, Y, predictions, w, xp):
+        return xp.zeros_like(predictions[0, :, 0])
+
+    def _loo_score(self, r2, accuracy):
+        return r2
+
+
+class NetworkClassifier(ClassifierMixin):
+    """Codes of the classes and decisions of a classifier."""
+
+    _TARGETS = {}
+
+    @available_if(_alpha_is_a_number)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Add samples; exact, in any order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will occur; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the squared residuals.
+
+        Returns
+        -------
+        self : object
+            The estimator, fitted to all samples given so far.
+        """
+        return self._add(X, y, sample_weight, classes)
+
+    @fit_context()
+    def _add(self, X, y, sample_weight, classes):
+        if self.class_weight == "balanced":
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit cannot balance classes: "
+                'class_weight="balanced" needs all samples at once. Give a dictionary of weights.'
+            )
+        if "_total" not in vars(self) and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return self._partial_fit(X, y, sample_weight, classes)
+
+    def decision_function(self, X):
+        """Least-squares values of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Near 1 for the class and near -1 for the others; with two classes one column, for the
+            second.
+        """
+        values, dtype, xp = self._values(X, "decision_function")
+        values = xp.astype(values, dtype, copy=False)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X):
+        """Label of the largest value.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        values, _, xp = self._values(X, "predict")
+        codes = values[:, 0] > 0 if values.shape[1] == 1 else xp.argmax(values, axis=1)
+        if isinstance(self.classes_, np.ndarray):
+            return self.classes_[as_numpy(codes).astype(int)]
+        return xp.take(self.classes_, xp.astype(codes, xp.int64), axis=0)
+
+    def _targets(self, y, classes, reset):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if reset:
+            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs samples of at least two classes, and got one "
+                    "class."
+                )
+        known = as_numpy(self.classes_)
+        strange = np.setdiff1d(y, known)
+        if strange.size:
+            raise ValueError(
+                f"y has the label {strange[0]!r}, which is not among the classes of the first "
+                "call of partial_fit."
+            )
+        codes = np.searchsorted(known, y)
+        K = len(known)
+        Y = np.where(codes[:, None] == np.arange(1 if K == 2 else 0, K), 1.0, -1.0)
+        weight = compute_sample_weight(self.class_weight, y)
+        return Y, np.asarray(weight, dtype=np.float64)
+
+    def _check_targets_of(self, other):
+        if not np.array_equal(as_numpy(self.classes_), as_numpy(other.classes_)):
+            raise ValueError(
+                f"{type(self).__name__} cannot merge: classes differ. Give the same `classes` to "
+                "the first partial_fit of both."
+            )
+
+    def _one_column(self):
+        return False
+
+    def _hits(self, Y, predictions, w, xp):
+        """Weight of the samples whose held-out prediction is the right class, for each alpha."""
+        if Y.shape[1] == 1:
+            right = (predictions[:, :, 0] > 0) == (Y > 0)
+        else:
+            right = xp.argmax(predictions, axis=2) == xp.argmax(Y, axis=1)[:, None]
+        return xp.sum(xp.where(right, w[:, None], xp.zeros_like(w)[:, None]), axis=0)
+
+    def _loo_score(self, r2, accuracy):
+        return accuracy
+
+
+RANDOM_LAYER = {
+    "n_hidden": [Interval(Integral, 0, None, closed="left")],
+    "activation": [StrOptions(set(ACTIVATIONS)), callable],
+    "weights": [StrOptions({"uniform", "normal", "orthogonal"})],
+    "input_scale": [POSITIVE],
+    "alpha": [StrOptions({"loo"}), NON_NEGATIVE],
+    "alphas": ["array-like", None],
+    "fit_intercept": ["boolean"],
+    "prune": [StrOptions({"loo"}), None],
+    "batch_size": [AT_LEAST_ONE, None],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
+
+
+class RandomNetwork(RidgeNetwork):
+    """A first layer of random weights; `_direct_link` says whether the inputs join its outputs."""
+
+    _SAME = ("activation", "fit_intercept")
+    _direct_link = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = not callable(self.activation)
+        return tags
+
+    def _open(self, X, Y, w, rng):
+        p, L = X.shape[1], int(self.n_hidden)
+        if L == 0 and not self._direct_link:
+            raise ValueError(f"{type(self).__name__} needs n_hidden of at least 1, and got 0.")
+        W, b = draw_weights(rng, p, L, law=self.weights, scale=self.input_scale)
+        xp, device = get_array_namespace(X)
+        dtype = None if sparse.issparse(X) else X.dtype
+        self.hidden_weights_ = move_array(W, xp, device, dtype)
+        self.hidden_intercepts_ = move_array(b, xp, device, dtype)
+        if self.prune is not None:
+            self._prune(X, Y, w)
+
+    def _prune(self, X, Y, w):
+        """Keep the neurons that forward selection chooses."""
+        H = as_numpy(self._neurons(X)).astype(np.float64)
+        found = forward_selection(
+            H, as_numpy(Y), as_numpy(w), most=H.shape[1], intercept=self.fit_intercept
+        )
+        chosen = np.sort(found.chosen)
+        if not len(chosen):
+            chosen = np.arange(min(1, H.shape[1]))
+        xp, device = get_array_namespace(self.hidden_weights_)
+        index = move_array(chosen, xp, device)
+        self.hidden_weights_ = xp.take(self.hidden_weights_, index, axis=1)
+        self.hidden_intercepts_ = xp.take(self.hidden_intercepts_, index, axis=0)
+
+    def _check_additive(self, what):
+        super()._check_additive(what)
+        if self.prune is not None:
+            raise ValueError(
+                f"{type(self).__name__}.{what} cannot prune: neurons are chosen by all samples at "
+                "once. Set prune=None."
+            )
+
+    def _neurons(self, X):
+        Z = X @ self.hidden_weights_ + self.hidden_intercepts_
+        xp, _ = get_array_namespace(Z)
+        if callable(self.activation):
+            return self.activation(Z)
+        return ACTIVATIONS[self.activation](Z, xp)
+
+    def _layer(self, X):
+        H = self._neurons(X)
+        if not self._direct_link:
+            return H
+        xp, _ = get_array_namespace(H)
+        inputs = X.toarray() if sparse.issparse(X) else X
+        return xp.concat([inputs, xp.astype(H, inputs.dtype, copy=False)], axis=1)
+
+    def _n_outputs(self):
+        width = self.hidden_weights_.shape[1]
+        return width + self.n_features_in_ if self._direct_link else width
+
+    def _parameters_of_layer(self):
+        return as_numpy(self.hidden_weights_), as_numpy(self.hidden_intercepts_)

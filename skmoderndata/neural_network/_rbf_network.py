@@ -1,0 +1,532 @@
+"""Radial basis function networks: placed centres and ridge regression."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn import config_context
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    Interval,
+    RealNotInt,
+    StrOptions,
+    as_numpy,
+    get_array_namespace,
+    move_array,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.dictionaries.neural_gas import batch_neural_gas, centred
+from skmoderndata._solvers.networks.forward_selection import forward_selection
+from skmoderndata._solvers.networks.radial_functions import (
+    BASES,
+    KINKED,
+    distances_sq,
+    nearest_widths,
+)
+from skmoderndata._validation import check_array, check_fourth_powers
+from skmoderndata.neural_network._base import (
+    NetworkClassifier,
+    NetworkRegressor,
+    RidgeNetwork,
+)
+
+MANY = 10_000  # samples from which on k-means takes mini-batches
+CANDIDATES = 5000  # samples that "ols" chooses among
+PLACES_DEPEND_ON_ROWS = {
+    "check_sample_weight_equivalence_on_dense_data": "centres are drawn among the rows, and "
+    "leave-one-out leaves out one of several equal rows alone"
+}
+RADIAL = {
+    "n_centers": [AT_LEAST_ONE],
+    "centers": [StrOptions({"k-means", "neural_gas", "random", "ols"}), "array-like"],
+    "basis": [StrOptions(set(BASES))],
+    "width": [StrOptions({"nearest", "shared"}), POSITIVE],
+    "n_nearest": [AT_LEAST_ONE],
+    "power": [POSITIVE],
+    "theta": [Interval(RealNotInt, None, None, closed="neither"), Integral],
+    "alpha": [StrOptions({"loo"}), NON_NEGATIVE],
+    "alphas": ["array-like", None],
+    "fit_intercept": ["boolean"],
+    "direct_link": ["boolean"],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
+
+
+class RadialNetwork(RidgeNetwork):
+    """Centres, their widths, and functions of the distance from them."""
+
+    _SAME = ("basis", "power", "theta", "direct_link", "fit_intercept")
+    _SPARSE = False
+    batch_size = None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.array_api_support = True
+        return tags
+
+    def _open(self, X, Y, w, rng):
+        fourth = self.basis == "thin_plate_spline" or (
+            self.basis == "multiquadric" and self.power > 0.5
+        )
+        xp, device = get_array_namespace(X)
+        rows, dtype = as_numpy(X), X.dtype
+        if fourth:
+            check_fourth_powers(rows, owner=type(self).__name__)
+        for name in ("selected_", "error_reduction_"):
+            vars(self).pop(name, None)
+        weights = as_numpy(w)
+        rows = rows.astype(np.float64, copy=False)
+        centers, widths = self._place(rows, as_numpy(Y), weights, rng)
+        self.centers_ = move_array(centers, xp, device, dtype)
+        self.widths_ = move_array(widths, xp, device, dtype)
+        for name in {"selected_", "error_reduction_"} & set(vars(self)):
+            setattr(self, name, move_array(vars(self)[name], xp, device))
+
+    def _place(self, X, Y, w, rng):
+        used = np.flatnonzero(w)
+        if not isinstance(self.centers, str):
+            centers = check_array(
+                np.asarray(as_numpy(self.centers)),
+                dtype=np.float64,
+                input_name="centers",
+                estimator=self,
+            )
+            if centers.shape[1] != X.shape[1]:
+                raise ValueError(
+                    f"centers have {centers.shape[1]} columns, but X has {X.shape[1]}: give "
+                    "points in the space of the samples."
+                )
+            return centers.copy(), self._widths(centers)
+        if self.centers == "ols":
+            return self._select(X, Y, w, used, rng)
+        k = min(self.n_centers, len(used))
+        drawn = rng.choice(used, k, replace=False)
+        if self.centers == "random":
+            _, first = np.unique(X[drawn], axis=0, return_index=True)
+            self.selected_ = np.sort(drawn[first])
+            return X[self.selected_], self._widths(X[self.selected_])
+        if self.centers == "k-means":
+            cls = MiniBatchKMeans if len(used) > MANY else KMeans
+            search = cls(k, n_init=1, random_state=rng.randint(2**31 - 1))
+            # fewer distinct samples than centres are fine here; older scikit-learn's k-means fails
+            # with array API dispatch
+            with warnings.catch_warnings(), config_context(array_api_dispatch=False):
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                centers = search.fit(X[used], sample_weight=w[used]).cluster_centers_
+        else:
+            rows, shift = centred(X[used])
+            gas = batch_neural_gas(
+                rows, w[used], rows[rng.permutation(len(used))[:k]], width=max(k / 2, 0.5),
+                last_width=0.01, max_iter=30, polish=0, progress=None,
+            )  # fmt: skip
+            centers = gas.centers + shift
+        centers = np.unique(centers, axis=0)
+        return centers, self._widths(centers)
+
+    def _select(self, X, Y, w, used, rng):
+        """Choose samples as centres by orthogonal least squares, all with one width."""
+        candidates = np.sort(rng.permutation(used)[:CANDIDATES])
+        few = rng.permutation(candidates)[: self.n_centers]
+        width = np.mean(self._widths(np.unique(X[few], axis=0)))
+        widths = np.full(len(candidates), width)
+        P = self._functions(X, X[candidates], widths, np)
+        found = forward_selection(P, Y, w, most=self.n_centers, intercept=self.fit_intercept)
+        chosen = found.chosen if len(found.chosen) else np.zeros(1, dtype=int)
+        self.selected_ = candidates[chosen]
+        self.error_reduction_ = found.error_reduction
+        return X[self.selected_], widths[chosen]
+
+    def _widths(self, centers):
+        if not isinstance(self.width, str):
+            return np.full(len(centers), float(self.width))
+        widths = nearest_widths(centers, self.n_nearest)
+        return np.full(len(centers), widths.mean()) if self.width == "shared" else widths
+
+    def _functions(self, X, centers, widths, xp):
+        d = distances_sq(X, centers, exact=self.basis in KINKED, xp=xp)
+        return BASES[self.basis](d, widths, self.power, self.theta, xp)
+
+    def _layer(self, X):
+        xp, _ = get_array_namespace(X)
+        dtype = self.centers_.dtype
+        X = xp.astype(X, dtype, copy=False)
+        H = self._functions(X, self.centers_, self.widths_, xp)
+        return xp.concat([X, H], axis=1) if self.direct_link else H
+
+    def _check_additive(self, what):
+        super()._check_additive(what)
+        if isinstance(self.centers, str):
+            raise ValueError(
+                f"{type(self).__name__}.{what} needs the centres: give them as an array, for "
+                "example `centers_` of a fit on a subset."
+            )
+
+    def _n_outputs(self):
+        return self.centers_.shape[0] + self.direct_link * self.n_features_in_
+
+    def _parameters_of_layer(self):
+        return as_numpy(self.centers_), as_numpy(self.widths_)
+
+
+class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
+    r"""Regression by functions of the distance from centres, with ridge weights.
+
+    Minimises [1]_
+
+    .. math::
+        \sum_{i=1}^n \Bigl(y_i - \sum_j v_j\, \varphi_j(\|x_i - c_j\|) - c\Bigr)^2
+        + \alpha \|v\|^2
+
+    over the output weights v and the constant c. The
+    centres are placed first, and stay; the penalty is chosen by exact leave-one-out.
+
+    Parameters
+    ----------
+    n_centers : int, default=100
+        Number of centres, at most as many as there are distinct samples; with "ols" the largest
+        number.
+    centers : str or array-like of shape (n_centers, n_features), default="k-means"
+        "k-means" (in mini-batches above 10,000 samples), "neural_gas", "random" samples, "ols":
+        samples chosen by orthogonal least squares [2]_, as many as leave-one-out asks for; or
+        the centres.
+    basis : str, default="gaussian"
+        With r the distance and s the width: "gaussian" ``exp(-r^2 / (2 s^2))``,
+        "inverse_multiquadric" ``(s^2 + r^2)^-power``, "multiquadric" ``(s^2 + r^2)^power``,
+        "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic"
+        ``1 / (1 + exp(r / s^2 - theta))``.
+    width : {"nearest", "shared"} or float, default="nearest"
+        "nearest" gives each centre the mean distance from its nearest others, "shared" all of them
+        the mean of these. With "ols" all have the mean for random samples.
+    n_nearest : int, default=2
+        Number of other centres that the widths look at.
+    power : float, default=0.5
+        Exponent of the multiquadrics.
+    theta : float, default=0.0
+        Offset of the logistic function.
+    alpha : {"loo"} or float, default="loo"
+        Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2.
+        With 0 the coefficients of least norm are found.
+    alphas : array-like, default=None
+        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        variance of an output, times the number of samples.
+    fit_intercept : bool, default=True
+        Whether a constant, which costs nothing, is added.
+    direct_link : bool, default=False
+        Whether the inputs join the outputs of the centres.
+    random_state : int, RandomState instance or None, default=None
+        Places the centres.
+    n_jobs : int, default=None
+        Threads over blocks of samples, next to those that BLAS takes.
+
+    Attributes
+    ----------
+    centers_ : ndarray of shape (n_centers, n_features)
+        The centres.
+    widths_ : ndarray of shape (n_centers,)
+        Their widths.
+    selected_ : ndarray of shape (n_centers,)
+        Numbers of the samples that became centres, with "random" and "ols"; with "ols" in the
+        order of choice.
+    error_reduction_ : ndarray of shape (n_centers,)
+        Fraction of the variation of the targets that each centre explained when it was chosen,
+        with "ols".
+    coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
+        Output weights, those of the inputs first.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant.
+    alpha_ : float
+        Penalty used.
+    alphas_ : ndarray of shape (n_alphas,)
+        Penalties compared, with `alpha="loo"`.
+    loo_score_ : float
+        Leave-one-out r^2 at `alpha_`, with `alpha="loo"`. It does not know
+        that the centres came from all samples, and is optimistic where they are many.
+    loo_path_ : ndarray of shape (n_alphas,)
+        The same for every penalty; -inf where a sample alone determines a coefficient.
+    n_parameters_ : float
+        Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
+    optimality_ : float
+        Norm of the gradient relative to that at zero coefficients: the certificate.
+    n_samples_seen_ : int
+        Number of samples.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    ELMRegressor : Random directions in place of centres.
+    sklearn.kernel_ridge.KernelRidge : A centre at every sample, another penalty.
+    scipy.interpolate.RBFInterpolator : A centre at every sample, and no penalty by default.
+
+    Notes
+    -----
+    A Gaussian network with a centre at every sample has the functions of kernel ridge regression,
+    but the penalty ``|v|^2`` in place of ``v'Kv``: the two agree in the limit of no penalty only.
+
+    Placing costs what k-means costs; "ols" one product of a matrix of at most 5000 candidates with
+    a vector for each centre; then ``n k^2`` twice, and ``k^3``, for k centres. Condition numbers
+    do not matter: coefficients come from eigenvectors, of least norm where they are not unique.
+
+    With given `centers` and a number for `alpha` the sums add up: `partial_fit` and `merge` are
+    exact, in any order. With array API dispatch switched on in scikit-learn, arrays of other
+    libraries are taken as they are; only the centres are placed by NumPy.
+
+    References
+    ----------
+    .. [1] Moody and Darken, Fast learning in networks of locally-tuned processing units, Neural
+       Computation 1(2), 1989.
+    .. [2] Chen, Cowan and Grant, Orthogonal least squares learning algorithm for radial basis
+       function networks, IEEE Transactions on Neural Networks 2(2), 1991.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.neural_network import RBFNetworkRegressor
+    >>> x = np.linspace(0, 6, 200)[:, None]
+    >>> model = RBFNetworkRegressor(15, random_state=0).fit(x, np.sin(x[:, 0]))
+    >>> bool(model.loo_score_ > 0.999)
+    True
+    """
+
+    _card = MethodCard(
+        family="networks",
+        cite=("moody1989fast", "chen1991orthogonal", "allen1974relationship"),
+        cost="n k^2 + k^3, k centres",
+        checks=(
+            {"n_centers": 8, "random_state": 0},
+            {"n_centers": 5, "centers": "ols", "basis": "linear", "random_state": 0},
+            {"n_centers": 5, "centers": "neural_gas", "direct_link": True, "random_state": 0},
+        ),
+        known_failures=PLACES_DEPEND_ON_ROWS,
+        method="rbf_network",
+        comparison=Comparison(
+            baseline="sklearn.kernel_ridge.KernelRidge",
+            problem="diabetes",
+            grid={"n_centers": (10, 30, 100)},
+            params={"direct_link": True, "random_state": 0},
+            baseline_grid={"alpha": (0.1, 1, 10)},
+            baseline_params={"kernel": "rbf", "gamma": 0.01},
+        ),
+    )
+    _parameter_constraints = RADIAL
+
+    def __init__(
+        self,
+        n_centers=100,
+        *,
+        centers="k-means",
+        basis="gaussian",
+        width="nearest",
+        n_nearest=2,
+        power=0.5,
+        theta=0.0,
+        alpha="loo",
+        alphas=None,
+        fit_intercept=True,
+        direct_link=False,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_centers = n_centers
+        self.centers = centers
+        self.basis = basis
+        self.width = width
+        self.n_nearest = n_nearest
+        self.power = power
+        self.theta = theta
+        self.alpha = alpha
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.direct_link = direct_link
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
+    r"""Classification by functions of the distance from centres, with ridge weights.
+
+    Minimises [1]_
+
+    .. math::
+        \sum_{i=1}^n \Bigl(t_i - \sum_j v_j\, \varphi_j(\|x_i - c_j\|) - c\Bigr)^2
+        + \alpha \|v\|^2
+
+    over the output weights v and the constant c, with :math:`t_i = \pm 1` for each class. The
+    centres are placed first, and stay; the penalty is chosen by exact leave-one-out.
+
+    Parameters
+    ----------
+    n_centers : int, default=100
+        Number of centres, at most as many as there are distinct samples; with "ols" the largest
+        number.
+    centers : str or array-like of shape (n_centers, n_features), default="k-means"
+        "k-means" (in mini-batches above 10,000 samples), "neural_gas", "random" samples, "ols":
+        samples chosen by orthogonal least squares [2]_, as many as leave-one-out asks for; or
+        the centres.
+    basis : str, default="gaussian"
+        With r the distance and s the width: "gaussian" ``exp(-r^2 / (2 s^2))``,
+        "inverse_multiquadric" ``(s^2 + r^2)^-power``, "multiquadric" ``(s^2 + r^2)^power``,
+        "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic"
+        ``1 / (1 + exp(r / s^2 - theta))``.
+    width : {"nearest", "shared"} or float, default="nearest"
+        "nearest" gives each centre the mean distance from its nearest others, "shared" all of them
+        the mean of these. With "ols" all have the mean for random samples.
+    n_nearest : int, default=2
+        Number of other centres that the widths look at.
+    power : float, default=0.5
+        Exponent of the multiquadrics.
+    theta : float, default=0.0
+        Offset of the logistic function.
+    alpha : {"loo"} or float, default="loo"
+        Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
+        With 0 the coefficients of least norm are found.
+    alphas : array-like, default=None
+        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        variance of an output, times the number of samples.
+    fit_intercept : bool, default=True
+        Whether a constant, which costs nothing, is added.
+    direct_link : bool, default=False
+        Whether the inputs join the outputs of the centres.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all the same total.
+    random_state : int, RandomState instance or None, default=None
+        Places the centres.
+    n_jobs : int, default=None
+        Threads over blocks of samples, next to those that BLAS takes.
+
+    Attributes
+    ----------
+    centers_ : ndarray of shape (n_centers, n_features)
+        The centres.
+    widths_ : ndarray of shape (n_centers,)
+        Their widths.
+    selected_ : ndarray of shape (n_centers,)
+        Numbers of the samples that became centres, with "random" and "ols"; with "ols" in the
+        order of choice.
+    error_reduction_ : ndarray of shape (n_centers,)
+        Fraction of the variation of the targets that each centre explained when it was chosen,
+        with "ols".
+    coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
+        Output weights, those of the inputs first.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The constant.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    alpha_ : float
+        Penalty used.
+    alphas_ : ndarray of shape (n_alphas,)
+        Penalties compared, with `alpha="loo"`.
+    loo_score_ : float
+        Leave-one-out accuracy at `alpha_`, with `alpha="loo"`. It does not know
+        that the centres came from all samples, and is optimistic where they are many.
+    loo_path_ : ndarray of shape (n_alphas,)
+        The same for every penalty; -inf where a sample alone determines a coefficient.
+    n_parameters_ : float
+        Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
+    optimality_ : float
+        Norm of the gradient relative to that at zero coefficients: the certificate.
+    n_samples_seen_ : int
+        Number of samples.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    ELMClassifier : Random directions in place of centres.
+    sklearn.svm.SVC : Chooses the centres by their margin, with a kernel.
+    scipy.interpolate.RBFInterpolator : A centre at every sample, and no penalty by default.
+
+    Notes
+    -----
+    A Gaussian network with a centre at every sample has the functions of kernel ridge regression,
+    but the penalty ``|v|^2`` in place of ``v'Kv``: the two agree in the limit of no penalty only.
+
+    Placing costs what k-means costs; "ols" one product of a matrix of at most 5000 candidates with
+    a vector for each centre; then ``n k^2`` twice, and ``k^3``, for k centres. Condition numbers
+    do not matter: coefficients come from eigenvectors, of least norm where they are not unique.
+
+    With given `centers` and a number for `alpha` the sums add up: `partial_fit` and `merge` are
+    exact, in any order. With array API dispatch switched on in scikit-learn, arrays of other
+    libraries are taken as they are; only the centres are placed by NumPy.
+
+    References
+    ----------
+    .. [1] Moody and Darken, Fast learning in networks of locally-tuned processing units, Neural
+       Computation 1(2), 1989.
+    .. [2] Chen, Cowan and Grant, Orthogonal least squares learning algorithm for radial basis
+       function networks, IEEE Transactions on Neural Networks 2(2), 1991.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skmoderndata.neural_network import RBFNetworkClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = RBFNetworkClassifier(200, width="shared", random_state=0).fit(X, y)
+    >>> bool(model.loo_score_ > 0.95)
+    True
+    """
+
+    _card = MethodCard(
+        family="networks",
+        cite=("moody1989fast", "chen1991orthogonal", "allen1974relationship"),
+        cost="n k^2 + k^3, k centres",
+        checks=(
+            {"n_centers": 8, "random_state": 0},
+            {"n_centers": 5, "centers": "ols", "basis": "linear", "random_state": 0},
+            {"n_centers": 5, "centers": "neural_gas", "direct_link": True, "random_state": 0},
+        ),
+        known_failures=PLACES_DEPEND_ON_ROWS,
+        method="rbf_network",
+        comparison=Comparison(
+            baseline="sklearn.svm.SVC",
+            problem="scaled_digits",
+            grid={"n_centers": (200, 400)},
+            params={"width": 2.0, "random_state": 0},
+            baseline_grid={"C": (1, 10)},
+        ),
+    )
+    _parameter_constraints = {**RADIAL, "class_weight": [dict, StrOptions({"balanced"}), None]}
+
+    def __init__(
+        self,
+        n_centers=100,
+        *,
+        centers="k-means",
+        basis="gaussian",
+        width="nearest",
+        n_nearest=2,
+        power=0.5,
+        theta=0.0,
+        alpha="loo",
+        alphas=None,
+        fit_intercept=True,
+        direct_link=False,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_centers = n_centers
+        self.centers = centers
+        self.basis = basis
+        self.width = width
+        self.n_nearest = n_nearest
+        self.power = power
+        self.theta = theta
+        self.alpha = alpha
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.direct_link = direct_link
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs

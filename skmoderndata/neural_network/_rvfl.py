@@ -1,0 +1,353 @@
+"""Random vector functional links: random neurons beside the inputs, and ridge on both."""
+
+from skmoderndata._compat import StrOptions
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata.neural_network._base import (
+    RANDOM_LAYER,
+    WEIGHTS_ARE_NO_COPIES,
+    NetworkClassifier,
+    NetworkRegressor,
+    RandomNetwork,
+)
+
+
+class RVFLRegressor(NetworkRegressor, RandomNetwork):
+    r"""Regression by random neurons and direct links, with ridge on both.
+
+    Minimises [1]_
+
+    .. math::
+        \sum_{i=1}^n \bigl(y_i - v' [x_i, g(W' x_i + b)] - c\bigr)^2 + \alpha \|v\|^2
+
+    over the output weights v and the constant c; the weights W and b of the neurons are random and
+    stay as they are. The penalty is chosen by exact leave-one-out.
+
+    Parameters
+    ----------
+    n_hidden : int, default=200
+        Number of neurons; 0 leaves ridge regression on the inputs.
+    activation : str or callable, default="tanh"
+        Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; a
+        callable takes and returns an array.
+    weights : {"uniform", "normal", "orthogonal"}, default="uniform"
+        Law of the random weights. All have norms of about `input_scale`, so that standardised
+        inputs give arguments of order one; the usual weights between -1 and 1 would saturate the
+        neurons where there are many inputs. "orthogonal" draws blocks of orthogonal weights.
+    input_scale : float, default=1.0
+        Scale of the weights, and bound of the neurons' intercepts: larger ones make the functions
+        less smooth.
+    alpha : {"loo"} or float, default="loo"
+        Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2 (mean
+        over targets). With 0 the coefficients of least norm are found.
+    alphas : array-like, default=None
+        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        variance of an output, times the number of samples.
+    fit_intercept : bool, default=True
+        Whether a constant, which costs nothing, is added.
+    prune : {"loo"} or None, default=None
+        "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
+        many as leave-one-out asks for. The direct links stay.
+    batch_size : int, default=None
+        Samples whose hidden outputs are held at once. None takes 4 MB of them, or
+        as many samples as there are neurons.
+    random_state : int, RandomState instance or None, default=None
+        Draws the weights. An integer makes estimators alike, so that they can be merged.
+    n_jobs : int, default=None
+        Threads over blocks of samples, next to those that BLAS takes.
+
+    Attributes
+    ----------
+    hidden_weights_ : ndarray of shape (n_features, n_hidden)
+        Weights of the neurons.
+    hidden_intercepts_ : ndarray of shape (n_hidden,)
+        Their intercepts.
+    coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
+        Output weights, those of the inputs first.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant.
+    alpha_ : float
+        Penalty used.
+    alphas_ : ndarray of shape (n_alphas,)
+        Penalties compared, with `alpha="loo"`.
+    loo_score_ : float
+        Leave-one-out r^2 (mean over targets) at `alpha_`, with `alpha="loo"`. As `alpha_` was
+        chosen by it, it is a little optimistic.
+    loo_path_ : ndarray of shape (n_alphas,)
+        The same for every penalty; -inf where a sample alone determines a coefficient.
+    n_parameters_ : float
+        Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
+    optimality_ : float
+        Norm of the gradient relative to that at zero coefficients: the certificate.
+    n_samples_seen_ : int
+        Number of samples.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    ELMRegressor : Without direct links.
+    RBFNetworkRegressor : Neurons with centres instead of random directions.
+    sklearn.neural_network.MLPRegressor : Trains the first layer as well.
+    sklearn.linear_model.RidgeCV : The same output layer for features that are at hand.
+    sklearn.kernel_approximation.RBFSampler : Random features of the Gaussian kernel.
+
+    Notes
+    -----
+    With H the hidden outputs, ``H'H`` and ``H'y`` are added up over blocks of samples; memory is
+    ``n_outputs^2`` and one block. The eigenvectors of ``H'H`` then give, in a second run over the
+    blocks, the leave-one-out predictions of all penalties by two products of matrices [2]_: the
+    penalty is chosen for about twice the price of one fit. They are exact for ridge regression
+    with a free intercept. A weighted sample is left out with its whole weight.
+
+    The sums add up: `partial_fit` and `merge` are exact, in any order, and need a number for
+    `alpha`. The recursive update of online sequential learning machines gives the same
+    coefficients, for more work and with growing rounding errors.
+
+    With an activation by name and array API dispatch switched on in scikit-learn, arrays of other
+    libraries are taken as they are, and fitted attributes stay with them. The sums are formed in
+    double precision, whatever X is.
+
+    Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
+
+    References
+    ----------
+    .. [1] Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
+       functional-link net, Neurocomputing 6(2), 1994.
+    .. [2] Allen, The relationship between variable selection and data augmentation and a method
+       for prediction, Technometrics 16(1), 1974.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from skmoderndata.neural_network import RVFLRegressor
+    >>> X, y = make_friedman1(400, noise=0.5, random_state=0)
+    >>> model = RVFLRegressor(100, random_state=0).fit(X, y)
+    >>> bool(model.loo_score_ > 0.85)
+    True
+    """
+
+    _card = MethodCard(
+        family="networks",
+        cite=("pao1994learning", "allen1974relationship"),
+        cost="n L^2 + L^3, L outputs of the first layer",
+        checks=(
+            {"n_hidden": 50, "random_state": 0},
+            {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
+        ),
+        known_failures=WEIGHTS_ARE_NO_COPIES,
+        method="rvfl",
+        comparison=Comparison(
+            baseline="sklearn.linear_model.RidgeCV",
+            problem="diabetes",
+            grid={"input_scale": (0.1, 0.3, 1.0)},
+            params={"random_state": 0},
+            baseline_grid={"alphas": ([0.1, 1, 10], [1, 10, 100], [10, 100, 1000])},
+        ),
+    )
+    _parameter_constraints = RANDOM_LAYER
+    _direct_link = True
+
+    def __init__(
+        self,
+        n_hidden=200,
+        *,
+        activation="tanh",
+        weights="uniform",
+        input_scale=1.0,
+        alpha="loo",
+        alphas=None,
+        fit_intercept=True,
+        prune=None,
+        batch_size=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.weights = weights
+        self.input_scale = input_scale
+        self.alpha = alpha
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.prune = prune
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+class RVFLClassifier(NetworkClassifier, RandomNetwork):
+    r"""Classification by random neurons and direct links, with ridge on both.
+
+    Minimises [1]_
+
+    .. math::
+        \sum_{i=1}^n \bigl(t_i - v' [x_i, g(W' x_i + b)] - c\bigr)^2 + \alpha \|v\|^2
+
+    over the output weights v and the constant c, with :math:`t_i = \pm 1` for each class; the
+    weights W and b of the neurons are random and stay as they are. The penalty is chosen by exact
+    leave-one-out.
+
+    Parameters
+    ----------
+    n_hidden : int, default=200
+        Number of neurons; 0 leaves ridge regression on the inputs.
+    activation : str or callable, default="tanh"
+        Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; a
+        callable takes and returns an array.
+    weights : {"uniform", "normal", "orthogonal"}, default="uniform"
+        Law of the random weights. All have norms of about `input_scale`, so that standardised
+        inputs give arguments of order one; the usual weights between -1 and 1 would saturate the
+        neurons where there are many inputs. "orthogonal" draws blocks of orthogonal weights.
+    input_scale : float, default=1.0
+        Scale of the weights, and bound of the neurons' intercepts: larger ones make the functions
+        less smooth.
+    alpha : {"loo"} or float, default="loo"
+        Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
+        With 0 the coefficients of least norm are found.
+    alphas : array-like, default=None
+        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        variance of an output, times the number of samples.
+    fit_intercept : bool, default=True
+        Whether a constant, which costs nothing, is added.
+    prune : {"loo"} or None, default=None
+        "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
+        many as leave-one-out asks for. The direct links stay.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" gives all the same total.
+    batch_size : int, default=None
+        Samples whose hidden outputs are held at once. None takes 4 MB of them, or
+        as many samples as there are neurons.
+    random_state : int, RandomState instance or None, default=None
+        Draws the weights. An integer makes estimators alike, so that they can be merged.
+    n_jobs : int, default=None
+        Threads over blocks of samples, next to those that BLAS takes.
+
+    Attributes
+    ----------
+    hidden_weights_ : ndarray of shape (n_features, n_hidden)
+        Weights of the neurons.
+    hidden_intercepts_ : ndarray of shape (n_hidden,)
+        Their intercepts.
+    coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
+        Output weights, those of the inputs first.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The constant.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    alpha_ : float
+        Penalty used.
+    alphas_ : ndarray of shape (n_alphas,)
+        Penalties compared, with `alpha="loo"`.
+    loo_score_ : float
+        Leave-one-out accuracy at `alpha_`, with `alpha="loo"`. As `alpha_` was chosen by it, it is
+        a little optimistic.
+    loo_path_ : ndarray of shape (n_alphas,)
+        The same for every penalty; -inf where a sample alone determines a coefficient.
+    n_parameters_ : float
+        Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
+    optimality_ : float
+        Norm of the gradient relative to that at zero coefficients: the certificate.
+    n_samples_seen_ : int
+        Number of samples.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    ELMClassifier : Without direct links.
+    RBFNetworkClassifier : Neurons with centres instead of random directions.
+    sklearn.neural_network.MLPClassifier : Trains the first layer as well.
+    sklearn.linear_model.RidgeClassifierCV : The same output layer for given features.
+    sklearn.kernel_approximation.RBFSampler : Random features of the Gaussian kernel.
+
+    Notes
+    -----
+    With H the hidden outputs, ``H'H`` and ``H'y`` are added up over blocks of samples; memory is
+    ``n_outputs^2`` and one block. The eigenvectors of ``H'H`` then give, in a second run over the
+    blocks, the leave-one-out predictions of all penalties by two products of matrices [2]_: the
+    penalty is chosen for about twice the price of one fit. They are exact for ridge regression
+    with a free intercept. A weighted sample is left out with its whole weight.
+
+    The sums add up: `partial_fit` and `merge` are exact, in any order, and need a number for
+    `alpha`. The recursive update of online sequential learning machines gives the same
+    coefficients, for more work and with growing rounding errors.
+
+    With an activation by name and array API dispatch switched on in scikit-learn, arrays of other
+    libraries are taken as they are, and fitted attributes stay with them. The sums are formed in
+    double precision, whatever X is.
+
+    Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
+
+    References
+    ----------
+    .. [1] Pao, Park and Sobajic, Learning and generalization characteristics of the random vector
+       functional-link net, Neurocomputing 6(2), 1994.
+    .. [2] Allen, The relationship between variable selection and data augmentation and a method
+       for prediction, Technometrics 16(1), 1974.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skmoderndata.neural_network import RVFLClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = RVFLClassifier(300, random_state=0).fit(X / 16, y)
+    >>> bool(model.loo_score_ > 0.95)
+    True
+    """
+
+    _card = MethodCard(
+        family="networks",
+        cite=("pao1994learning", "allen1974relationship"),
+        cost="n L^2 + L^3, L outputs of the first layer",
+        checks=(
+            {"n_hidden": 50, "random_state": 0},
+            {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
+        ),
+        known_failures=WEIGHTS_ARE_NO_COPIES,
+        method="rvfl",
+        comparison=Comparison(
+            baseline="sklearn.svm.SVC",
+            problem="scaled_digits",
+            grid={"input_scale": (0.5, 1.0, 2.0)},
+            params={"n_hidden": 1000, "random_state": 0},
+            baseline_grid={"C": (1, 10, 100)},
+        ),
+    )
+    _parameter_constraints = {
+        **RANDOM_LAYER,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+    _direct_link = True
+
+    def __init__(
+        self,
+        n_hidden=200,
+        *,
+        activation="tanh",
+        weights="uniform",
+        input_scale=1.0,
+        alpha="loo",
+        alphas=None,
+        fit_intercept=True,
+        prune=None,
+        class_weight=None,
+        batch_size=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.weights = weights
+        self.input_scale = input_scale
+        self.alpha = alpha
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.prune = prune
+        self.class_weight = class_weight
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs

@@ -1,0 +1,34 @@
+"""Sammon's stress and his own iteration, pair by pair as in the paper."""
+
+import numpy as np
+
+
+def stress(D, Y):
+    n = len(D)
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if D[i, j] > 0]
+    c = sum(D[i, j] for i, j in pairs)
+    return sum((D[i, j] - np.linalg.norm(Y[i] - Y[j])) ** 2 / D[i, j] for i, j in pairs) / c
+
+
+def sammon_newton(D, Y, n_steps=200):
+    """Steps against the gradient over the magnitude of the second derivative; halved if worse."""
+    Y = Y.copy()
+    n, k = Y.shape
+    c = D[np.triu_indices(n, 1)].sum()
+    for _ in range(n_steps):
+        first, second = np.zeros((n, k)), np.zeros((n, k))
+        for p in range(n):
+            for j in range(n):
+                if j == p or D[p, j] == 0:
+                    continue
+                d, u = np.linalg.norm(Y[p] - Y[j]), Y[p] - Y[j]
+                miss = D[p, j] - d
+                first[p] += -2 / c * miss / (D[p, j] * d) * u
+                second[p] += -2 / c / (D[p, j] * d) * (miss - u**2 / d * (1 + miss / d))
+        step, before = first / np.abs(second), stress(D, Y)
+        for _ in range(20):
+            if stress(D, Y - step) < before:
+                Y = Y - step
+                break
+            step = step / 2
+    return Y
