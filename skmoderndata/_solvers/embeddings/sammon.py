@@ -27,7 +27,7 @@ class Embedding(NamedTuple):
 
 
 @jit
-def stress_of_rows(d, Y, first, last, g):  # type: ignore[no-untyped-def]
+def stress_of_rows(d, Y, first, last, g):
     """Sum of ``(d_ij - |y_i - y_j|)^2 / d_ij`` over j > i for some rows i; its gradient joins g.
 
     `d` are condensed distances, Y and g have one coordinate in each row. Pairs with d = 0 are left

@@ -10,7 +10,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @jit
-def _sum_by_gaps(s, t, p, decay, T, columns):  # type: ignore[no-untyped-def]
+def _sum_by_gaps(s, t, p, decay, T, columns):
     """Sum over pairs of equal subsequences of p symbols, ``decay ** (gaps in both)``.
 
     With S_q(i, j) the sum over those of q symbols that end at i and j,
@@ -37,7 +37,7 @@ def _sum_by_gaps(s, t, p, decay, T, columns):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _pairs_by_gaps(codes, offsets, codes_y, offsets_y, own, p, decay, K):  # type: ignore[no-untyped-def]
+def _pairs_by_gaps(codes, offsets, codes_y, offsets_y, own, p, decay, K):
     longest = (offsets_y[1:] - offsets_y[:-1]).max()
     T, columns = np.empty((p + 1, longest)), np.empty((p + 1, longest))
     for i in range(K.shape[0]):
@@ -51,7 +51,7 @@ def _pairs_by_gaps(codes, offsets, codes_y, offsets_y, own, p, decay, K):  # typ
 
 
 @jit
-def _own_by_gaps(codes, offsets, p, decay, d):  # type: ignore[no-untyped-def]
+def _own_by_gaps(codes, offsets, p, decay, d):
     longest = (offsets[1:] - offsets[:-1]).max()
     T, columns = np.empty((p + 1, longest)), np.empty((p + 1, longest))
     for i in range(len(d)):

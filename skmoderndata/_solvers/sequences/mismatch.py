@@ -13,7 +13,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @jit
-def _spread(T, sigma, p, m):  # type: ignore[no-untyped-def]
+def _spread(T, sigma, p, m):
     """Turn the histogram ``T[0]`` of words into counts of words at distance 0 to m, in place.
 
     On each of the p axes of a tensor of sigma^p entries, apply ``I + z (J - I)``, J of ones, and
@@ -33,7 +33,7 @@ def _spread(T, sigma, p, m):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _neighbour_rows(numbers, offsets, sigma, p, m, out):  # type: ignore[no-untyped-def]
+def _neighbour_rows(numbers, offsets, sigma, p, m, out):
     T = np.empty((m + 1, out.shape[1]))
     for i in range(len(offsets) - 1):
         T[:] = 0.0

@@ -37,7 +37,7 @@ class Weighting(NamedTuple):
 
 
 @jit
-def _level_shifts(n, m, p, decay, match):  # type: ignore[no-untyped-def]
+def _level_shifts(n, m, p, decay, match):
     """Powers of two, one for each length, that keep sums of long subsequences in range.
 
     The sum over subsequences of q symbols is that of q - 1 times about
@@ -58,7 +58,7 @@ def _level_shifts(n, m, p, decay, match):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _match_plane(a, lanes, weighting, plane):  # type: ignore[no-untyped-def]
+def _match_plane(a, lanes, weighting, plane):
     """Weight of matching symbol `a` with each symbol of the lanes; 0 beyond their ends."""
     soft = weighting.similarity.shape[0] > 0
     for j in range(lanes.shape[0]):
@@ -72,7 +72,7 @@ def _match_plane(a, lanes, weighting, plane):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _level(plane, before, row, skips, skip, scale, total):  # type: ignore[no-untyped-def]
+def _level(plane, before, row, skips, skip, scale, total):
     """One symbol of the first sequence, for subsequences of one length.
 
     With S(j) = match(j) v(j), v the row of the shorter subsequences before this symbol, the row
@@ -107,7 +107,7 @@ def _level(plane, before, row, skips, skip, scale, total):  # type: ignore[no-un
 
 
 @jit
-def _weighted_sum(totals, shifts, lengths, logarithm):  # type: ignore[no-untyped-def]
+def _weighted_sum(totals, shifts, lengths, logarithm):
     """Sum of ``lengths[q] totals[q] 2^-(shifts[0] + ... + shifts[q])``, or its logarithm."""
     exponents = np.zeros(len(lengths), dtype=np.int64)
     shift = top = 0
@@ -127,7 +127,7 @@ def _weighted_sum(totals, shifts, lengths, logarithm):  # type: ignore[no-untype
 
 
 @jit
-def _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out):  # type: ignore[no-untyped-def]
+def _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out):
     """Compare the sequence s with four others, by rows of length `len(lanes) + 1`."""
     p, m = len(weighting.lengths), lanes.shape[0]
     shifts = _level_shifts(len(s), m, p, weighting.decay, weighting.match.max())
@@ -144,7 +144,7 @@ def _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out):
 
 
 @jit
-def _fill_lanes(codes, offsets, chosen, weighting, lanes, skips):  # type: ignore[no-untyped-def]
+def _fill_lanes(codes, offsets, chosen, weighting, lanes, skips):
     """Put up to four sequences side by side, -1 beyond the end of each."""
     lanes[:] = -1
     skips[:] = 1.0
@@ -156,7 +156,7 @@ def _fill_lanes(codes, offsets, chosen, weighting, lanes, skips):  # type: ignor
 
 
 @jit
-def _all_pairs(codes, offsets, order, codes_y, offsets_y, order_y, own, weighting, logarithm, K):  # type: ignore[no-untyped-def]
+def _all_pairs(codes, offsets, order, codes_y, offsets_y, order_y, own, weighting, logarithm, K):
     """Write sums over common subsequences of all pairs into K; the orders are by length."""
     longest = (offsets_y[1:] - offsets_y[:-1]).max()
     rows = np.empty((len(weighting.lengths) + 1, longest + 1, 4))
@@ -179,7 +179,7 @@ def _all_pairs(codes, offsets, order, codes_y, offsets_y, order_y, own, weightin
 
 
 @jit
-def _own_pairs(codes, offsets, weighting, logarithm, d):  # type: ignore[no-untyped-def]
+def _own_pairs(codes, offsets, weighting, logarithm, d):
     longest = (offsets[1:] - offsets[:-1]).max()
     rows = np.empty((len(weighting.lengths) + 1, longest + 1, 4))
     plane, out = np.empty((longest, 4)), np.empty(4)
@@ -247,7 +247,7 @@ def own_subsequence_sums(
 
 
 @jit
-def _derivative(s, t, decay, match, match_slope, lengths, w, dw):  # type: ignore[no-untyped-def]
+def _derivative(s, t, decay, match, match_slope, lengths, w, dw):
     """Differentiate in the logarithm of the decay: the recursion of `_level`, differentiated."""
     total = 0.0
     w[0], dw[0] = 1.0, 0.0
@@ -268,7 +268,7 @@ def _derivative(s, t, decay, match, match_slope, lengths, w, dw):  # type: ignor
 
 
 @jit
-def _derivatives(codes, offsets, decay, match, match_slope, lengths, G):  # type: ignore[no-untyped-def]
+def _derivatives(codes, offsets, decay, match, match_slope, lengths, G):
     longest = (offsets[1:] - offsets[:-1]).max()
     w = np.empty((len(lengths) + 1, longest + 1))
     dw = np.empty_like(w)
@@ -302,7 +302,7 @@ STEP = 2.0**400  # a number above it is stored divided by it
 
 
 @jit
-def _plus(a, ea, b, eb):  # type: ignore[no-untyped-def]
+def _plus(a, ea, b, eb):
     """Add ``a STEP^ea`` and ``b STEP^eb``; what is two steps smaller is lost in rounding."""
     if ea < eb:
         a, ea, b, eb = b, eb, a, ea
@@ -316,7 +316,7 @@ def _plus(a, ea, b, eb):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _all_common(s, t, r, e, logarithm):  # type: ignore[no-untyped-def]
+def _all_common(s, t, r, e, logarithm):
     """Count pairs of equal subsequences: ``r(i, j) = r(i - 1, j) + P(i, j)``.
 
     ``P(i, j) = P(i, j - 1) + [s_i = t_j] r(i - 1, j - 1)``. Every entry has an exponent of its
@@ -338,7 +338,7 @@ def _all_common(s, t, r, e, logarithm):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _all_common_pairs(codes, offsets, codes_y, offsets_y, own, logarithm, K):  # type: ignore[no-untyped-def]
+def _all_common_pairs(codes, offsets, codes_y, offsets_y, own, logarithm, K):
     longest = (offsets_y[1:] - offsets_y[:-1]).max()
     r, e = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64)
     for i in range(K.shape[0]):
@@ -351,7 +351,7 @@ def _all_common_pairs(codes, offsets, codes_y, offsets_y, own, logarithm, K):  #
 
 
 @jit
-def _all_common_own(codes, offsets, logarithm, d):  # type: ignore[no-untyped-def]
+def _all_common_own(codes, offsets, logarithm, d):
     longest = (offsets[1:] - offsets[:-1]).max()
     r, e = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64)
     for i in range(len(d)):

@@ -32,7 +32,7 @@ class Windows(NamedTuple):
 
 
 @jit
-def _windows(codes, offsets, p, starts, ends):  # type: ignore[no-untyped-def]
+def _windows(codes, offsets, p, starts, ends):
     """Write the starts of windows without a negative code, and their number up to each row."""
     k = 0
     for i in range(len(offsets) - 1):
@@ -85,7 +85,7 @@ def window_numbers(
 
 
 @jit
-def _columns(numbers, table):  # type: ignore[no-untyped-def]
+def _columns(numbers, table):
     """Give numbers to the entries of the table that occur, in ascending order."""
     for number in numbers:
         table[number] = 1
@@ -100,7 +100,7 @@ def _columns(numbers, table):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _count(numbers, offsets, table, n_columns, indptr, indices, data):  # type: ignore[no-untyped-def]
+def _count(numbers, offsets, table, n_columns, indptr, indices, data):
     """Count the windows of each row; columns come in the order of their first window."""
     count = np.zeros(n_columns, dtype=np.int64)
     k = 0
@@ -140,7 +140,7 @@ def count_in_columns(
 
 
 @jit
-def _add_products(indptr, indices, data, starts, rows, values, K):  # type: ignore[no-untyped-def]
+def _add_products(indptr, indices, data, starts, rows, values, K):
     """Add ``A B'`` to K, for A by rows and B by columns."""
     for i in range(len(indptr) - 1):
         for e in range(indptr[i], indptr[i + 1]):
@@ -150,7 +150,7 @@ def _add_products(indptr, indices, data, starts, rows, values, K):  # type: igno
 
 
 @jit
-def _add_own_products(indptr, indices, data, starts, rows, values, K):  # type: ignore[no-untyped-def]
+def _add_own_products(indptr, indices, data, starts, rows, values, K):
     """Add the upper triangle of ``A A'`` to K, for A by rows and by columns."""
     first = starts.copy()  # of each column, the entry of row i or of a later one
     for i in range(len(indptr) - 1):
