@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
 from skmoderndata._solvers.kernel.canonical import Samples
-from skmoderndata._validation import check_array, check_weights, validate_data
+from skmoderndata._validation import check_array, check_target, check_weights, validate_data
 
 FLOATS = [np.float64, np.float32]
 LABELS = "one-dimensional labels of classes are no second view"
@@ -376,6 +376,7 @@ def refuse_labels(y, name):
     values = y if hasattr(y, "dtype") else np.asarray(y)
     if np.ndim(values) != 1 or values.dtype.kind == "f":
         return
+    check_target(values)
     kind = "strings" if values.dtype.kind not in "iub" else "integers or Booleans"
     different = len(set(np.asarray(values).tolist()))
     if kind != "strings" and 2 * different > len(values):

@@ -363,7 +363,7 @@ class PrincipalComponentsRegression(
         """Positive eigenvalues, descending, and eigenvectors; few of a matrix known as `psd`."""
         few = psd and isinstance(self.n_components, int | np.integer)
         values, V = leading_eigen(K, self.n_components if few else len(K))
-        if values[-1] < -INDEFINITE * np.abs(values).max():
+        if values[-1] < -max(INDEFINITE * np.abs(values).max(), floor):
             raise ValueError(
                 f"PrincipalComponentsRegression: the kernel matrix of kernel={self.kernel!r} "
                 "is not positive semi-definite. Choose another kernel or other parameters, or "

@@ -247,3 +247,13 @@ def test_large_sparse_table_and_too_little_weight():
     assert peak < 2000 * 100_000 * 8 / 10  # a filled table takes 1.6 GB
     with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
         model.fit(X[:5], y[:5], sample_weight=[0, 1, 0, 0, 0])
+
+
+@pytest.mark.edge
+@pytest.mark.filterwarnings("ignore:kernel='rbf' with gamma:UserWarning")
+def test_kernel_that_makes_all_samples_alike_gives_the_mean():
+    """What is left of the centred kernel is rounding, of either sign."""
+    X = np.random.default_rng(0).normal(size=(80, 5))
+    model = PrincipalComponentsRegression(kernel="rbf", gamma=0.2).fit(1e-8 * X, X[:, 0])
+    assert model.n_components_ == 0
+    assert_allclose(model.predict(1e-8 * X), X[:, 0].mean())

@@ -227,3 +227,12 @@ def test_numbers_in_a_table_are_a_second_view():
     assert RegularizedCCA(1).fit(X, classes.reshape(-1, 1)).n_components_ == 1
     assert RegularizedCCA(1).fit(X, np.arange(80)).n_components_ == 1  # numbers do not repeat
     assert RegularizedCCA(1).fit(X, X[:, 0]).n_components_ == 1
+
+
+@pytest.mark.edge
+def test_missing_values_in_a_column_of_objects_are_named():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = X[:, 0].astype(object)
+    y[3] = None
+    with pytest.raises(ValueError, match=r"missing .* position 3"):
+        RegularizedCCA(1).fit(X, y)
