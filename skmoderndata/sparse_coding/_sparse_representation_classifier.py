@@ -83,8 +83,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     max_rank : int, default=None
         Represent the samples in the span of at most so many of them, chosen by pivoted incomplete
         Cholesky factorisation, with any kernel but the linear one on dense samples. None is exact
-        where the kernel matrix fits into scikit-learn's working memory; above, it takes the rank
-        that does, and warns where that misses something.
+        where the kernel matrix fits into scikit-learn's working memory; above, it takes a rank at
+        which all arrays do, and warns where that misses something.
     copy_X : bool, default=True
         Copy the samples that are kept; with False they must not change afterwards.
     rule : {"residual", "energy"}, default="residual"
@@ -294,7 +294,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         """
         n = count_samples(X)
         if self.max_rank is not None or not (self._gram.precomputed or fits_in_memory(n, n)):
-            rank = self.max_rank or int(get_config()["working_memory"] * 2**20 // (8 * n))
+            # the factor, the atoms at unit norm, their order and temporaries: eight of its size
+            rank = self.max_rank or int(get_config()["working_memory"] * 2**20 // (64 * n))
             self._features, found = low_rank_features(self._gram, X, rank=max(1, min(rank, n)))
             outside = found.residual_trace / max(float(self._gram.diag(X).sum()), 1e-300)
             if self.max_rank is None and outside > 1e-6:
