@@ -236,7 +236,7 @@ def test_scale_order_format_threads_memory_and_precision(seed):
     names = np.array(["d", "c", "b", "a"])[y]
     named = SparseRepresentationClassifier(n_jobs=2).fit(X, names)
     assert_array_equal(named.predict(new), np.array(["d", "c", "b", "a"])[model.predict(new)])
-    with sklearn.config_context(working_memory=0.01):
+    with sklearn.config_context(working_memory=0.08):
         assert_allclose(model.decision_function(new), decision, atol=1e-12)
     single = SparseRepresentationClassifier(tol=1e-10).fit(X.astype(np.float32), y)
     assert_allclose(single.decision_function(new.astype(np.float32)), decision, atol=1e-5)
@@ -335,7 +335,7 @@ def test_full_rank_gives_the_exact_decisions(kernel, seed):
 @pytest.mark.edge
 def test_low_rank_beyond_the_memory_says_what_it_misses():
     X, y = load_iris(return_X_y=True)
-    with config_context(working_memory=0.01):
+    with config_context(working_memory=0.08):
         with pytest.warns(UserWarning, match="in the span of"):
             model = SparseRepresentationClassifier(kernel="rbf", gamma=10.0).fit(X, y)
         assert model.score(X, y) > 0.8
