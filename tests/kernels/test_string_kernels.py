@@ -24,7 +24,7 @@ from skmoderndata._solvers.sequences.mismatch import (
 )
 from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts
 from skmoderndata.cluster import KernelKMeans
-from skmoderndata.decomposition import KernelPCANovelty
+from skmoderndata.decomposition import KernelPCAOutlierDetector
 from skmoderndata.discriminant_analysis import KernelDiscriminantAnalysis, KernelFisherDiscriminant
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
@@ -44,7 +44,7 @@ from skmoderndata.kernels import (
     RestrictedGapWeighted,
 )
 from skmoderndata.kernels._encoded import Encoded
-from skmoderndata.neighbors import KernelCentroidNovelty, KernelNearestCentroid
+from skmoderndata.neighbors import KernelCentroidOutlierDetector, KernelNearestCentroid
 from skmoderndata.preprocessing import AsSamples, KernelTransformer
 from skmoderndata.svm import (
     CoreVectorMachine,
@@ -448,7 +448,7 @@ class Counting(PSpectrum):
         lambda k: make_pipeline(KernelTransformer(Normalized(k)), SVC(kernel="precomputed")),
         lambda k: KernelKMeans(2, kernel=k, random_state=0),
         lambda k: KernelNearestCentroid(kernel=k),
-        lambda k: KernelPCANovelty(kernel=k, n_components=2),
+        lambda k: KernelPCAOutlierDetector(kernel=k, n_components=2),
         lambda k: IncompleteCholesky(kernel=k, n_components=8),
     ],
     ids=["transformer", "kmeans", "centroid", "novelty", "cholesky"],
@@ -479,12 +479,12 @@ def columns(X):
         CoreVectorRanker(),
         CoreVectorRegressor(),
         IncompleteCholesky(),
-        KernelCentroidNovelty(),
+        KernelCentroidOutlierDetector(),
         KernelDiscriminantAnalysis(),
         KernelFisherDiscriminant(),
         KernelKMeans(2),
         KernelNearestCentroid(),
-        KernelPCANovelty(),
+        KernelPCAOutlierDetector(),
         MinimumEnclosingBall(),
     ],
     ids=lambda e: type(e).__name__,
