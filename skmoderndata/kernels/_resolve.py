@@ -179,13 +179,6 @@ class Gram:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     @property
-    def takes_vectors(self) -> bool:
-        """Whether samples are rows of a numeric table (and not strings, graphs, series)."""
-        if isinstance(self.kernel, Kernel):
-            return bool(self.kernel.requires_vector_input)
-        return not self.precomputed
-
-    @property
     def constant_diagonal(self) -> bool:
         """Whether all samples are known to have the same similarity to themselves."""
         if isinstance(self.kernel, Kernel):

@@ -24,20 +24,6 @@ def fix_signs(rows: Array) -> Array:
     return np.where(row_signs(rows)[:, None] < 0, -rows, rows)
 
 
-def numerical_rank(s: Array, shape: tuple[int, int]) -> int:
-    """Count the singular values `s` (descending) of a matrix above rounding, as numpy does."""
-    if s.size == 0 or s[0] == 0:
-        return 0
-    return int(np.count_nonzero(s > s[0] * max(shape) * np.finfo(s.dtype).eps))
-
-
-def thin_svd(X: Array) -> tuple[Array, Array, Array]:
-    """Singular value decomposition `U, s, Vt`, cut at the numerical rank."""
-    U, s, Vt = linalg.svd(X, full_matrices=False, check_finite=False)
-    r = numerical_rank(s, X.shape)
-    return U[:, :r], s[:r], Vt[:r]
-
-
 def leading_eigen(A: Array, k: int) -> tuple[Array, Array]:
     """Find the k largest eigenvalues of a symmetric matrix, descending, and their eigenvectors.
 

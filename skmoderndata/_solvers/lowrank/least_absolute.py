@@ -12,7 +12,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 FINISH_AFTER = 50  # passes before the rows still under way are finished exactly
 RELAX_AFTER, RELAXATION = 40, 1.6
-DETERMINED = 1e-3  # singular values of the known part of V below this do not determine scores
 TINY = float(np.finfo(float).tiny)
 
 

@@ -8,7 +8,6 @@ from skmoderndata._jit import jit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LANES = 4  # sequences compared with one at a time: the inner loop keeps a number for each
 LOG2 = float(np.log(2.0))
 
 
