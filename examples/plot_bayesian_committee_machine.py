@@ -1,0 +1,51 @@
+"""
+Who speaks in a committee of Gaussian processes?
+================================================
+
+A function with fine detail needs samples everywhere, more than one Gaussian process takes. Here it
+is given to experts of 100 samples each. What do five ways of combining them make of it, near the
+samples and in a gap?
+"""
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from skmoderndata.gaussian_process import BayesianCommitteeMachine
+
+rng = np.random.default_rng(0)
+X = np.sort(np.concatenate([rng.uniform(0, 40, 800), rng.uniform(48, 100, 1000)]))[:, None]
+truth = np.sin(X[:, 0]) + np.sin(0.61 * X[:, 0] + 1) + 0.02 * X[:, 0]
+y = truth + 0.4 * rng.normal(size=len(X))
+grid = np.linspace(30, 60, 400)[:, None]
+clean = np.sin(grid[:, 0]) + np.sin(0.61 * grid[:, 0] + 1) + 0.02 * grid[:, 0]
+
+# %%
+# Between 40 and 48 there are no samples. There, the product of experts ("poe") stays sure of itself,
+# although no expert knows anything; the committee machines return to the prior. The generalised
+# product ("gpoe") is timid where samples are. On the right, the weights of four experts of the
+# robust committee: each speaks where its samples are.
+
+kernel = ConstantKernel() * RBF(2.0)
+figure, axes = plt.subplots(2, 3, figsize=(13, 6.5), layout="constrained", sharex=True)
+for ax, combine in zip(axes.flat, ("poe", "gpoe", "bcm", "rbcm", "grbcm"), strict=False):
+    model = BayesianCommitteeMachine(
+        kernel, combine=combine, max_expert_size=100, random_state=0
+    ).fit(X, y)
+    mean, std = model.predict(grid, return_std=True)
+    ax.plot(X, y, ".", color="0.85", ms=2)
+    ax.plot(grid, clean, "k--", lw=1)
+    ax.plot(grid, mean, "C0")
+    ax.fill_between(grid[:, 0], mean - 2 * std, mean + 2 * std, color="C0", alpha=0.3)
+    inside = np.abs(mean - clean) < 2 * std
+    ax.set(
+        title=f"{combine}: {100 * inside.mean():.0f} % within 2 std", xlim=(30, 60), ylim=(-5, 6)
+    )
+    if combine == "rbcm":
+        weights = model.expert_weights(grid)
+ax = axes.flat[-1]
+for k in np.argsort(weights.max(axis=0))[-6:]:
+    ax.plot(grid, weights[:, k])
+ax.set(title="rbcm: weights of the experts", xlabel="x")
+plt.show()

@@ -1,0 +1,105 @@
+"""Stationary covariance functions and their gradients, by products of matrices.
+
+``k(a, b) = variance g(r^2)`` with ``r^2 = sum_j (a_j - b_j)^2 / scale_j^2``. All functions take
+the namespace `xp` of their arrays. No array of shape (m, n, p) is formed.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+Array = Any
+ROUNDING = 1e-15
+
+
+class Stationary(NamedTuple):
+    """A covariance function: its shape and parameters.
+
+    Attributes
+    ----------
+    shape : {"rbf", "matern12", "matern32", "matern52", "rational"}
+        The function g.
+    variance : float
+        ``k(a, a)``.
+    scales : array of shape (p,)
+        Length scales.
+    alpha : float
+        Exponent of the rational quadratic.
+    """
+
+    shape: str
+    variance: float
+    scales: Array
+    alpha: float = 1.0
+
+
+class Gradient(NamedTuple):
+    """Derivatives of ``sum_ab G_ab k(a, b)``: by logarithms of parameters, and by the points a."""
+
+    variance: float
+    scales: Array
+    alpha: float
+    points: Array
+
+
+def squared_distances(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
+    """``r^2`` between the rows of A and B, about the mean of A to keep digits.
+
+    What is below the rounding errors of the largest norms is 0, whose root matters to Matern 1/2.
+    """
+    centre = xp.mean(A, axis=0)
+    A, B = (A - centre) / kernel.scales, (B - centre) / kernel.scales
+    a2, b2 = xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
+    r2 = a2[:, None] + b2[None, :] - 2 * (A @ B.T)
+    return xp.where(r2 > ROUNDING * float(xp.max(a2) + xp.max(b2)), r2, xp.zeros_like(r2))
+
+
+def covariance(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
+    """Compute ``k(a, b)`` for the rows of A and B."""
+    r2 = squared_distances(kernel, A, B, xp)
+    if kernel.shape == "rbf":
+        return kernel.variance * xp.exp(-0.5 * r2)
+    if kernel.shape == "rational":
+        return kernel.variance * xp.exp(-kernel.alpha * xp.log1p(r2 / (2 * kernel.alpha)))
+    r = xp.sqrt(r2)
+    if kernel.shape == "matern12":
+        return kernel.variance * xp.exp(-r)
+    if kernel.shape == "matern32":
+        r = math.sqrt(3) * r
+        return kernel.variance * (1 + r) * xp.exp(-r)
+    r = math.sqrt(5) * r
+    return kernel.variance * (1 + r + r * r / 3) * xp.exp(-r)
+
+
+def slope(kernel: Stationary, K: Array, r2: Array, xp: Any) -> Array:
+    """``dk / d(r^2)``."""
+    if kernel.shape == "rbf":
+        return -0.5 * K
+    if kernel.shape == "rational":
+        return -0.5 * K / (1 + r2 / (2 * kernel.alpha))
+    r = xp.sqrt(r2)
+    if kernel.shape == "matern12":  # infinite at r = 0, where it is multiplied by zero
+        return -0.5 * K / xp.where(r > 0, r, xp.ones_like(r))
+    if kernel.shape == "matern32":
+        return -1.5 * kernel.variance * xp.exp(-math.sqrt(3) * r)
+    r = math.sqrt(5) * r
+    return -(5 / 6) * kernel.variance * (1 + r) * xp.exp(-r)
+
+
+def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array, xp: Any) -> Gradient:
+    """Gradient of ``sum_ab G_ab k(a, b)``, where ``K = covariance(kernel, A, B)``.
+
+    With ``H = G * dk/d(r^2)`` all sums over pairs are products of H with A, B and their squares.
+    """
+    r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B, xp)  # K says it all
+    H = G * slope(kernel, K, r2, xp)
+    centre = xp.mean(A, axis=0)
+    A, B = (A - centre) / kernel.scales, (B - centre) / kernel.scales
+    rows, columns, HB = xp.sum(H, axis=1), xp.sum(H, axis=0), H @ B
+    # sum_ab H_ab (a_j - b_j)^2
+    spread = rows @ (A * A) + columns @ (B * B) - 2 * xp.sum(A * HB, axis=0)
+    alpha = 0.0
+    if kernel.shape == "rational":
+        u = r2 / (2 * kernel.alpha)
+        alpha = kernel.alpha * float(xp.sum(G * K * (u / (1 + u) - xp.log1p(u))))
+    points = 2 * (rows[:, None] * A - HB) / kernel.scales
+    return Gradient(float(xp.sum(G * K)), -2 * spread, alpha, points)

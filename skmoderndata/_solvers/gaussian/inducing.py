@@ -1,0 +1,311 @@
+"""Gaussian process regression through inducing inputs.
+
+m inducing inputs Z stand for n samples: with ``Q = K_fu K_uu^-1 K_uf`` the exact covariance
+``K + s I`` of the targets (noise variance s) is replaced by ``Q + D``, where D is diagonal:
+
+=======  =====================  ==========================================================
+name     D                      objective
+=======  =====================  ==========================================================
+sor,dtc  ``s I``                ``log N(y; 0, Q + D)``
+fitc     ``diag(K - Q) + s I``  the same
+vfe      ``s I``                the same minus ``tr(K - Q) / (2 s)``, a bound of the exact one
+=======  =====================  ==========================================================
+
+A sample of weight w counts as w equal samples. `t` targets share the covariance, and their
+objectives add up. Sums are over whitened columns ``a = L^-1 k`` with ``K_uu = L L'``, so that
+``B = I + sum a a' / d`` is positive definite whatever rounding does. All
+functions take the namespace `xp` of their arrays.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+Array = Any
+LARGEST_JITTER = 1e-4
+LOG_2PI = math.log(2 * math.pi)
+
+
+class Sums(NamedTuple):
+    """Sums over samples, which add up over blocks; ``a = L^-1 k`` is the column of a sample.
+
+    `d` is its entry of D for "fitc" and 1 otherwise; then D is applied by `scaled`.
+
+    Attributes
+    ----------
+    n : float
+        ``sum w``.
+    prior : float
+        ``sum w k(x, x)``.
+    precision : float
+        ``sum w / d``.
+    log_d : float
+        ``sum w log d``.
+    P : array of shape (m, m)
+        ``sum w a a' / d``.
+    q : array of shape (m,)
+        ``sum w a / d``.
+    b : array of shape (m, t)
+        ``sum w a (y - shift)' / d``.
+    y : array of shape (t,)
+        ``sum w (y - shift) / d``.
+    yy : array of shape (t,)
+        ``sum w (y - shift)^2 / d``.
+    moments : array of shape (2, t)
+        ``sum w (y - shift)`` and ``sum w (y - shift)^2``.
+    shift : array of shape (t,)
+        A value near the targets, which keeps digits.
+    """
+
+    n: float
+    prior: float
+    precision: float
+    log_d: float
+    P: Array
+    q: Array
+    b: Array
+    y: Array
+    yy: Array
+    moments: Array
+    shift: Array
+
+
+def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array, xp: Any) -> Sums:
+    """Sum over one block: A (m x n), ``prior = k(x, x)`` (n), Y (n x t), w and d (n)."""
+    Y, u = Y - shift, w / d
+    weighted = A * u[None, :]
+    return Sums(
+        float(xp.sum(w)),
+        float(xp.sum(w * prior)),
+        float(xp.sum(u)),
+        float(xp.sum(w * xp.log(d))),
+        weighted @ A.T,
+        xp.sum(weighted, axis=1),
+        weighted @ Y,
+        u @ Y,
+        u @ (Y * Y),
+        xp.stack([w @ Y, w @ (Y * Y)]),
+        shift,
+    )
+
+
+def add(first: Sums, second: Sums, xp: Any) -> Sums:
+    """Add the sums of two sets of samples, the second in the shift of the first."""
+    e = second.shift - first.shift
+    n, y, moments = second.n, second.y, second.moments
+    moved = second._replace(
+        b=second.b + second.q[:, None] * e[None, :],
+        y=y + second.precision * e,
+        yy=second.yy + 2 * e * y + second.precision * e * e,
+        moments=xp.stack(
+            [moments[0, :] + n * e, moments[1, :] + 2 * e * moments[0, :] + n * e * e]
+        ),
+    )
+    return Sums(*(a + b for a, b in zip(first[:-1], moved[:-1], strict=True)), first.shift)
+
+
+def target_moments(total: Sums, xp: Any) -> tuple[Array, Array]:
+    """Mean and standard deviation of the targets; 1 where they do not vary."""
+    mean = total.moments[0, :] / total.n
+    variance = total.moments[1, :] / total.n - mean * mean
+    size = xp.abs(total.shift + mean) + xp.sqrt(xp.where(variance > 0, variance, 0 * variance))
+    std = xp.sqrt(xp.where(variance > 1e-28 * size * size, variance, xp.ones_like(variance)))
+    return total.shift + mean, std
+
+
+def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
+    """Scale to targets ``(y - mean) / std`` and noise variance s; 1 where s is in `d` already."""
+    e = mean - total.shift
+    return total._replace(
+        precision=total.precision / s,
+        log_d=total.log_d + total.n * math.log(s),
+        P=total.P / s,
+        q=total.q / s,
+        b=(total.b - total.q[:, None] * e[None, :]) / std / s,
+        y=(total.y - total.precision * e) / std / s,
+        yy=(total.yy - 2 * e * total.y + total.precision * e * e) / (std * std) / s,
+    )
+
+
+def cholesky_with_jitter(K: Array, jitter: float, xp: Any) -> tuple[Array | None, float]:
+    """Cholesky factor of ``K + jitter mean(diag K) I``, and the jitter that it took.
+
+    The jitter grows by 10 until the factor exists, at most to 1e-4; the factor is None then.
+    """
+    diagonal = float(xp.linalg.trace(K)) / K.shape[0]
+    eye = identity(K, xp)
+    while jitter <= LARGEST_JITTER:
+        try:
+            L = xp.linalg.cholesky(K + (jitter * diagonal) * eye)
+            if bool(xp.all(xp.isfinite(L))):
+                return L, jitter
+        except (np.linalg.LinAlgError, RuntimeError):  # torch raises a RuntimeError of its own
+            pass
+        jitter = max(10 * jitter, 1e-12)
+    return None, jitter
+
+
+class Factors(NamedTuple):
+    """``B = I + P = R R'``, ``c = R^-1 b``, ``u = B^-1 b``, ``v = L^-T u``."""
+
+    R: Array
+    c: Array
+    u: Array
+    v: Array
+
+
+def factors(L: Array, total: Sums, xp: Any) -> Factors:
+    """Factors for sums that `scaled` has made ready."""
+    R = xp.linalg.cholesky(identity(L, xp) + (total.P + total.P.T) / 2)
+    c = solve_lower(R, total.b, xp)
+    u = solve_upper(R, c, xp)
+    return Factors(R, c, u, solve_upper(L, u, xp))
+
+
+def log_likelihood(total: Sums, fac: Factors, xp: Any) -> float:
+    """``log N(y; 0, Q + D)``, added up over targets."""
+    fit = float(xp.sum(total.yy)) - float(xp.sum(fac.c * fac.c))
+    return _gaussian(total, fac.R, fit, xp)
+
+
+def _gaussian(total: Sums, R: Array, fit: float, xp: Any) -> float:
+    """``-1/2 (n log 2 pi + log |Q + D| + fit)`` of all targets; fit is the quadratic form."""
+    log_det = 2 * float(xp.sum(xp.log(xp.linalg.diagonal(R)))) + total.log_d
+    return -0.5 * (total.b.shape[1] * (total.n * LOG_2PI + log_det) + fit)
+
+
+def trace_penalty(total: Sums, s: float, xp: Any) -> float:
+    """``tr(K - Q) / (2 s)`` for one target, from sums that are scaled by s."""
+    return max(total.prior / s - float(xp.linalg.trace(total.P)), 0.0) / 2
+
+
+def upper_bound(total: Sums, fac: Factors, s: float, xp: Any) -> float:
+    """Bound from above of the exact log likelihood (Titsias 2014, equation 7).
+
+    ``-n/2 log 2 pi - 1/2 log|Q + s I| - 1/2 y'(Q + (e + s) I)^-1 y`` with ``e = tr(K - Q)``; the
+    sums are those of noise variance s.
+    """
+    ratio = 1 / (1 + 2 * trace_penalty(total, s, xp))  # s / (s + e)
+    R = xp.linalg.cholesky(identity(fac.R, xp) + ratio * (total.P + total.P.T) / 2)
+    c = ratio * solve_lower(R, total.b, xp)
+    fit = ratio * float(xp.sum(total.yy)) - float(xp.sum(c * c))
+    return _gaussian(total, fac.R, fit, xp)
+
+
+class Slopes(NamedTuple):
+    """What the gradient of the objective needs from the sums of all blocks."""
+
+    K_uu: Array  # d objective / d K_uu, without what fitc adds block by block
+    B_inverse: Array
+    log_s: float  # d objective / d log s; 0 for fitc, which adds it block by block
+
+
+def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str, xp: Any) -> Slopes:
+    """Differentiate the objective by K_uu and log s, where the sums are scaled by s."""
+    t, u = total.b.shape[1], fac.u
+    eye = identity(L, xp)
+    inverse = solve_lower(fac.R, eye, xp)
+    B_inverse = inverse.T @ inverse
+    whitened = t * (eye - B_inverse) - u @ u.T
+    log_s = 0.0
+    if method == "vfe":
+        whitened = whitened - t * total.P
+    if method != "fitc":
+        log_s = 0.5 * (
+            -t * total.n
+            + t * (L.shape[0] - float(xp.linalg.trace(B_inverse)))
+            + float(xp.sum(u * (total.P @ u)))
+            - 2 * float(xp.sum(u * total.b))
+            + float(xp.sum(total.yy))
+        )
+    if method == "vfe":
+        log_s += t * trace_penalty(total, s, xp)
+    return Slopes(0.5 * unwhiten(L, whitened, xp), B_inverse, log_s)
+
+
+def unwhiten(L: Array, S: Array, xp: Any) -> Array:
+    """``L^-T S L^-1`` for symmetric S."""
+    return solve_upper(L, solve_upper(L, S, xp).T, xp)
+
+
+class BlockSlopes(NamedTuple):
+    """Derivatives of the objective by the kernel values of one block."""
+
+    K_uf: Array
+    prior: Array  # by k(x, x)
+    K_uu: Array | float
+    log_s: float
+
+
+def block_slopes(
+    L: Array,
+    A: Array,
+    Y: Array,
+    w: Array,
+    d: Array,
+    s: float,
+    method: str,
+    slope: Slopes,
+    u: Array,
+    xp: Any,
+) -> BlockSlopes:
+    """Differentiate by K_uf (m x n) of one block, its d being the entries of D (s, or fitc's).
+
+    With a the whitened column of a sample and D its entry, the derivative by a is
+    ``w (u y - (t B^-1 + u u') a) / D``; vfe adds ``t w a / s``, fitc the chain through
+    ``D = k(x, x) - a'a + s``.
+    """
+    t, weight = Y.shape[1], w / d
+    BA, fitted = slope.B_inverse @ A, A.T @ u
+    by_a = (u @ (Y - fitted).T - t * BA) * weight[None, :]
+    if method == "fitc":
+        quadratic = t * xp.sum(A * BA, axis=0) + xp.sum((Y - fitted) ** 2, axis=1)
+        by_d = 0.5 * weight * (quadratic / d - t)
+        AD = A * by_d[None, :]
+        K_uf = solve_upper(L, by_a - 2 * AD, xp)
+        return BlockSlopes(K_uf, by_d, unwhiten(L, AD @ A.T, xp), s * float(xp.sum(by_d)))
+    prior = 0 * weight
+    if method == "vfe":
+        by_a, prior = by_a + t * A * weight[None, :], -0.5 * t * weight
+    return BlockSlopes(solve_upper(L, by_a, xp), prior, 0.0, 0.0)
+
+
+def identity(K: Array, xp: Any) -> Array:
+    """Make the unit matrix of the size, type and device of K."""
+    return xp.eye(K.shape[0], dtype=K.dtype, device=K.device)
+
+
+def solve_lower(L: Array, B: Array, xp: Any) -> Array:
+    """``L^-1 B`` for lower triangular L; the standard has no triangular solve."""
+    if isinstance(L, np.ndarray):
+        return solve_triangular(L, B, lower=True, check_finite=False)
+    return xp.linalg.solve(L, B)
+
+
+def solve_upper(L: Array, B: Array, xp: Any) -> Array:
+    """``L^-T B`` for lower triangular L."""
+    if isinstance(L, np.ndarray):
+        return solve_triangular(L, B, lower=True, trans=1, check_finite=False)
+    return xp.linalg.solve(L.T, B)
+
+
+def greedy_points(diagonal, row, m, tol=1e-12):
+    """Choose at most m samples by pivoted Cholesky: each time the one of largest variance.
+
+    `row(i)` gives ``k(x_i, x)`` for all samples. Burt, Rasmussen and van der Wilk (2020), 4.2.
+    """
+    left = np.array(diagonal, dtype=np.float64)  # variance given the samples chosen so far
+    first = left.max()
+    chosen: list[int] = []
+    F = np.empty((m, len(left)))
+    for k in range(min(m, len(left))):
+        i = int(np.argmax(left))
+        if left[i] <= tol * first:
+            break
+        F[k] = (row(i) - F[:k, i] @ F[:k]) / np.sqrt(left[i])
+        left -= F[k] ** 2
+        left[i] = 0.0
+        chosen.append(i)
+    return np.array(chosen)

@@ -1,0 +1,8 @@
+"""Gaussian processes for more samples than an exact one takes."""
+
+from skmoderndata.gaussian_process._bayesian_committee_machine import BayesianCommitteeMachine
+from skmoderndata.gaussian_process._sparse_gaussian_process_regressor import (
+    SparseGaussianProcessRegressor,
+)
+
+__all__ = ["BayesianCommitteeMachine", "SparseGaussianProcessRegressor"]

@@ -1,0 +1,312 @@
+"""The model with inducing inputs that an optimiser moves: value and gradient, block by block."""
+
+import warnings
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.cluster import MiniBatchKMeans
+
+from skmoderndata._compat import as_numpy, get_array_namespace, move_array
+from skmoderndata._solvers.gaussian.inducing import (
+    add,
+    block_slopes,
+    cholesky_with_jitter,
+    factors,
+    greedy_points,
+    identity,
+    log_likelihood,
+    scaled,
+    slopes,
+    solve_lower,
+    sums,
+    target_moments,
+    trace_penalty,
+    upper_bound,
+)
+from skmoderndata.gaussian_process._base import Covariance
+
+MOST_FOR_CENTRES = 20_000  # samples that inducing inputs are chosen from
+
+
+class InducingModel(NamedTuple):
+    """Covariance, noise variance and inducing inputs."""
+
+    covariance: Covariance
+    noise: float
+    Z: Any
+    unit: Any  # of the inducing inputs in the optimiser's vector
+
+    @property
+    def n_logs(self):
+        """Number of hyper-parameters, all of which are logarithms."""
+        return self.covariance.kernel.n_dims + 1
+
+    def theta(self):
+        """Return logarithms of the kernel's parameters and of the noise variance."""
+        return np.append(self.covariance.kernel.theta, np.log(self.noise))
+
+    def with_theta(self, theta):
+        """Give the model other hyper-parameters."""
+        covariance = self.covariance.with_theta(theta[:-1])
+        return self._replace(covariance=covariance, noise=float(np.exp(theta[-1])))
+
+    def vector(self, points):
+        """Return what the optimiser moves: theta and, with `points`, the inducing inputs."""
+        if not points:
+            return self.theta()
+        return np.append(self.theta(), np.asarray(as_numpy(self.Z / self.unit)).ravel())
+
+    def with_vector(self, x, points):
+        """Give the model the parameters of such a vector."""
+        model = self.with_theta(x[: self.n_logs])
+        if not points:
+            return model
+        xp, device = get_array_namespace(self.Z)
+        Z = move_array(x[self.n_logs :].reshape(self.Z.shape), xp, device)
+        return model._replace(Z=Z * self.unit)
+
+    def bounds(self, noise_bounds, points):
+        """Return the bounds of such a vector."""
+        logs = np.vstack([self.covariance.kernel.bounds, np.log([noise_bounds])])
+        if not points:
+            return logs
+        free = np.broadcast_to([-np.inf, np.inf], (self.Z.shape[0] * self.Z.shape[1], 2))
+        return np.vstack([logs, free])
+
+
+def diagonal(method, A, prior, s, xp):
+    """Return the entries of D for "fitc" from the whitened columns A, else ones."""
+    if method != "fitc":
+        return xp.ones_like(prior)
+    gap = prior - xp.sum(A * A, axis=0)
+    return xp.where(gap > 0, gap, xp.zeros_like(gap)) + s
+
+
+def value_and_gradient(model, blocks, method, jitter, points, run):
+    """Objective of `method` and its gradient by `model.vector(points)`.
+
+    `blocks` are tuples of rows, standardised targets and weights; `run(function, blocks)` maps.
+    A single block keeps its kernel values for the gradient, more compute them twice.
+    """
+    xp, _ = get_array_namespace(model.Z)
+    K_uu = model.covariance(model.Z, model.Z)
+    L, jitter = cholesky_with_jitter(K_uu, jitter, xp)
+    if L is None:  # the line search steps back
+        return -1e25, np.zeros(len(model.vector(points)))
+    s, fitc, kept = model.noise, method == "fitc", {}
+
+    def columns(rows):
+        """``k``, ``L^-1 k``, ``k(x, x)`` and the entries of D."""
+        K, prior = model.covariance(model.Z, rows), model.covariance.diagonal(rows)
+        A = solve_lower(L, K, xp)
+        return K, A, prior, diagonal(method, A, prior, s, xp)
+
+    def block_sums(rows, Y, w):
+        K, A, prior, d = columns(rows)
+        if len(blocks) == 1:
+            kept["arrays"] = K, A, prior, d
+        return sums(A, prior, Y, w, d, 0 * Y[0, :], xp)
+
+    total = None
+    for part in run(block_sums, blocks):
+        total = part if total is None else add(total, part, xp)
+    zero = 0 * total.shift
+    total = scaled(total, zero, zero + 1, 1.0 if fitc else s)
+    fac = factors(L, total, xp)
+    value = log_likelihood(total, fac, xp)
+    if method == "vfe":
+        value -= total.b.shape[1] * trace_penalty(total, s, xp)
+    slope = slopes(L, total, fac, s, method, xp)
+
+    def block_gradient(rows, Y, w):
+        K, A, _, d = kept["arrays"] if len(blocks) == 1 else columns(rows)
+        D = d if fitc else s * d
+        by = block_slopes(L, A, Y, w, D, s, method, slope, fac.u, xp)
+        theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf)
+        theta = theta + model.covariance.diagonal_slope(rows, by.prior)
+        return theta, by_points, by.K_uu, by.log_s
+
+    theta, by_points, by_uu, log_s = 0.0, 0.0, slope.K_uu, slope.log_s
+    for a, b, c, e in run(block_gradient, blocks):
+        theta, by_uu, log_s = theta + a, by_uu + c, log_s + e
+        if points:
+            by_points = by_points + b
+    # the jitter is a multiple of the mean of the diagonal of K_uu
+    by_uu = by_uu + (jitter * float(xp.linalg.trace(by_uu)) / by_uu.shape[0]) * identity(L, xp)
+    more, at_points = model.covariance.slope(model.Z, model.Z, K_uu, by_uu)
+    gradient = [theta + more, [log_s]]
+    if points:
+        gradient.append(np.asarray(as_numpy((by_points + 2 * at_points) * model.unit)).ravel())
+    return value, np.concatenate(gradient)
+
+
+def choose_points(X, w, covariance, how, m, rng):
+    """Choose at most m inducing inputs: all distinct samples where they are not more."""
+    n = X.shape[0]
+    rows = np.arange(n)
+    if n > MOST_FOR_CENTRES:
+        rows = np.sort(rng.choice(n, MOST_FOR_CENTRES, replace=False))
+    xp, device = get_array_namespace(X)
+    sample = np.asarray(as_numpy(xp.take(X, move_array(rows, xp, device), axis=0)))
+    distinct = np.unique(sample, axis=0)
+    if len(distinct) <= m:
+        return distinct
+    if how == "random":
+        return distinct[np.sort(rng.choice(len(distinct), m, replace=False))]
+    if how == "greedy":
+        prior = covariance.diagonal(distinct)
+        return distinct[
+            greedy_points(prior, lambda i: covariance(distinct[i : i + 1], distinct)[0], m)
+        ]
+    seed = rng.randint(2**31 - 1)
+    centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
+    with warnings.catch_warnings():  # a centre without samples is no harm here
+        warnings.simplefilter("ignore")
+        centres.fit(sample, sample_weight=np.asarray(as_numpy(w))[rows])
+    return np.unique(centres.cluster_centers_, axis=0)
+
+
+def nearest_rows(X, Z):
+    """Find the sample nearest to each inducing input, each once."""
+    A, B = np.asarray(as_numpy(Z)), np.asarray(as_numpy(X))
+    rows = np.unique(((B * B).sum(axis=1)[None, :] - 2 * A @ B.T).argmin(axis=1))
+    return move_array(rows, *get_array_namespace(X))
+
+
+class Posterior:
+    """What the samples seen so far say: their sums, and the posterior that follows.
+
+    `solve` computes moments of the targets, factors, the objective `value` and the `bounds` of the
+    exact log marginal likelihood. Methods return new objects.
+    """
+
+    def __init__(self, model, rule, jitter):
+        xp, _ = get_array_namespace(model.Z)
+        L, jitter = cholesky_with_jitter(model.covariance(model.Z, model.Z), jitter, xp)
+        if L is None:
+            Z = np.asarray(as_numpy(model.Z))
+            d = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)[np.triu_indices(len(Z), 1)]
+            raise ValueError(
+                "The covariance of the inducing inputs is singular, even with a jitter of 1e-4: "
+                f"the smallest distance between them is {np.sqrt(d.min(initial=np.inf)):.3g}. "
+                "Give fewer or other inducing inputs, or a kernel with shorter length scales."
+            )
+        self.model, self.rule, self.L, self.jitter = model, rule, L, jitter
+        self.total = self.plain = None  # sums with D of "fitc", and without
+
+    def add(self, blocks, run):
+        """Add the sums of blocks of rows, targets and weights."""
+        model, s, fitc = self.model, self.model.noise, self.rule == "fitc"
+        xp, _ = get_array_namespace(model.Z)
+        shift = blocks[0][1][0, :] if self.total is None else self.total.shift
+
+        def block(rows, Y, w):
+            prior = model.covariance.diagonal(rows)
+            A = solve_lower(self.L, model.covariance(model.Z, rows), xp)
+            plain = sums(A, prior, Y, w, xp.ones_like(prior), shift, xp)
+            if not fitc:
+                return plain, plain
+            return sums(A, prior, Y, w, diagonal("fitc", A, prior, s, xp), shift, xp), plain
+
+        new = copy(self)
+        for total, plain in run(block, blocks):
+            new = new._with(total, plain, xp)
+        return new
+
+    def merge(self, other):
+        """Add the samples of another posterior of the same model."""
+        xp, _ = get_array_namespace(self.model.Z)
+        return self._with(other.total, other.plain, xp)
+
+    def _with(self, total, plain, xp):
+        new = copy(self)
+        if self.total is not None:
+            total = add(self.total, total, xp)
+            plain = add(self.plain, plain, xp) if self.rule == "fitc" else total
+        new.total, new.plain = total, plain
+        return new
+
+    def solve(self, normalize_y):
+        """Compute the posterior from the sums."""
+        new, total, s = copy(self), self.total, self.model.noise
+        xp, _ = get_array_namespace(total.P)
+        zero = xp.zeros_like(total.shift)
+        new.moments = target_moments(total, xp) if normalize_y else (zero, zero + 1)
+        plain = scaled(self.plain, *new.moments, s)
+        new.fac = factors(self.L, plain, xp)
+        trace = total.b.shape[1] * trace_penalty(plain, s, xp)
+        new.value = log_likelihood(plain, new.fac, xp)
+        new.bounds = new.value - trace, upper_bound(plain, new.fac, s, xp)
+        if self.rule == "vfe":
+            new.value -= trace
+        elif self.rule == "fitc":
+            total = scaled(total, *new.moments, 1.0)
+            new.fac = factors(self.L, total, xp)
+            new.value = log_likelihood(total, new.fac, xp)
+        return new
+
+    def predict(self, X, *, variance=False, covariance=False, sor=False):
+        """Mean, and variance or covariance, of the latent function, of standardised targets.
+
+        The covariance is ``k(x, x') - a'a + c'c`` with ``a = L^-1 k`` and ``c = R^-1 a``, and
+        ``c'c`` alone for "sor".
+        """
+        xp, _ = get_array_namespace(X)
+        kernel = self.model.covariance
+        K = kernel(self.model.Z, X)
+        mean = K.T @ self.fac.v
+        if not variance and not covariance:
+            return mean, None
+        a = solve_lower(self.L, K, xp)
+        c = solve_lower(self.fac.R, a, xp)
+        if covariance:
+            return mean, c.T @ c + (0.0 if sor else kernel(X, X) - a.T @ a)
+        spread = xp.sum(c * c, axis=0)
+        if not sor:
+            gap = kernel.diagonal(X) - xp.sum(a * a, axis=0)
+            spread = spread + xp.where(gap > 0, gap, xp.zeros_like(gap))
+        return mean, spread
+
+
+class Samples:
+    """What "nystroem" predicts from: all samples, with the exact covariances to them.
+
+    ``(Q + s I)^-1 y = (y - K_fu v) / s`` and ``(Q + s I)^-1 = (I - K_fu A^-1 K_uf / s) / s``, with
+    ``A = K_uu + K_uf K_fu / s`` and ``v = A^-1 K_uf y / s``.
+    """
+
+    def __init__(self, posterior, blocks):
+        model, fac = posterior.model, posterior.fac
+        self.model, self.L, self.R = model, posterior.L, fac.R
+        self.blocks = []
+        for X, Y, w in blocks:
+            fitted = model.covariance(model.Z, X).T @ fac.v
+            self.blocks.append((X, w, w[:, None] * (Y - fitted) / model.noise))
+
+    def predict(self, X, *, variance=False, covariance=False, sor=False):
+        """Mean, and variance or covariance, at X."""
+        xp, _ = get_array_namespace(X)
+        kernel, s = self.model.covariance, self.model.noise
+        mean, weighted, squares = 0.0, 0.0, 0.0
+        for rows, w, alpha in self.blocks:
+            K = kernel(rows, X)
+            mean = mean + K.T @ alpha
+            if variance or covariance:
+                wK = w[:, None] * K
+                weighted = weighted + kernel(self.model.Z, rows) @ wK
+                squares = squares + K.T @ wK
+        if not variance and not covariance:
+            return mean, None
+        a = solve_lower(self.R, solve_lower(self.L, weighted, xp), xp) / s
+        cov = kernel(X, X) - squares / s + a.T @ a
+        if covariance:
+            return mean, cov
+        spread = xp.linalg.diagonal(cov)
+        if bool(xp.any(spread < 0)):
+            warnings.warn(
+                'Some variances of algorithm="nystroem" are negative and set to 0: it is no '
+                'Gaussian process. Take "vfe" or "fitc" for uncertainties.',
+                stacklevel=4,
+            )
+        return mean, xp.where(spread > 0, spread, xp.zeros_like(spread))

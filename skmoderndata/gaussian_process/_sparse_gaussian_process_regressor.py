@@ -1,0 +1,685 @@
+"""Gaussian process regression through inducing inputs."""
+
+from numbers import Integral
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    as_numpy,
+    check_array_namespace,
+    check_sample_weight,
+    fit_context,
+    get_array_namespace,
+    move_array,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.gaussian.inducing import identity, sums, target_moments
+from skmoderndata._validation import check_array, validate_data
+from skmoderndata.gaussian_process._base import (
+    PROCESS,
+    Covariance,
+    maximise,
+    start_kernel,
+    warn_optimizer,
+)
+from skmoderndata.gaussian_process._inducing_base import (
+    MOST_FOR_CENTRES,
+    InducingModel,
+    Posterior,
+    Samples,
+    choose_points,
+    nearest_rows,
+    value_and_gradient,
+)
+
+BLOCK = 2**21  # kernel values held at once: 16 MB
+
+
+class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
+    r"""Gaussian process regression for many samples, through inducing inputs.
+
+    m inducing inputs Z stand for n samples: with
+    :math:`Q = K_{fu} (K_{uu} + \text{jitter})^{-1} K_{uf}`, noise variance s and standardised
+    targets y, the hyper-parameters and Z maximise, by default [1]_,
+
+    .. math::
+        F = \log N(y;\, 0,\, Q + s I) - \frac{1}{2 s} \operatorname{tr}(K - Q),
+
+    a lower bound of the exact log marginal likelihood; `algorithm` lists the other approximations.
+    `lower_bound_` and `upper_bound_` hold the exact value between them.
+
+    Parameters
+    ----------
+    kernel : kernel object of scikit-learn, default=None
+        Covariance of the latent function. None is a constant times RBF with one length scale for
+        each input. A WhiteKernel in a sum becomes the noise.
+    algorithm : str, default="vfe"
+        Approximation, see Notes: "vfe", "fitc", "dtc" (also called "projected_process"), "sor",
+        "nystroem" or "subset".
+    n_inducing : int, default=200
+        Number of inducing inputs, at most that of distinct samples.
+    inducing : str or array-like of shape (m, n_features), default="k-means"
+        Where they start: at centres of k-means ("k-means"), at samples drawn at random
+        ("random") or chosen by pivoted Cholesky decomposition of the kernel matrix ("greedy"), or
+        at given points.
+    noise_level : float, default=0.1
+        Noise variance to start from, of targets as `normalize_y` leaves them, like that of
+        WhiteKernel.
+    noise_level_bounds : pair of float, default=(1e-6, 1e3)
+        Bounds of the noise variance.
+    optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
+        As in scikit-learn's GaussianProcessRegressor. None keeps kernel and noise as they are.
+    optimize_inducing : bool, default=True
+        Whether the inducing inputs are optimised as well; with kernels of the fast form only,
+        see Notes.
+    n_restarts_optimizer : int, default=0
+        Further starts, with hyper-parameters drawn between their bounds.
+    max_iter : int, default=200
+        Iterations of the optimiser for one start.
+    tol : float, default=1e-3
+        The optimiser ends where ten iterations together raise the objective by less than this
+        for each sample and target.
+    subset_size : int, default=5000
+        The optimiser sees this many samples, drawn at random; all n then give the posterior.
+    polish_iter : int, default=0
+        Iterations of the optimiser on all samples, afterwards.
+    normalize_y : bool, default=True
+        Whether targets are centred and divided by their standard deviation.
+    jitter : float, default=1e-8
+        Added to the diagonal of K_uu, in units of its mean. It grows by tens, at most to 1e-4,
+        where K_uu is singular.
+    batch_size : int, default=None
+        Samples of a block. None takes as many as give 16 MB of kernel values.
+    random_state : int, RandomState instance or None, default=None
+        Draws the subset, the inducing inputs and the restarts.
+    n_jobs : int, default=None
+        Threads over blocks of samples, next to those that BLAS takes.
+
+    Attributes
+    ----------
+    kernel_ : kernel object
+        Kernel with the hyper-parameters used, without noise.
+    noise_level_ : float
+        Noise variance used, of standardised targets.
+    inducing_points_ : ndarray of shape (m, n_features)
+        Inducing inputs used.
+    log_marginal_likelihood_value_ : float
+        The objective of `algorithm` on all samples.
+    lower_bound_ : float
+        Lower bound of the exact log marginal likelihood, the F above.
+    upper_bound_ : float
+        Upper bound of it [2]_.
+    bound_gap_ : float
+        Their difference for one sample and target: the certificate of the approximation.
+    jitter_ : float
+        Jitter used.
+    n_iter_ : int
+        Iterations of the optimiser, of the best start.
+    n_samples_seen_ : float
+        Number of samples, or sum of their weights.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    BayesianCommitteeMachine : Exact processes on parts of the samples, combined.
+    sklearn.gaussian_process.GaussianProcessRegressor : Exact, in n^3 operations.
+    sklearn.kernel_approximation.Nystroem : Features for ridge regression: fast, no variances.
+
+    Notes
+    -----
+    With :math:`A = K_{uu} + K_{uf} D^{-1} K_{fu}` and k the covariances of a new sample with Z,
+    the algorithms are [3]_
+
+    ==================== ============================ =====================================
+    algorithm            D                            latent variance
+    ==================== ============================ =====================================
+    "vfe"                :math:`s I`                  :math:`k_{**} - k'K_{uu}^{-1}k + k'A^{-1}k`
+    "dtc"                :math:`s I`, no trace in F   the same
+    "fitc"               :math:`\text{diag}(K-Q)+sI`  the same
+    "sor"                :math:`s I`, no trace in F   :math:`k'A^{-1}k`, too small far away
+    "nystroem"           :math:`s I`, no trace in F   :math:`k_{**} - k_f'(Q+sI)^{-1}k_f`, clipped
+    "subset"             exact process on m samples   exact on these
+    ==================== ============================ =====================================
+
+    The mean is :math:`k'A^{-1} K_{uf} D^{-1} y`; with "nystroem" :math:`k_f'(Q + s I)^{-1} y` with
+    the exact covariances of all samples, which it keeps. Several targets share hyper-parameters,
+    and their objectives add up. A sample of weight w counts as w equal samples.
+
+    A fit costs n m^2 operations, and memory for m^2 and one block. All statistics are in double
+    precision: they lose definiteness in single precision.
+
+    The fast form is a constant times RBF, Matern (nu 1/2, 3/2, 5/2) or RationalQuadratic. Other
+    kernels take scikit-learn's gradient, which costs several times as much, and the inducing
+    inputs stay where they start. With the fast form and array API dispatch switched on in
+    scikit-learn, arrays of other libraries are taken as they are.
+
+    `partial_fit` and `merge` add samples at fixed hyper-parameters, exactly and in any order.
+
+    References
+    ----------
+    .. [1] Titsias, Variational learning of inducing variables in sparse Gaussian processes,
+       AISTATS 2009, equation 9.
+    .. [2] Titsias, Variational inference for Gaussian and determinantal point processes, NIPS
+       workshop on variational inference, 2014.
+    .. [3] Quinonero-Candela and Rasmussen, A unifying view of sparse approximate Gaussian process
+       regression, Journal of Machine Learning Research 6, 2005.
+    .. [4] Burt, Rasmussen and van der Wilk, Convergence of sparse variational inference in
+       Gaussian processes regression, Journal of Machine Learning Research 21, 2020: the greedy
+       choice of inducing inputs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
+    >>> X, y = make_friedman1(3000, n_features=5, noise=1.0, random_state=0)
+    >>> model = SparseGaussianProcessRegressor(n_inducing=50, random_state=0)
+    >>> model = model.fit(X[:2000], y[:2000])
+    >>> round(model.score(X[2000:], y[2000:]), 2)
+    0.96
+    >>> mean, std = model.predict(X[2000:], return_std=True, include_noise=True)
+    >>> round(float(np.mean(abs(mean - y[2000:]) < 1.96 * std)), 2)
+    0.95
+    """
+
+    _card = MethodCard(
+        family="Gaussian processes",
+        cite=("titsias2009variational", "quinonero2005unifying", "burt2020convergence"),
+        cost="n m^2 + m^3, m inducing inputs",
+        checks=(
+            {"n_inducing": 10, "random_state": 0},
+            {"n_inducing": 8, "algorithm": "fitc", "inducing": "greedy", "tol": 0.1},
+        ),
+        known_failures={
+            "check_sample_weight_equivalence_on_dense_data": "the sums agree to rounding errors, "
+            "which the optimiser enlarges; at given hyper-parameters a test compares them"
+        },
+        comparison=Comparison(
+            baseline="sklearn.gaussian_process.GaussianProcessRegressor",
+            problem="diabetes",
+            grid={"n_inducing": (20, 50, 100)},
+            params={"random_state": 0},
+            baseline_grid={"alpha": (0.1, 0.3, 1.0)},
+        ),
+    )
+    _parameter_constraints = {
+        **PROCESS,
+        "algorithm": [
+            StrOptions({"vfe", "fitc", "dtc", "projected_process", "sor", "nystroem", "subset"})
+        ],
+        "n_inducing": [AT_LEAST_ONE],
+        "inducing": [StrOptions({"k-means", "random", "greedy"}), "array-like"],
+        "noise_level_bounds": [tuple, list],
+        "optimize_inducing": ["boolean"],
+        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "subset_size": [AT_LEAST_ONE],
+        "polish_iter": [Interval(Integral, 0, None, closed="left")],
+        "jitter": [NON_NEGATIVE],
+        "batch_size": [AT_LEAST_ONE, None],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        algorithm="vfe",
+        n_inducing=200,
+        inducing="k-means",
+        noise_level=0.1,
+        noise_level_bounds=(1e-6, 1e3),
+        optimizer="fmin_l_bfgs_b",
+        optimize_inducing=True,
+        n_restarts_optimizer=0,
+        max_iter=200,
+        tol=1e-3,
+        subset_size=5000,
+        polish_iter=0,
+        normalize_y=True,
+        jitter=1e-8,
+        batch_size=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.algorithm = algorithm
+        self.n_inducing = n_inducing
+        self.inducing = inducing
+        self.noise_level = noise_level
+        self.noise_level_bounds = noise_level_bounds
+        self.optimizer = optimizer
+        self.optimize_inducing = optimize_inducing
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.max_iter = max_iter
+        self.tol = tol
+        self.subset_size = subset_size
+        self.polish_iter = polish_iter
+        self.normalize_y = normalize_y
+        self.jitter = jitter
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context()
+    def fit(self, X, y, sample_weight=None):
+        """Choose hyper-parameters and inducing inputs, and condition on all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A sample of weight w counts as w equal samples; one of weight 0 is not seen.
+
+        Returns
+        -------
+        self : SparseGaussianProcessRegressor
+            The fitted estimator.
+        """
+        X, Y, w = self._input(X, y, sample_weight, reset=True)
+        xp, _ = get_array_namespace(X)
+        rng = check_random_state(self.random_state)
+        model = self._open(X, w, rng)
+        if self.algorithm == "subset":
+            rows = nearest_rows(X, model.Z)
+            X, Y, w = xp.take(X, rows, axis=0), xp.take(Y, rows, axis=0), xp.take(w, rows)
+            model = model._replace(Z=X)
+        self.n_iter_ = 0
+        if self.optimizer is not None:
+            mean, std = self._target_moments(Y, w, xp)
+            model = self._optimise(model, X, (Y - mean) / std, w, rng)
+        self._condition(Posterior(model, self._rule, self.jitter), X, Y, w)
+        if self.algorithm == "nystroem":
+            mean, std = self._posterior.moments
+            self._samples = Samples(self._posterior, self._blocks(X, (Y - mean) / std, w))
+        return self
+
+    @fit_context()
+    def partial_fit(self, X, y, sample_weight=None):
+        """Add samples; exact, in any order.
+
+        Hyper-parameters and inducing inputs stay what they are: those that `fit` chose, or, where
+        the estimator is not fitted, `kernel`, `noise_level` and inducing inputs from this batch.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        self : SparseGaussianProcessRegressor
+            The estimator, conditioned on all samples given so far.
+        """
+        self._check_additive("partial_fit")
+        first = not self.__sklearn_is_fitted__()
+        X, Y, w = self._input(X, y, sample_weight, reset=first)
+        if first:
+            model = self._open(X, w, check_random_state(self.random_state))
+            posterior, self.n_iter_ = Posterior(model, self._rule, self.jitter), 0
+        else:
+            posterior = self._posterior
+        self._condition(posterior, X, Y, w)
+        return self
+
+    def merge(self, other):
+        """Add the samples of another estimator with equal hyper-parameters; exact, in any order.
+
+        Parameters
+        ----------
+        other : SparseGaussianProcessRegressor
+            Fitted, with the same `algorithm`, kernel, noise and inducing inputs.
+
+        Returns
+        -------
+        self : SparseGaussianProcessRegressor
+            The estimator, as if conditioned on the samples of both.
+        """
+        check_is_fitted(self)
+        check_is_fitted(other)
+        self._check_additive("merge")
+        if type(other) is not type(self):
+            raise ValueError(
+                f"SparseGaussianProcessRegressor cannot merge with {type(other).__name__}."
+            )
+        differ = [
+            name
+            for name, same in (
+                ("algorithm", self.algorithm == other.algorithm),
+                ("kernel_", self.kernel_ == other.kernel_),
+                ("noise_level_", self.noise_level_ == other.noise_level_),
+                ("inducing_points_", self._same_points(other)),
+                ("number of targets", _n_targets(self) == _n_targets(other)),
+            )
+            if not same
+        ]
+        if differ:
+            raise ValueError(
+                "SparseGaussianProcessRegressor cannot merge: the estimators differ in "
+                f"{', '.join(differ)}. Give both the same kernel, noise_level and array of "
+                "inducing inputs, and optimizer=None."
+            )
+        self._store(self._posterior.merge(other._posterior).solve(self.normalize_y))
+        return self
+
+    def predict(self, X, return_std=False, return_cov=False, include_noise=False):
+        """Predict targets, with their uncertainty where asked.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        return_std : bool, default=False
+            Whether the standard deviations are returned too.
+        return_cov : bool, default=False
+            Whether the covariances are returned too.
+        include_noise : bool, default=False
+            Whether they are those of targets, with noise, instead of those of the function.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Means.
+        std : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Standard deviations, with `return_std`.
+        cov : ndarray of shape (n_samples, n_samples) or (n_samples, n_samples, n_targets)
+            Covariances, with `return_cov`.
+        """
+        if return_std and return_cov:
+            raise ValueError("predict returns return_std or return_cov, one at a time.")
+        X = self._check(X, "predict")
+        xp, _ = get_array_namespace(X)
+        noise = self.noise_level_ if include_noise else 0.0
+        mean_y, std_y = self._posterior.moments
+        latent = self._samples if self.algorithm == "nystroem" else self._posterior
+        sor = self.algorithm == "sor"
+        if return_cov:
+            mean, spread = latent.predict(X, covariance=True, sor=sor)
+            if noise:
+                spread = spread + noise * identity(spread, xp)
+            spread = spread[:, :, None] * std_y**2
+            return self._shaped(mean * std_y + mean_y), self._shaped(spread)
+        means, spreads = [], []
+        for a, b in self._cuts(X.shape[0]):
+            mean, spread = latent.predict(X[a:b, :], variance=return_std, sor=sor)
+            means.append(mean * std_y + mean_y)
+            if return_std:
+                spreads.append(xp.sqrt(spread + noise)[:, None] * std_y)
+        mean = self._shaped(xp.concat(means, axis=0))
+        return (mean, self._shaped(xp.concat(spreads, axis=0))) if return_std else mean
+
+    def sample_y(self, X, n_samples=1, random_state=0):
+        """Draw functions from the posterior at X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_features)
+            Points.
+        n_samples : int, default=1
+            Number of functions.
+        random_state : int, RandomState instance or None, default=0
+            Draws them.
+
+        Returns
+        -------
+        y : ndarray of shape (n_points, n_samples) or (n_points, n_targets, n_samples)
+            Values of the functions.
+        """
+        mean, cov = self.predict(X, return_cov=True)
+        mean, cov = np.asarray(as_numpy(mean)), np.asarray(as_numpy(cov))
+        rng = check_random_state(random_state)
+
+        def draw(m, C):
+            return rng.multivariate_normal(m, C, n_samples, check_valid="ignore").T
+
+        if mean.ndim == 1:
+            return draw(mean, cov)
+        return np.stack([draw(mean[:, j], cov[:, :, j]) for j in range(mean.shape[1])], axis=1)
+
+    def log_marginal_likelihood(self, theta=None, eval_gradient=False, X=None, y=None):
+        """Objective of `algorithm` at other hyper-parameters and the same inducing inputs.
+
+        Parameters
+        ----------
+        theta : array-like of shape (n_parameters + 1,), default=None
+            Logarithms of the parameters of `kernel_` that are not fixed, and of the noise
+            variance. None takes the fitted ones.
+        eval_gradient : bool, default=False
+            Whether the gradient is returned too.
+        X : array-like of shape (n_samples, n_features), default=None
+            Samples. The estimator keeps none, so that other values of `theta` need them.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Their targets.
+
+        Returns
+        -------
+        value : float
+            The objective.
+        gradient : ndarray of shape (n_parameters + 1,)
+            Its gradient, with `eval_gradient`.
+        """
+        check_is_fitted(self)
+        if theta is None and not eval_gradient and X is None:
+            return self.log_marginal_likelihood_value_
+        if X is None or y is None:
+            raise ValueError(
+                "log_marginal_likelihood needs X and y for a given theta or a gradient: the "
+                "estimator keeps no samples."
+            )
+        X, Y, w = self._input(X, y, None, reset=False)
+        theta = (
+            self._posterior.model.theta() if theta is None else np.asarray(theta, dtype=np.float64)
+        )
+        mean, std = self._posterior.moments
+        value, gradient = self._value(
+            self._posterior.model.with_theta(theta), (X, (Y - mean) / std, w), points=False
+        )
+        return (value, gradient) if eval_gradient else value
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_posterior")
+
+    # ---- input -----------------------------------------------------------------------------
+
+    def _input(self, X, y, sample_weight, *, reset):
+        if not reset:
+            check_array_namespace(X, self.inducing_points_, type(self).__name__)
+        xp, _ = get_array_namespace(X)
+        X, y = validate_data(
+            self, X, y, reset=reset, dtype=[xp.float64, xp.float32],
+            multi_output=True, y_numeric=True,
+        )  # fmt: skip
+        xp, device = get_array_namespace(X)
+        Y = np.asarray(as_numpy(y), dtype=np.float64)
+        if reset:
+            self._dtype = X.dtype
+            self._flat = Y.ndim == 1
+        elif (Y.ndim == 1) != self._flat:
+            raise ValueError("y must have as many targets as it had before.")
+        w = np.ones(len(Y))
+        if sample_weight is not None:
+            w = check_sample_weight(
+                as_numpy(sample_weight), w[:, None], dtype=np.float64, ensure_non_negative=True
+            )
+            if not w.any():
+                raise ValueError(
+                    "SparseGaussianProcessRegressor needs a sample of positive weight: all "
+                    "sample_weight are zero."
+                )
+        X = xp.astype(X, xp.float64, copy=False)
+        Y = Y.reshape(len(Y), -1)
+        if not w.all():
+            seen = np.flatnonzero(w)
+            X = xp.take(X, move_array(seen, xp, device), axis=0)
+            Y, w = Y[seen], w[seen]
+        return X, move_array(Y, xp, device), move_array(w, xp, device)
+
+    def _check(self, X, method):
+        check_is_fitted(self)
+        check_array_namespace(X, self.inducing_points_, f"{type(self).__name__}.{method}")
+        xp, _ = get_array_namespace(X)
+        X = validate_data(self, X, reset=False, dtype=[xp.float64, xp.float32])
+        xp, _ = get_array_namespace(X)
+        return xp.astype(X, xp.float64, copy=False)
+
+    def _shaped(self, values):
+        """One target without its axis, in the precision of the training data."""
+        xp, _ = get_array_namespace(values)
+        values = xp.astype(values, self._dtype, copy=False)
+        return values[..., 0] if self._flat else values
+
+    def _cuts(self, n):
+        size = self.batch_size or max(1, BLOCK // self._m)
+        return [(a, min(a + size, n)) for a in range(0, n, size)]
+
+    def _check_additive(self, what):
+        if self.algorithm in ("subset", "nystroem"):
+            raise ValueError(
+                f"SparseGaussianProcessRegressor.{what} needs another algorithm than "
+                f'"{self.algorithm}", whose posterior is no sum over samples.'
+            )
+
+    def _same_points(self, other):
+        mine, theirs = as_numpy(self.inducing_points_), as_numpy(other.inducing_points_)
+        return mine.shape == theirs.shape and bool((mine == theirs).all())
+
+    # ---- start -----------------------------------------------------------------------------
+
+    def _open(self, X, w, rng):
+        """Model to start from."""
+        xp, device = get_array_namespace(X)
+        low, high = self.noise_level_bounds
+        if not 0 < low <= high:
+            raise ValueError(
+                f"noise_level_bounds must be two positive numbers in order: got {(low, high)}."
+            )
+        some = np.asarray(as_numpy(X[: min(X.shape[0], MOST_FOR_CENTRES), :]))
+        kernel, noise = start_kernel(self.kernel, some, self.noise_level)
+        covariance = Covariance(kernel)
+        if xp is not np and not isinstance(X, np.ndarray) and not covariance.fast:
+            raise ValueError(
+                f"kernel {kernel} takes NumPy arrays only: give a constant times RBF, Matern or "
+                "RationalQuadratic, or convert X."
+            )
+        Z = move_array(self._inducing(X, w, covariance, rng), xp, device)
+        self._m = Z.shape[0]
+        spread = np.asarray(as_numpy(Z)).std(axis=0)
+        unit = move_array(np.where(spread > 0, spread, 1.0), xp, device)
+        return InducingModel(covariance, float(np.clip(noise, low, high)), Z, unit)
+
+    def _target_moments(self, Y, w, xp):
+        zero = xp.zeros_like(Y[0, :])
+        if not self.normalize_y:
+            return zero, zero + 1
+        ones = xp.ones_like(w)
+        empty = xp.zeros((1, w.shape[0]), dtype=Y.dtype, device=Y.device)
+        return target_moments(sums(empty, ones, Y, w, ones, Y[0, :], xp), xp)
+
+    def _inducing(self, X, w, covariance, rng):
+        if not isinstance(self.inducing, str):
+            Z = check_array(
+                np.asarray(self.inducing), dtype=np.float64, input_name="inducing", estimator=self
+            )
+            if Z.shape[1] != X.shape[1]:
+                raise ValueError(
+                    f"inducing has {Z.shape[1]} columns, and X has {X.shape[1]}: give points of "
+                    "the same space."
+                )
+            return Z
+        return choose_points(X, w, covariance, self.inducing, self.n_inducing, rng)
+
+    # ---- hyper-parameters ------------------------------------------------------------------
+
+    def _optimise(self, model, X, Y, w, rng):
+        n = X.shape[0]
+        xp, device = get_array_namespace(X)
+        part = X, Y, w
+        if n > self.subset_size:
+            rows = np.sort(rng.choice(n, self.subset_size, replace=False))
+            rows = move_array(rows, xp, device)
+            part = tuple(xp.take(a, rows, axis=0) for a in part)
+        stages = [(part, self.max_iter, self.n_restarts_optimizer)]
+        if self.polish_iter and n > self.subset_size:
+            stages.append(((X, Y, w), self.polish_iter, 0))
+        points = self.optimize_inducing and model.covariance.fast and self.algorithm != "subset"
+        passes = sum(most * (1 + restarts) for _, most, restarts in stages)
+        with FitProgress(self, X, Y, max_passes=passes) as progress:
+            for data, most, restarts in stages:
+                if progress.stopped:
+                    continue
+                found, _, n_iter, converged = maximise(
+                    lambda x, start=model, data=data: self._value(
+                        start.with_vector(x, points), data, points
+                    ),
+                    model.vector(points),
+                    model.bounds(self.noise_level_bounds, points),
+                    optimizer=self.optimizer,
+                    max_iter=most,
+                    tol=self.tol * data[0].shape[0] * Y.shape[1],
+                    restarts=restarts,
+                    rng=rng,
+                    n_logs=model.n_logs,
+                    progress=progress,
+                )
+                model = model.with_vector(found, points)
+                self.n_iter_ += n_iter
+                if not converged and n_iter >= most and not progress.stopped:
+                    warn_optimizer(self, n_iter)
+        return model
+
+    def _value(self, model, data, points):
+        return value_and_gradient(
+            model, self._blocks(*data), self._rule, self.jitter, points, self._parallel
+        )
+
+    def _blocks(self, X, Y, w):
+        return [(X[a:b, :], Y[a:b, :], w[a:b]) for a, b in self._cuts(X.shape[0])]
+
+    @property
+    def _rule(self):
+        return {"projected_process": "dtc", "subset": "dtc"}.get(self.algorithm, self.algorithm)
+
+    def _parallel(self, function, parts):
+        if len(parts) == 1:
+            return [function(*parts[0])]
+        jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
+        return jobs(delayed(function)(*part) for part in parts)
+
+    def _condition(self, posterior, X, Y, w):
+        """Add samples to a posterior, and store it with its bounds."""
+        posterior = posterior.add(self._blocks(X, Y, w), self._parallel)
+        self._store(posterior.solve(self.normalize_y))
+
+    def _store(self, posterior):
+        self._posterior, model = posterior, posterior.model
+        self.kernel_, self.noise_level_ = model.covariance.kernel, model.noise
+        self.inducing_points_, self.jitter_ = model.Z, posterior.jitter
+        self.log_marginal_likelihood_value_ = posterior.value
+        self.lower_bound_, self.upper_bound_ = posterior.bounds
+        self.n_samples_seen_ = posterior.total.n
+        n_values = posterior.total.n * posterior.total.b.shape[1]
+        self.bound_gap_ = (self.upper_bound_ - self.lower_bound_) / n_values
+
+
+def _n_targets(model):
+    return model._posterior.total.b.shape[1]

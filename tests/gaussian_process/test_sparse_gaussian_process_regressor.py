@@ -1,0 +1,409 @@
+"""Evidence that SparseGaussianProcessRegressor solves the problem it states."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_friedman1
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
+from tests.oracles.gaussian_process import exact_log_likelihood, fitc_or_vfe
+
+SCALES = [1.0, 2.0, 1.0, 0.5, 1.0]
+KERNELS = {
+    "rbf": ConstantKernel(1.3) * RBF(SCALES),
+    "fixed": ConstantKernel(1.3, "fixed") * RBF(SCALES),
+    "matern12": Matern(SCALES, nu=0.5) * ConstantKernel(0.7),
+    "matern32": Matern(1.0, nu=1.5),
+    "matern52": ConstantKernel(0.7) * Matern(1.2, nu=2.5),
+    "rational": RationalQuadratic(0.8, 1.3),
+    "sum": RBF(1.0) + DotProduct(0.5),  # gradient of scikit-learn
+    "product": RBF(1.0) * RBF(2.0),
+}
+METHODS = ("vfe", "fitc", "dtc", "sor", "nystroem")
+
+
+def data(seed, n=120):
+    X, y = make_friedman1(n, n_features=5, noise=1.0, random_state=seed)
+    return X, y
+
+
+def fixed(kernel="rbf", n_inducing=15, **parameters):
+    """Regressor that does not optimise, with samples of its own as inducing inputs."""
+    Z = np.random.default_rng(5).uniform(size=(n_inducing, 5))
+    return SparseGaussianProcessRegressor(
+        KERNELS[kernel], inducing=Z, optimizer=None, **parameters
+    )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("method", METHODS)
+def test_dense_formulas(method, seed):
+    X, y = data(seed)
+    new = data(seed + 1)[0][:30]
+    model = fixed(algorithm=method).fit(X, y)
+    u = (y - y.mean()) / y.std()
+    value, mean, variance = fitc_or_vfe(
+        model.kernel_, 0.1, model.inducing_points_, X, u, new, method
+    )
+    assert_allclose(model.log_marginal_likelihood_value_, value, rtol=1e-7)
+    assert_allclose(model.predict(new), mean * y.std() + y.mean(), rtol=1e-6)
+    _, cov = model.predict(new, return_cov=True)
+    assert_allclose(np.diag(cov), variance * y.var(), rtol=1e-5)  # differences of variances
+    if method == "nystroem":  # variances below zero, see below
+        return
+    std = model.predict(new, return_std=True)[1]
+    assert_allclose(std**2, np.diag(cov), rtol=1e-6)
+    noisy = model.predict(new, return_std=True, include_noise=True)[1]
+    assert_allclose(noisy**2 - std**2, 0.1 * y.var(), rtol=1e-6)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("method", [*METHODS, "subset"])
+def test_all_samples_as_inducing_inputs_are_the_exact_process(method, seed):
+    X, y = data(seed)
+    new = data(seed + 1)[0][:30]
+    model = SparseGaussianProcessRegressor(
+        KERNELS["rbf"], algorithm=method, inducing=X, optimizer=None, jitter=1e-12
+    ).fit(X, y)
+    exact = GaussianProcessRegressor(
+        KERNELS["rbf"], alpha=0.1, optimizer=None, normalize_y=True
+    ).fit(X, y)
+    mean, std = exact.predict(new, return_std=True)
+    assert_allclose(model.predict(new), mean, rtol=1e-6)
+    if method != "sor":
+        assert_allclose(model.predict(new, return_std=True)[1], std, rtol=1e-5)
+    value = exact.log_marginal_likelihood_value_
+    assert_allclose(model.log_marginal_likelihood_value_, value, rtol=1e-6)
+    assert_allclose([model.lower_bound_, model.upper_bound_], value, rtol=1e-5)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("method", ["vfe", "fitc", "dtc"])
+@pytest.mark.parametrize("batch_size", [None, 50])
+def test_gradient_by_differences(kernel, method, batch_size, seed):
+    X, y = data(seed)
+    model = fixed(kernel, algorithm=method, batch_size=batch_size).fit(X, y)
+    theta = np.append(model.kernel_.theta, np.log(model.noise_level_))
+    value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True, X=X, y=y)
+    assert_allclose(value, model.log_marginal_likelihood_value_, rtol=1e-8)
+    for j in range(len(theta)):
+        step = 1e-5 * (np.arange(len(theta)) == j)
+        up, down = (model.log_marginal_likelihood(theta + e, X=X, y=y) for e in (step, -step))
+        assert_allclose(gradient[j], (up - down) / 2e-5, atol=2e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "rational"])
+@pytest.mark.parametrize("method", ["vfe", "fitc"])
+def test_gradient_by_the_inducing_inputs(kernel, method, seed):
+    """At a maximum of the bound no displacement of an inducing input raises it."""
+    X, y = data(seed)
+    model = SparseGaussianProcessRegressor(
+        KERNELS[kernel], algorithm=method, n_inducing=4, max_iter=1000, tol=0, random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        Z = model.inducing_points_ + 0.03 * rng.normal(size=model.inducing_points_.shape)
+        other = SparseGaussianProcessRegressor(
+            model.kernel_, algorithm=method, inducing=Z, noise_level=model.noise_level_,
+            optimizer=None,
+        ).fit(X, y)  # fmt: skip
+        assert other.log_marginal_likelihood_value_ < model.log_marginal_likelihood_value_
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+def test_bounds_enclose_the_exact_likelihood(kernel, seed):
+    X, y = data(seed)
+    u = (y - y.mean()) / y.std()
+    exact = exact_log_likelihood(KERNELS[kernel], 0.1, X, u)
+    lower = -np.inf
+    for m in (5, 20, 60, 120):  # more inducing inputs, one set inside the other
+        model = SparseGaussianProcessRegressor(
+            KERNELS[kernel], inducing=X[:m], optimizer=None, jitter=1e-10
+        ).fit(X, y)
+        assert lower <= model.lower_bound_ <= exact + 1e-5 <= model.upper_bound_ + 2e-5
+        assert_allclose(model.bound_gap_, (model.upper_bound_ - model.lower_bound_) / 120)
+        lower = model.lower_bound_
+
+
+@pytest.mark.paper
+def test_fitc_underestimates_the_noise_and_the_bound_overestimates_it():
+    """Bauer, van der Wilk and Rasmussen (2016), section 3.1, on data of the same kind."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, size=(100, 1))
+    y = np.sin(2 * X[:, 0]) + np.cos(5 * X[:, 0]) + 0.3 * rng.normal(size=100)
+    truth = GaussianProcessRegressor(
+        ConstantKernel() * RBF() + WhiteKernel(0.1), normalize_y=True
+    ).fit(X, y)
+    noise = truth.kernel_.k2.noise_level
+    found = {}
+    for method in ("vfe", "fitc"):
+        model = SparseGaussianProcessRegressor(
+            ConstantKernel() * RBF(), algorithm=method, n_inducing=8, tol=1e-6, max_iter=1000,
+            noise_level_bounds=(1e-8, 10), random_state=0,
+        ).fit(X, y)  # fmt: skip
+        found[method] = model.noise_level_, model.log_marginal_likelihood_value_
+    assert found["fitc"][0] < noise <= found["vfe"][0]
+    assert found["fitc"][1] > found["vfe"][1]
+    assert found["vfe"][1] <= truth.log_marginal_likelihood_value_
+
+
+@pytest.mark.recovery
+def test_hyper_parameters_and_noise_from_a_subset(seed):
+    X, y = make_friedman1(12_000, n_features=7, noise=1.0, random_state=seed)
+    new, truth = make_friedman1(2000, n_features=7, noise=0.0, random_state=seed + 1)
+    model = SparseGaussianProcessRegressor(n_inducing=60, subset_size=2000, random_state=seed).fit(
+        X, y
+    )
+    assert_allclose(np.sqrt(model.noise_level_) * y.std(), 1.0, rtol=0.05)
+    assert np.sqrt(np.mean((model.predict(new) - truth) ** 2)) < 0.2
+    scales = model.kernel_.k2.length_scale
+    assert scales[5:].min() > 5 * scales[:5].max()  # two inputs do not matter
+    polished = SparseGaussianProcessRegressor(
+        n_inducing=60, subset_size=2000, polish_iter=5, random_state=seed
+    )
+    with pytest.warns(ConvergenceWarning, match="5 iterations"):
+        polished.fit(X, y)
+    assert polished.lower_bound_ > model.lower_bound_
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", ["vfe", "fitc"])
+def test_batches_permutations_and_threads_change_nothing(method, seed):
+    X, y = data(seed)
+    new = data(seed + 1)[0]
+    whole = fixed(algorithm=method).fit(X, y)
+    rows = np.random.default_rng(seed).permutation(len(y))
+    parts = fixed(algorithm=method, batch_size=7).fit(X[rows], y[rows])
+    assert_allclose(parts.predict(new), whole.predict(new), rtol=1e-8)
+    assert_allclose(parts.lower_bound_, whole.lower_bound_, rtol=1e-9)
+    one = fixed(algorithm=method, batch_size=7).fit(X, y)
+    two = fixed(algorithm=method, batch_size=7, n_jobs=2).fit(X, y)
+    assert_array_equal(one.predict(new), two.predict(new))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", ["vfe", "fitc", "dtc", "sor"])
+def test_partial_fit_and_merge_are_fit(method, seed):
+    X, y = data(seed)
+    y = y + 1e4  # means differ from batch to batch
+    new = data(seed + 1)[0]
+    whole = fixed(algorithm=method).fit(X, y)
+    stream = fixed(algorithm=method)
+    for a in (0, 1, 50):
+        stream.partial_fit(X[a : {0: 1, 1: 50, 50: 120}[a]], y[a : {0: 1, 1: 50, 50: 120}[a]])
+    halves = [fixed(algorithm=method).fit(X[a : a + 60], y[a : a + 60]) for a in (0, 60)]
+    merged = halves[1].merge(halves[0])
+    for other in (stream, merged):
+        mean, std = other.predict(new, return_std=True)
+        wanted, wanted_std = whole.predict(new, return_std=True)
+        assert_allclose(mean, wanted, rtol=1e-9)
+        assert_allclose(std, wanted_std, rtol=1e-7)
+        assert_allclose(other.upper_bound_, whole.upper_bound_, rtol=1e-7)
+        assert other.n_samples_seen_ == 120
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("method", [*METHODS, "subset"])
+def test_a_weight_counts_samples(method, seed):
+    X, y = data(seed, n=60)
+    w = np.random.default_rng(seed).integers(0, 3, size=60)
+    new = data(seed + 1)[0]
+    weighted = fixed(algorithm=method).fit(X, y, sample_weight=w)
+    repeated = fixed(algorithm=method).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    if method != "subset":  # takes each sample once
+        assert_allclose(weighted.predict(new), repeated.predict(new), rtol=1e-7)
+        assert_allclose(
+            weighted.log_marginal_likelihood_value_, repeated.log_marginal_likelihood_value_,
+            rtol=1e-8,
+        )  # fmt: skip
+    assert np.isfinite(weighted.predict(new)).all()
+
+
+@pytest.mark.invariance
+def test_units_of_the_target_and_several_targets(seed):
+    X, y = data(seed)
+    Y = np.column_stack([y, np.cos(y)])
+    both = fixed().fit(X, Y)
+    for j in range(2):
+        alone = fixed().fit(X, Y[:, j])
+        assert_allclose(both.predict(X)[:, j], alone.predict(X), rtol=1e-7)
+        std = both.predict(X, return_std=True)[1][:, j]
+        assert_allclose(std, alone.predict(X, return_std=True)[1], rtol=1e-7)
+    scaled = fixed().fit(X, 1e6 * y - 3)
+    assert_allclose(scaled.predict(X), 1e6 * fixed().fit(X, y).predict(X) - 3, rtol=1e-8)
+    model = fixed().fit(X, y)
+    draws = model.sample_y(X[:4], n_samples=4000, random_state=seed)
+    mean, cov = model.predict(X[:4], return_cov=True)
+    assert_allclose(draws.mean(axis=1), mean, atol=5 * np.sqrt(cov.max() / 4000))
+    assert_allclose(np.cov(draws), cov, atol=0.15 * cov.max())  # 4,000 draws
+
+
+@pytest.mark.invariance
+def test_white_noise_of_the_kernel_is_the_noise(seed):
+    X, y = data(seed)
+    model = SparseGaussianProcessRegressor(
+        RBF(SCALES) + WhiteKernel(0.3), inducing=X[:10], optimizer=None
+    ).fit(X, y)
+    same = SparseGaussianProcessRegressor(
+        RBF(SCALES), noise_level=0.3, inducing=X[:10], optimizer=None
+    ).fit(X, y)
+    assert model.kernel_ == same.kernel_
+    assert_array_equal(model.predict(X), same.predict(X))
+
+
+@pytest.mark.invariance
+def test_arrays_of_the_standard(seed):
+    xp = pytest.importorskip("array_api_strict")
+    X, y = data(seed)
+    with sklearn.config_context(array_api_dispatch=True):
+        for method in ("vfe", "fitc"):
+            model = fixed(algorithm=method).fit(xp.asarray(X), xp.asarray(y))
+            mean, std = model.predict(xp.asarray(X), return_std=True)
+            wanted = fixed(algorithm=method).fit(X, y).predict(X, return_std=True)
+            assert_allclose(np.asarray(mean), wanted[0], rtol=1e-7)
+            assert_allclose(np.asarray(std), wanted[1], rtol=1e-5)
+        tuned = SparseGaussianProcessRegressor(n_inducing=5, random_state=0, tol=0.1)
+        plain = sklearn.clone(tuned).fit(X, y).predict(X)
+        assert_allclose(
+            np.asarray(tuned.fit(xp.asarray(X), xp.asarray(y)).predict(xp.asarray(X))),
+            plain, rtol=1e-3,  # the optimiser enlarges rounding
+        )  # fmt: skip
+        with pytest.raises(ValueError, match="takes NumPy arrays only"):
+            fixed("sum").fit(xp.asarray(X), xp.asarray(y))
+
+
+@pytest.mark.edge
+def test_inducing_inputs(seed):
+    X, y = data(seed)
+    for inducing in ("k-means", "random", "greedy"):
+        model = SparseGaussianProcessRegressor(
+            n_inducing=10, inducing=inducing, optimizer=None, random_state=seed
+        ).fit(X, y)
+        assert model.inducing_points_.shape == (10, 5)
+    assert {tuple(z) for z in model.inducing_points_} <= {tuple(x) for x in X}
+    twice = SparseGaussianProcessRegressor(optimizer=None).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    assert len(twice.inducing_points_) == 120  # as many as distinct samples
+    kept = SparseGaussianProcessRegressor(
+        inducing=X[:5], optimize_inducing=False, random_state=0
+    ).fit(X, y)
+    assert_array_equal(kept.inducing_points_, X[:5])
+    same = np.zeros((3, 5))  # one point three times: jitter
+    model = SparseGaussianProcessRegressor(inducing=same, optimizer=None, jitter=0).fit(X, y)
+    assert model.jitter_ > 0
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.edge
+def test_degenerate_data_have_finite_answers(seed):
+    X, y = data(seed)
+    constant = SparseGaussianProcessRegressor(n_inducing=5, random_state=0)
+    assert_allclose(constant.fit(X, np.full(120, 3.0)).predict(X), 3.0, rtol=1e-6)
+    one = SparseGaussianProcessRegressor(random_state=0).fit(X[:1], y[:1])
+    assert_allclose(one.predict(X[:1]), y[:1])
+    flat = np.column_stack([X, np.ones(120)])  # a constant input
+    for Z in (flat, 1e8 * flat + 1e8):
+        model = SparseGaussianProcessRegressor(n_inducing=10, random_state=0).fit(Z, y)
+        mean, std = model.predict(Z, return_std=True)
+        assert np.isfinite(mean).all()
+        assert (std >= 0).all()
+        assert model.score(Z, y) > 0.5
+    alike = SparseGaussianProcessRegressor(ConstantKernel(1.0), n_inducing=20, random_state=0)
+    assert_allclose(alike.fit(X, y).predict(X), y.mean(), rtol=0.01)  # only the mean is known
+    far, std = fixed().fit(X, y).predict(X + 1e6, return_std=True)
+    assert_allclose(far, y.mean(), rtol=1e-9)
+    assert_allclose(std, np.sqrt(1.3) * y.std(), rtol=1e-6)
+
+
+@pytest.mark.edge
+def test_variances_of_the_nystroem_method_are_clipped_with_a_warning():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, size=(60, 1))
+    model = SparseGaussianProcessRegressor(
+        RBF(0.3), algorithm="nystroem", inducing=X[:3], optimizer=None, noise_level=1e-3
+    ).fit(X, np.sin(X[:, 0]))
+    with pytest.warns(UserWarning, match="negative and set to 0"):
+        std = model.predict(X, return_std=True)[1]
+    assert (std >= 0).all()
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": WhiteKernel()}, "noise alone"),
+        ({"kernel": WhiteKernel() + WhiteKernel()}, "noise alone"),
+        ({"inducing": np.zeros((3, 2))}, "has 2 columns, and X has 5"),
+        ({"noise_level_bounds": (1.0, 0.1)}, "two positive numbers in order"),
+        (
+            {"kernel": RBF(1.0, (1e-3, np.inf)), "n_restarts_optimizer": 1},
+            "some bounds of the kernel are infinite",
+        ),
+    ],
+)
+def test_errors_say_what_to_do(parameters, message):
+    X, y = data(0)
+    model = SparseGaussianProcessRegressor(**parameters)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+@pytest.mark.edge
+def test_errors_after_fit():
+    X, y = data(0)
+    model = fixed().fit(X, y)
+    with pytest.raises(ValueError, match="keeps no samples"):
+        model.log_marginal_likelihood(np.zeros(7))
+    with pytest.raises(ValueError, match="one at a time"):
+        model.predict(X, return_std=True, return_cov=True)
+    with pytest.raises(ValueError, match="noise_level_"):
+        model.merge(fixed(noise_level=0.2).fit(X, y))
+    with pytest.raises(ValueError, match="whose posterior is no sum"):
+        fixed(algorithm="nystroem").fit(X, y).partial_fit(X, y)
+
+
+@pytest.mark.edge
+def test_pipeline_and_search():
+    X, y = data(0)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), SparseGaussianProcessRegressor(tol=0.01, random_state=0)),
+        {"sparsegaussianprocessregressor__n_inducing": [5, 30]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_score_ > 0.8
+
+
+@pytest.mark.edge
+@pytest.mark.slow
+def test_a_million_samples_in_bounded_memory():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1_000_000, 8))
+    y = np.sin(4 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=1_000_000)
+    tracemalloc.start()
+    model = SparseGaussianProcessRegressor(random_state=0).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 500e6
+    assert_allclose(np.sqrt(model.noise_level_) * y.std(), 0.1, rtol=0.05)

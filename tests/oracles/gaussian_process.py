@@ -1,0 +1,46 @@
+"""Dense formulas of sparse Gaussian processes and committees, one line each."""
+
+import numpy as np
+from scipy.stats import multivariate_normal
+
+
+def fitc_or_vfe(kernel, noise, Z, X, y, new, method, jitter=1e-8):
+    """Objective, mean and latent variance from n x n matrices.
+
+    Quinonero-Candela and Rasmussen (2005): the prior is Q + D, the posterior follows by the
+    conditioning of Gaussians; Titsias (2009): the bound takes off tr(K - Q) / (2 s).
+    """
+    K_uu = kernel(Z)
+    K_uu = K_uu + jitter * np.trace(K_uu) / len(Z) * np.eye(len(Z))
+    K_uf, K_un = kernel(Z, X), kernel(Z, new)
+    Q = K_uf.T @ np.linalg.solve(K_uu, K_uf)
+    gap = kernel.diag(X) - np.diag(Q)
+    D = np.diag(noise + (gap if method == "fitc" else 0 * gap))
+    objective = multivariate_normal.logpdf(y, np.zeros(len(y)), Q + D)
+    if method == "vfe":
+        objective -= gap.sum() / (2 * noise)
+    Q_new = K_un.T @ np.linalg.solve(K_uu, K_uf)
+    prior = K_un.T @ np.linalg.solve(K_uu, K_un)
+    if method == "nystroem":
+        Q_new = kernel(new, X)
+    if method != "sor":
+        prior = kernel(new)
+    gain = np.linalg.solve(Q + D, Q_new.T)
+    return objective, gain.T @ y, np.diag(prior - Q_new @ gain)
+
+
+def exact_log_likelihood(kernel, noise, X, y):
+    """``log N(y; 0, K + s I)``."""
+    return multivariate_normal.logpdf(y, np.zeros(len(y)), kernel(X) + noise * np.eye(len(y)))
+
+
+def committee(betas, means, variances, prior, with_prior):
+    """Combine experts at one point, term by term (Deisenroth and Ng 2015, equation 21)."""
+    precision, weighted, total = 0.0, 0.0, 0.0
+    for beta, mean, variance in zip(betas, means, variances, strict=True):
+        precision += beta / variance
+        weighted += beta * mean / variance
+        total += beta
+    if with_prior:
+        precision += (1 - total) / prior
+    return weighted / precision, 1 / precision
