@@ -22,10 +22,10 @@ grid = np.linspace(30, 60, 400)[:, None]
 clean = np.sin(grid[:, 0]) + np.sin(0.61 * grid[:, 0] + 1) + 0.02 * grid[:, 0]
 
 # %%
-# Between 40 and 48 there are no samples. There, the product of experts ("poe") stays sure of itself,
-# although no expert knows anything; the committee machines return to the prior. The generalised
-# product ("gpoe") is timid where samples are. On the right, the weights of four experts of the
-# robust committee: each speaks where its samples are.
+# Between 40 and 48 there are no samples. There, the product of experts ("poe") stays sure of
+# itself, although no expert knows anything; the committee machines return to the prior. The
+# generalised product ("gpoe") is timid where samples are. On the lower right, the weights of six
+# experts of the robust committee: each speaks where its samples are.
 
 kernel = ConstantKernel() * RBF(2.0)
 figure, axes = plt.subplots(2, 3, figsize=(13, 6.5), layout="constrained", sharex=True)

@@ -16,9 +16,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
 
 # %%
-# One measurement of 442 diabetes patients, the body mass index, and the progress of the disease: few
-# inducing inputs are as good as all patients. The bound rises to the exact value from below, and the
-# upper bound falls to it from above. They meet where more inducing inputs gain nothing.
+# One measurement of 442 diabetes patients, the body mass index, and the progress of the disease:
+# few inducing inputs are as good as all patients. The lower bound rises to the exact value, and
+# the upper bound falls to it. They meet where more inducing inputs gain nothing.
 
 X, y = load_diabetes(return_X_y=True)
 X = X[:, [2]] / X[:, 2].std()

@@ -29,6 +29,7 @@ from skmoderndata._solvers.gaussian.committee import (
 from skmoderndata._validation import validate_data
 from skmoderndata.gaussian_process._base import (
     PROCESS,
+    Covariance,
     maximise,
     start_kernel,
     warn_optimizer,
@@ -438,9 +439,13 @@ def _log_likelihood(kernel, noise, X, Y):
 
     Rasmussen and Williams (2006), equation 5.9: ``1/2 tr((alpha alpha' - K^-1) dK)``.
     """
-    K, by = kernel(X, eval_gradient=True)
+    covariance, by = Covariance(kernel), None
+    if covariance.fast:
+        K = covariance(X, X)
+    else:
+        K, by = kernel(X, eval_gradient=True)
     L = _factor(K, noise)
     alpha = cho_solve((L, True), Y, check_finite=False)
     G = alpha @ alpha.T - Y.shape[1] * cho_solve((L, True), np.eye(len(X)), check_finite=False)
-    gradient = 0.5 * np.append(np.tensordot(G, by, axes=2), noise * np.trace(G))
-    return _value(L, Y, alpha), gradient
+    theta = np.tensordot(G, by, axes=2) if by is not None else covariance.slope(X, X, K, G)[0]
+    return _value(L, Y, alpha), 0.5 * np.append(theta, noise * np.trace(G))

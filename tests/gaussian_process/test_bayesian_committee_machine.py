@@ -81,9 +81,9 @@ def test_one_expert_is_the_exact_process(combine, seed):
 
 
 @pytest.mark.oracle
-def test_optimiser_finds_the_maximum_that_scikit_learn_finds(seed):
+@pytest.mark.parametrize("kernel", [ConstantKernel() * RBF(), RBF() + DotProduct()])
+def test_optimiser_finds_the_maximum_that_scikit_learn_finds(kernel, seed):
     X, y = data(seed)
-    kernel = ConstantKernel() * RBF()
     model = BayesianCommitteeMachine(kernel, n_experts=1, tol=1e-8, max_iter=200).fit(X, y)
     exact = GaussianProcessRegressor(kernel + WhiteKernel(0.1), normalize_y=True).fit(X, y)
     wanted = exact.log_marginal_likelihood_value_

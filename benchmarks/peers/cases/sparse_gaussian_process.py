@@ -101,7 +101,7 @@ def _better(figure, contender):
 
 CASE = Case(
     title="Sparse Gaussian process",
-    question="What does a Gaussian process of 10,000 and more samples cost, and what does it know?",
+    question="What does a Gaussian process of 10,000 samples and more cost, and what is gained?",
     remarks=(
         "Whole fits: hyper-parameters, noise and inducing inputs by L-BFGS on 5,000 samples, the "
         "posterior from all. GPy fits and keeps 5,000 samples only, with as many iterations. "

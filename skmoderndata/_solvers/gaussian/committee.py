@@ -24,8 +24,11 @@ def expert_weights(combine: str, variances: Array, prior: Array) -> Array:
     if combine == "gpoe":
         return np.full_like(variances, 1 / n_experts)
     if combine == "rbcm":  # difference in entropy, Deisenroth and Ng (2015), equation 20
-        return 0.5 * (np.log(prior) - np.log(variances))
-    beta = 0.5 * (np.log(variances[0]) - np.log(variances))  # Liu and others (2018), equation 12
+        entropy: Array = 0.5 * (np.log(prior) - np.log(variances))
+        return entropy
+    beta: Array = 0.5 * (
+        np.log(variances[0]) - np.log(variances)
+    )  # Liu and others (2018), equation 12
     beta[1:2] = 1.0
     beta[0] = 1 - beta[1:].sum(axis=0)
     return beta

@@ -103,7 +103,8 @@ def add(first: Sums, second: Sums, xp: Any) -> Sums:
             [moments[0, :] + n * e, moments[1, :] + 2 * e * moments[0, :] + n * e * e]
         ),
     )
-    return Sums(*(a + b for a, b in zip(first[:-1], moved[:-1], strict=True)), first.shift)
+    added = (a + b for a, b in zip(first[:-1], moved[:-1], strict=True))
+    return Sums._make([*added, first.shift])
 
 
 def target_moments(total: Sums, xp: Any) -> tuple[Array, Array]:
@@ -173,7 +174,7 @@ def log_likelihood(total: Sums, fac: Factors, xp: Any) -> float:
 def _gaussian(total: Sums, R: Array, fit: float, xp: Any) -> float:
     """``-1/2 (n log 2 pi + log |Q + D| + fit)`` of all targets; fit is the quadratic form."""
     log_det = 2 * float(xp.sum(xp.log(xp.linalg.diagonal(R)))) + total.log_d
-    return -0.5 * (total.b.shape[1] * (total.n * LOG_2PI + log_det) + fit)
+    return -0.5 * float(total.b.shape[1] * (total.n * LOG_2PI + log_det) + fit)
 
 
 def trace_penalty(total: Sums, s: float, xp: Any) -> float:
