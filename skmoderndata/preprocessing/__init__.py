@@ -1,5 +1,6 @@
 """Transformers that prepare data for the other methods."""
 
+from skmoderndata.preprocessing._aligned_kernel_combination import AlignedKernelCombination
 from skmoderndata.preprocessing._double_centerer import DoubleCenterer
 from skmoderndata.preprocessing._kernel_normalizer import KernelNormalizer
 from skmoderndata.preprocessing._kernel_projector import KernelProjector
@@ -9,6 +10,7 @@ from skmoderndata.preprocessing._spectrum_corrector import SpectrumCorrector
 from skmoderndata.preprocessing._time_delay_embedding import TimeDelayEmbedding
 
 __all__ = [
+    "AlignedKernelCombination",
     "AsSamples",
     "DoubleCenterer",
     "KernelNormalizer",

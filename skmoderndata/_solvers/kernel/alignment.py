@@ -1,0 +1,57 @@
+"""Weights of several kernels by centred alignment with a target (Cortes and others 2012)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+Array = NDArray[np.float64]
+RANK = 1e-12  # of the largest eigenvalue: below, kernels are combinations of each other
+
+
+class AlignedWeights(NamedTuple):
+    """Weights of kernels of centred norm 1, their alignments, and the optimality reached."""
+
+    weights: Array
+    alignments: Array
+    alignment: float
+    kkt_residual: float
+
+
+def centred(K: Array) -> Array:
+    """``H K H`` with ``H = I - 1 1'/n``: inner products about the mean."""
+    K = K - K.mean(axis=0)
+    return K - K.mean(axis=1, keepdims=True)
+
+
+def target_features(y: NDArray[Any], continuous: bool) -> Array:
+    """Centred columns T, so that ``T T'`` is a multiple of the ideal matrix of a target."""
+    if continuous:
+        T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    else:
+        T = (y[:, None] == np.unique(y)).astype(np.float64)
+    T = T - T.mean(axis=0)
+    return T / (np.abs(T).max() or 1.0)
+
+
+def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWeights:
+    """Weights ``v >= 0`` of centred kernel matrices K_k of Frobenius norm 1.
+
+    With ``M_kl = <K_k, K_l>`` and ``a_k = <K_k, T T'> / |T T'|``, "joint" maximises the alignment
+    ``v'a / sqrt(v'M v)`` of the combination: its solutions are multiples of that of
+    ``min v'M v - 2 v'a, v >= 0`` (proposition 3). "independent" takes ``v = a``.
+    """
+    M = np.array([[np.vdot(K, L) for L in kernels] for K in kernels])
+    a = np.array([np.vdot(T, K @ T) for K in kernels]) / np.linalg.norm(T.T @ T)
+    v = np.maximum(a, 0)
+    residual = 0.0
+    if algorithm == "joint" and v.any():
+        values, V = np.linalg.eigh(M)
+        above = values > RANK * values[-1]
+        root = np.sqrt(values[above])[:, None] * V[:, above].T  # M = root' root
+        v = nnls(root, (V[:, above] / np.sqrt(values[above])).T @ a)[0]
+        gradient = M @ v - a
+        residual = float(max(np.abs(v * gradient).max(), -gradient.min()) / np.abs(a).max())
+    norm = float(np.sqrt(v @ M @ v))
+    return AlignedWeights(v, a, float(v @ a) / norm if norm > 0 else 0.0, residual)
