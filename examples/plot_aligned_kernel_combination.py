@@ -47,7 +47,7 @@ print({name: f"{score:.3f}" for name, score in scores.items()})
 
 # %%
 # Area and concave points say most. Radius, perimeter and area say nearly the same: alone each is
-# well aligned, but the joint weights take the area and leave the others out. For the prediction the
+# well aligned, but the joint weights take the area and leave the others out. To predict, the
 # plain kernel on all columns is as good, or slightly better: what is gained is the picture.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)

@@ -10,6 +10,7 @@ from skmoderndata.metrics._boolean import (
     source_mismatch,
 )
 from skmoderndata.metrics._clustering import clustering_distance
+from skmoderndata.metrics._dimension import intrinsic_dimension
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "boolean_reconstruction_error",
     "clustering_distance",
     "generalization_error",
+    "intrinsic_dimension",
     "kernel_alignment",
     "kernel_distances",
     "kernel_variance",

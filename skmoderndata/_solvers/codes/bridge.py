@@ -1,0 +1,165 @@
+"""Bridge regression: least squares with the penalty ``sum |b|^q`` (Frank and Friedman 1993).
+
+From the Gram matrix: with ``G = X'WX / sum w`` and ``c = X'W y / sum w`` of centred X and y, the
+objective is ``1/2 (yy - 2 c'b + b'G b) + alpha sum |b_j|^q``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+
+Array = NDArray[np.float64]
+SMALLEST = 1e-10  # of the largest coefficient: the last smoothing of exponents below 1
+NEWTON = 60  # steps at most; the start is on the side from which each step improves
+
+
+class BridgeResult(NamedTuple):
+    """Coefficients, relative duality gap (nan for q < 1), KKT residual, sweeps."""
+
+    coef: Array
+    gap: float
+    kkt_residual: float
+    n_iter: int
+
+
+@jit
+def sweep(G, penalties, q, positive, b, g):
+    """Minimise over each coefficient in turn; ``g = c - G b`` follows; returns the largest step.
+
+    The penalty of coefficient j is ``penalties[j] |b_j|^q``, q at least 1.
+    """
+    largest = 0.0
+    for j in range(len(b)):
+        a = G[j, j]
+        if a == 0.0:
+            continue
+        z = g[j] + a * b[j]
+        new = 0.0
+        if not (positive and z < 0):
+            new = np.sign(z) * shrink(abs(z), a, penalties[j], q)
+        step = new - b[j]
+        if step != 0.0:
+            b[j] = new
+            for i in range(len(b)):
+                g[i] -= G[j, i] * step
+            largest = max(largest, abs(step) * np.sqrt(a))
+    return largest
+
+
+@jit
+def shrink(z, a, penalty, q):
+    """``argmin_t a t^2 / 2 - z t + penalty t^q`` over t >= 0, for z >= 0 and q >= 1.
+
+    The root of ``f(t) = a t + penalty q t^(q - 1) = z`` for q > 1. f is concave for q < 2 and
+    convex for q > 2: Newton's method improves in each step from below, or from above.
+    """
+    if q == 1.0:
+        return max(z - penalty, 0.0) / a
+    if z == 0.0 or penalty == 0.0:
+        return z / a
+    if q == 2.0:
+        return z / (a + 2 * penalty)
+    p = q - 1.0
+    if q < 2.0:
+        t = min(0.5 * z / a, (0.5 * z / (penalty * q)) ** (1 / p))
+    else:
+        t = min(z / a, (z / (penalty * q)) ** (1 / p))
+    for _ in range(NEWTON):
+        if t == 0.0:
+            break
+        power = penalty * q * t ** (p - 1)
+        step = (z - a * t - power * t) / (a + p * power)
+        t += step
+        if abs(step) <= 1e-15 * t:
+            break
+    return t
+
+
+def bridge(
+    G: Array,
+    c: Array,
+    yy: float,
+    *,
+    alpha: float,
+    q: float,
+    positive: bool = False,
+    max_iter: int,
+    tol: float,
+    progress: Progress | None = None,
+) -> BridgeResult:
+    """Coefficients of bridge regression.
+
+    For q of at least 1 coordinate descent, until the relative duality gap is at most `tol`. For
+    q < 1 the concave penalty ``sum (|b| + e)^q`` is replaced by its tangent, a weighted lasso,
+    again and again, while e falls by halves from the size of the lasso's coefficients; it ends
+    in a stationary point, where the KKT residual is at most `tol`.
+    """
+    b, g = np.zeros(len(c)), c.copy()
+    it = Iterations(max_iter, tol, progress)
+    if q >= 1:
+        penalties = np.full(len(c), alpha)
+        for _ in it:
+            sweep(G, penalties, q, positive, b, g)
+            it.residual = duality_gap(b, c, g, yy, alpha, q, positive)
+        return BridgeResult(b, it.residual, kkt_residual(b, c, g, alpha, q, positive), it.n_iter)
+    scale = float(np.max(np.abs(c), initial=0.0) / max(np.diag(G).max(initial=0.0), 1e-300))
+    e = scale
+    for _ in it:
+        penalties = alpha * q * (np.abs(b) + e) ** (q - 1) if scale > 0 else np.zeros(len(c))
+        step = sweep(G, penalties, 1.0, positive, b, g)
+        settled = step <= tol * np.sqrt(max(yy, 0.0))
+        it.residual = np.inf
+        if settled and e <= SMALLEST * scale:
+            it.residual = kkt_residual(b, c, g, alpha, q, positive)
+        elif settled:
+            e *= 0.5
+    return BridgeResult(b, float("nan"), kkt_residual(b, c, g, alpha, q, positive), it.n_iter)
+
+
+def duality_gap(
+    b: Array, c: Array, g: Array, yy: float, alpha: float, q: float, positive: bool
+) -> float:
+    """Objective minus the dual objective at the residual r, relative to ``yy / 2``; q >= 1.
+
+    The dual function is ``r'y - r'r / 2 - sum h*(x_j'r)`` (over sum w), where ``h*(u) = (q - 1)
+    alpha (|u| / (alpha q))^(q / (q - 1))``, and for q = 1 the constraint ``|u| <= alpha``, which
+    scales r.
+    """
+    if yy <= 0:
+        return 0.0
+    rr = max(yy - c @ b - g @ b, 0.0)
+    ry = yy - c @ b
+    u = np.maximum(g, 0) if positive else np.abs(g)
+    primal = rr / 2 + alpha * float(np.sum(np.abs(b) ** q))
+    if alpha == 0:  # normal equations
+        return float(np.abs(g * b).sum() + u.max(initial=0.0) * np.abs(b).sum()) / (yy / 2)
+    if q == 1:
+        s = min(1.0, alpha / max(u.max(initial=0.0), 1e-300))
+        dual = s * ry - s * s * rr / 2
+    else:
+        with np.errstate(over="ignore"):
+            conjugate = (q - 1) * alpha * (u / (alpha * q)) ** (q / (q - 1))
+        dual = ry - rr / 2 - float(conjugate.sum())
+    return float(max(primal - max(dual, 0.0), 0.0) / (yy / 2))  # the dual is 0 at r = 0
+
+
+def kkt_residual(b: Array, c: Array, g: Array, alpha: float, q: float, positive: bool) -> float:
+    """Largest violation of ``x_j'r = alpha q |b_j|^(q - 1) sign(b_j)``, relative to ``max |c|``.
+
+    At ``b_j = 0`` nothing is asked for q < 1, ``|x_j'r| <= alpha`` for q = 1.
+    """
+    scale = float(np.abs(c).max(initial=0.0))
+    if scale == 0:
+        return 0.0
+    used = b != 0
+    violation = np.zeros(len(b))
+    slope = alpha * q * np.abs(b[used]) ** (q - 1) * np.sign(b[used])
+    violation[used] = np.abs(g[used] - slope)
+    u = np.maximum(g, 0) if positive else np.abs(g)
+    if q >= 1:
+        violation[~used] = np.maximum(u[~used] - (alpha if q == 1 else 0.0), 0)
+    return float(violation.max(initial=0.0) / scale)

@@ -1,0 +1,120 @@
+"""Intrinsic dimension of samples from the concentration of their distances."""
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.metrics import DistanceMetric, pairwise_distances
+from sklearn.utils import check_random_state
+
+from skmoderndata._compat import AT_LEAST_ONE, validate_params
+from skmoderndata._validation import check_array
+
+ALL_PAIRS = 2000  # samples whose pairs are all taken
+
+
+@validate_params(
+    {
+        "X": ["array-like"],
+        "metric": [str, callable],
+        "n_pairs": [AT_LEAST_ONE, None],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=None):
+    r"""Dimension of Gaussian data whose distances concentrate as those of X do.
+
+    The squared distance of two standard normal vectors of dimension D is :math:`2 \chi^2_D`, with
+    mean 2 D and variance 8 D: relative to their mean, distances spread less the more dimensions
+    there are [1]_. For squared Euclidean distances the estimate is therefore
+
+    .. math::
+        \hat D = 2\, \frac{(\operatorname{mean} d^2)^2}{\operatorname{var} d^2},
+
+    which is :math:`(\operatorname{tr} C)^2 / \operatorname{tr} C^2` for Gaussian data of
+    covariance C; for other metrics it is :math:`(\operatorname{mean} d)^2 / (2
+    \operatorname{var} d)` [2]_, which has the same limit for large D.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
+        Samples, or their distances with `metric="precomputed"`.
+    metric : str or callable, default="euclidean"
+        Distance: a name or a function that `sklearn.metrics.pairwise_distances` takes.
+    n_pairs : int, default=None
+        Pairs drawn at random. None takes all pairs of up to 2,000 samples, and else 2,000,000.
+    random_state : int, RandomState instance or None, default=None
+        Draws the pairs.
+
+    Returns
+    -------
+    dimension : float
+        Estimate; infinite where all distances are equal.
+
+    See Also
+    --------
+    sklearn.decomposition.PCA : With `n_components="mle"` the dimension of a linear model.
+
+    Notes
+    -----
+    It is a global number: it sees the spread of the whole cloud, so that a curve that fills a
+    plane counts as two-dimensional, and clusters lower it. The package scikit-dimension has local
+    estimators, from distances of neighbours.
+
+    References
+    ----------
+    .. [1] Spoerri, Computational intelligence lab: course summary, 2013, section 1.
+    .. [2] Chavez, Navarro, Baeza-Yates and Marroquin, Searching in metric spaces, ACM Computing
+       Surveys 33(3), 2001, section 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.metrics import intrinsic_dimension
+    >>> rng = np.random.default_rng(0)
+    >>> flat = rng.normal(size=(1000, 3)) @ rng.normal(size=(3, 50))
+    >>> round(intrinsic_dimension(flat), 1)
+    3.0
+    """
+    euclidean = isinstance(metric, str) and metric == "euclidean"
+    X = check_array(X, dtype=np.float64, ensure_min_samples=3)
+    n = len(X)
+    if isinstance(metric, str) and metric == "precomputed":
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f'metric="precomputed" needs a square matrix of distances: X has shape {X.shape}.'
+            )
+        d = X[np.triu_indices(n, 1)]
+    elif n_pairs is None and n <= ALL_PAIRS:
+        d = pdist(X) if euclidean else pairwise_distances(X, metric=metric)[np.triu_indices(n, 1)]
+    else:
+        rng = check_random_state(random_state)
+        m = min(n_pairs or ALL_PAIRS**2 // 2, n * (n - 1) // 2)
+        d = _distances_of_pairs(X, m, metric, rng)
+    scale = d.max()
+    if not scale > 0:
+        raise ValueError("intrinsic_dimension needs samples that differ: all distances are zero.")
+    d = d / scale
+    if euclidean:
+        d = d**2
+    variance = d.var()
+    if variance <= 1e-28:
+        return float("inf")
+    return float((2.0 if euclidean else 0.5) * d.mean() ** 2 / variance)
+
+
+def _distances_of_pairs(X, m, metric, rng):
+    """Distances of m random pairs of different samples, in blocks."""
+    i = rng.randint(len(X), size=m)
+    j = (i + rng.randint(1, len(X), size=m)) % len(X)
+    if isinstance(metric, str) and metric == "euclidean":
+        d = np.empty(m)
+        for start in range(0, m, 2**15):
+            part = slice(start, start + 2**15)
+            d[part] = np.linalg.norm(X[i[part]] - X[j[part]], axis=1)
+        return d
+    distance = DistanceMetric.get_metric(metric) if isinstance(metric, str) else None
+    if distance is None:
+        return np.array([metric(X[a], X[b]) for a, b in zip(i, j, strict=True)], dtype=np.float64)
+    return np.array(
+        [distance.pairwise(X[a : a + 1], X[b : b + 1])[0, 0] for a, b in zip(i, j, strict=True)]
+    )
