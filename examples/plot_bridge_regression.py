@@ -39,8 +39,8 @@ for q in exponents:
 
 # %%
 # Below 1 coefficients leave at once, from a size well above zero; with the lasso they shrink to
-# zero first. With 1.5 and 2 none ever leaves. For the prediction of this disease the exponent matters
-# little: the best penalties are small, and the four curves on the right end at the same height.
+# zero first. With 1.5 and 2 none ever leaves. For the prediction of this disease the exponent
+# matters little: the best penalties are small, and the four curves end at the same height.
 
 figure, axes = plt.subplots(1, 5, figsize=(15, 3.6), layout="constrained")
 for ax, q in zip(axes, exponents, strict=False):

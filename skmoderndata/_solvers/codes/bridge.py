@@ -131,14 +131,14 @@ def duality_gap(
     """
     if yy <= 0:
         return 0.0
-    rr = max(yy - c @ b - g @ b, 0.0)
-    ry = yy - c @ b
+    rr = max(float(yy - c @ b - g @ b), 0.0)
+    ry = float(yy - c @ b)
     u = np.maximum(g, 0) if positive else np.abs(g)
     primal = rr / 2 + alpha * float(np.sum(np.abs(b) ** q))
     if alpha == 0:  # normal equations
         return float(np.abs(g * b).sum() + u.max(initial=0.0) * np.abs(b).sum()) / (yy / 2)
     if q == 1:
-        s = min(1.0, alpha / max(u.max(initial=0.0), 1e-300))
+        s = min(1.0, alpha / max(float(u.max(initial=0.0)), 1e-300))
         dual = s * ry - s * s * rr / 2
     else:
         with np.errstate(over="ignore"):

@@ -22,7 +22,8 @@ class AlignedWeights(NamedTuple):
 def centred(K: Array) -> Array:
     """``H K H`` with ``H = I - 1 1'/n``: inner products about the mean."""
     K = K - K.mean(axis=0)
-    return K - K.mean(axis=1, keepdims=True)
+    both: Array = K - K.mean(axis=1, keepdims=True)
+    return both
 
 
 def target_features(y: NDArray[Any], continuous: bool) -> Array:
@@ -32,7 +33,8 @@ def target_features(y: NDArray[Any], continuous: bool) -> Array:
     else:
         T = (y[:, None] == np.unique(y)).astype(np.float64)
     T = T - T.mean(axis=0)
-    return T / (np.abs(T).max() or 1.0)
+    scaled: Array = T / (float(np.abs(T).max()) or 1.0)
+    return scaled
 
 
 def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWeights:
