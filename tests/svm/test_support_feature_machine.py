@@ -206,7 +206,7 @@ def test_objective_counts_a_full_feature_as_one(form, seed):
     slack = np.maximum(posed.margin - side * machine.decision_function(scaled), 0).sum()
     cost = 0.0 if form["C"] is None else form["C"] * slack
     # the intercept is in the middle of the optimal ones, so that the slack is the least
-    assert_allclose(machine.objective_[0], counted.sum() + cost, rtol=1e-6, atol=1e-6)
+    assert_allclose(machine.objective_, counted.sum() + cost, rtol=1e-6, atol=1e-6)
     one = np.log1p(first / (1e-3 * first)) / np.log1p(1e3)
     assert one == 1
 
@@ -241,7 +241,7 @@ def test_objective_falls_and_ends_stationary(form, seed):
     trace = machine.objective_history_[0]
     assert (np.diff(trace) <= 1e-9 * np.abs(trace[1:])).all()
     assert machine.dual_gap_ < 1e-6
-    assert machine.objective_[0] == trace[-1]
+    assert machine.objective_ == trace[-1]
     assert machine.n_features_history_[0][-1] == support(machine).size
     assert machine.n_iter_ == trace.size
 

@@ -79,6 +79,12 @@ class Problem(Protocol):
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return one index per unit, that of smallest `g`, and that `g`."""
 
+    def whole(self) -> tuple[Array, Array, Array]:
+        """Matrix Q and signs y with `K' = (y y') * Q`, the diagonal included; first weights."""
+
+    def unit_values(self, g: Array, a: Array) -> Array:
+        """Values of the function at all units, from half the gradient at all indices."""
+
     def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
         """Relative duality gap of the whole problem, from the values at all units."""
 
@@ -277,7 +283,7 @@ class Core:
             a, g = self.a[chosen], self.g[chosen]
             inner = float(g[a > 0].max(initial=-np.inf) - g.min())
             goal = max(0.5 * tol, 0.1 * inner)
-            steps = pairwise_descent(K, diagonal, a, g, len(a), goal, 20 * len(a))
+            steps = pairwise_descent(K, np.ones(len(a)), diagonal, a, g, len(a), goal, 20 * len(a))
             idle = 0 if steps else idle + 1
             change = a - self.a[chosen]
             moved = np.flatnonzero(change)

@@ -1,5 +1,6 @@
 """Support vector problems in the form that the core-set search solves."""
 
+import copy
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from skmoderndata._solvers.margins.certificates import (
     squared_hinge_gap,
     tube_gap,
 )
+from skmoderndata._solvers.margins.core import append_rows, check_kernel
 from skmoderndata._solvers.margins.ranking import (
     ActivePairs,
     graded_pairs,
@@ -29,6 +31,7 @@ class Rows(Protocol):
     """Kernel values between the samples of a data set."""
 
     n_rows: int
+    definite: bool  # whether the kernel is known to be one
 
     def matrix(self, a: Array, b: Array) -> Array:
         """Kernel values of samples against samples."""
@@ -84,6 +87,20 @@ class _Units:
         ids = self.ids
         return self.rows.matrix(a if ids is None else ids[a], b if ids is None else ids[b])
 
+    def checked(self, K: Array, slack: Array) -> Array:
+        """Return a square matrix with its diagonal part, refused where it is no kernel's."""
+        if self.rows.definite:
+            K[np.diag_indices(len(K))] += slack
+            return K
+        Q, diagonal = np.empty_like(K), np.empty(len(K))
+        check_kernel(append_rows(Q, diagonal, K, slack, 0), diagonal)
+        return Q
+
+    def whole(self) -> tuple[Array, Array, Array]:
+        """Matrix of all indices, without signs, and equal weights."""
+        every, ones = np.arange(self.n_indices), np.ones(self.n_indices)
+        return self.checked(self.gram(every, every), self.slack(every)), ones, ones / len(ones)
+
     def scores(self, expansion: Any, units: Array | slice, exact: bool) -> Array:
         """Values of an expansion at units."""
         return self.rows.values(expansion, self.row(units), exact=exact)
@@ -129,6 +146,7 @@ class SignedRows(_Units):
         self.n_indices = self.n_units
         self.fixed = np.zeros(0, np.int64)
         self.largest_diagonal = 1.0 + 1.0 / float(self.costs.min())
+        self._whole: list[Array] = []  # the matrix without signs, once it is needed
 
     def state(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Rows of the data in a core set, and the weights."""
@@ -172,6 +190,29 @@ class SignedRows(_Units):
             return found
         return np.broadcast_to(self.costs, self.signs[indices].shape)
 
+    def relabelled(self, signs: Array) -> "SignedRows":
+        """Give the samples other labels; kernel values of all of them are shared."""
+        twin = copy.copy(self)
+        twin.signs = signs
+        return twin
+
+    def whole(self) -> tuple[Array, Array, Array]:
+        """Matrix of all samples, their signs, and the means of the classes."""
+        if not self._whole:
+            every = np.arange(self.n_units)
+            K = self.kernel(every, every)
+            K += self.bias
+            K /= self.scale
+            self._whole.append(self.checked(K, self.slack(every)))
+        counts = np.bincount((self.signs > 0).astype(np.intp), minlength=2)
+        a = 1.0 / (np.count_nonzero(counts) * counts[(self.signs > 0).astype(np.intp)])
+        return self._whole[0], self.signs.astype(np.float64), a
+
+    def unit_values(self, g: Array, a: Array) -> Array:
+        """Values at all samples."""
+        values: Array = self.signs * (g - self.slack(np.arange(self.n_units)) * a)
+        return values
+
     def linear(self, indices: Array) -> Array:
         """No linear part."""
         return np.zeros(len(indices))
@@ -213,10 +254,23 @@ class OneClassRows(SignedRows):
     """One class, `K'_ij = k_ij + delta_ij / c_i`: separation from the origin."""
 
     def __init__(
-        self, rows: Rows, costs: Array, *, diagonal: float, ids: Array | None = None
+        self,
+        rows: Rows,
+        costs: Array,
+        *,
+        diagonal: float,
+        ids: Array | None = None,
+        known: tuple[Array, Array] | None = None,
     ) -> None:
         signs = np.ones(len(costs), np.int8)
         super().__init__(rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids)
+        self.known = known  # matrix and weights from elsewhere
+
+    def whole(self) -> tuple[Array, Array, Array]:
+        """Matrix of all samples, ones, and first weights."""
+        if self.known is None:
+            return super().whole()
+        return self.known[0], np.ones(self.n_units), self.known[1]
 
     def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
         """Multiple t of the function and threshold r of smallest objective, kernel unscaled.
@@ -305,6 +359,12 @@ class TubeRows(_Units):
         units, signs = self._split(indices)
         v: Array = 2.0 * signs * self.target[units]
         return v
+
+    def unit_values(self, g: Array, a: Array) -> Array:
+        """Values at all samples, from the indices that pull up."""
+        up = np.arange(0, 2 * self.n_units, 2)
+        values: Array = g[up] + 0.5 * self.linear(up) - self.slack(up) * a[up]
+        return values
 
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Units and the weights of their kernels, in the scaled problem."""
@@ -460,6 +520,10 @@ class GivenPairs(_Pairs):
             return difference
 
         return score
+
+    def unit_values(self, g: Array, a: Array) -> Array:
+        """Differences of the values of all pairs."""
+        return g - a / self.cost
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the pairs themselves."""
