@@ -211,7 +211,8 @@ class NonlinearProjectionTrick(
         self._mean_square = float(K.mean()) if self.center else 0.0
         spread = np.abs(K).max()
         if self.center:
-            K = K - self._means - self._means[:, None] + self._mean_square
+            K -= self._means
+            K -= (self._means - self._mean_square)[:, None]
         w, U = self._decompose(K, spread)
         self.landmark_indices_ = np.arange(n)
         self._spanning = gram.subset(X, self.landmark_indices_)
