@@ -324,7 +324,7 @@ def refuse_extreme(values, v=None):
 
 
 def _low_rank_view(v, X, gram, rows, w, settings):
-    """Centred features of low rank, by pivots that are chosen greedily or at random."""
+    """Centred features of low rank, by pivots drawn by their residuals, or uniformly."""
     n = count_rows(X)
     rank = min(settings.max_rank, n)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -50,15 +50,16 @@ class NonlinearProjectionTrick(
         Use the whole kernel matrix, or its columns of `max_rank` samples.
     max_rank : int, default=300
         Largest number of samples whose images span the space, for "nystroem".
-    landmarks : {"greedy", "random"}, default="greedy"
-        How they are chosen: as the pivots of an incomplete Cholesky factorisation, or at random.
+    landmarks : {"random_pivots", "greedy", "random"}, default="random_pivots"
+        How they are chosen: as pivots of an incomplete Cholesky factorisation, drawn by their
+        residuals or the largest ones, or all with the same probability.
     center : bool, default=True
         Coordinates relative to the mean of the training samples. Without, inner products are the
         kernel itself.
     tol : float, default=1e-12
         Directions with eigenvalues up to `tol` times the largest are left out.
     random_state : int, RandomState instance or None, default=None
-        Draws random landmarks.
+        Draws landmarks.
 
     Attributes
     ----------
@@ -134,7 +135,7 @@ class NonlinearProjectionTrick(
         **KERNEL_CONSTRAINTS,
         "algorithm": [StrOptions({"exact", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
-        "landmarks": [StrOptions({"greedy", "random"})],
+        "landmarks": [StrOptions({"random_pivots", "greedy", "random"})],
         "center": ["boolean"],
         "tol": [NON_NEGATIVE],
         "random_state": ["random_state"],
@@ -151,7 +152,7 @@ class NonlinearProjectionTrick(
         kernel_params=None,
         algorithm="exact",
         max_rank=300,
-        landmarks="greedy",
+        landmarks="random_pivots",
         center=True,
         tol=1e-12,
         random_state=None,
@@ -222,15 +223,17 @@ class NonlinearProjectionTrick(
     def _fit_landmarks(self, gram, X, n, diagonal):
         check_definite(gram)
         m = min(self.max_rank, n)
-        if self.landmarks == "greedy":
-            found = incomplete_cholesky(gram, X, rank=m)
+        rng = check_random_state(self.random_state)
+        if self.landmarks != "random":
+            greedy = self.landmarks == "greedy"
+            found = incomplete_cholesky(gram, X, rank=m, greedy=greedy, rng=rng)
             F, pivots = found.factor, found.pivots
         else:
-            rng = check_random_state(self.random_state)
             drawn = np.sort(rng.permutation(n)[:m])
             block = gram(X, gram.subset(X, drawn))
             # pivots among the landmarks drop those that add nothing
-            inner = incomplete_cholesky(_OfMatrix(), np.asarray(block[drawn], float), rank=m)
+            K = np.asarray(block[drawn], float)
+            inner = incomplete_cholesky(_OfMatrix(), K, rank=m, greedy=True)
             pivots = drawn[inner.pivots]
             L = inner.factor[inner.pivots]
             F = linalg.solve_triangular(L, block[:, inner.pivots].T, lower=True).T
