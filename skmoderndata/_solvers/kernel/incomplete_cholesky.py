@@ -118,6 +118,7 @@ def _factor(
         S = write(candidates, candidates, np.empty((len(candidates), len(candidates))))
         S = S - R[:m, candidates].T @ R[:m, candidates]
         S = (S + S.T) / 2
+        S[np.diag_indices(len(S))] = d[candidates]  # without rounding where samples are alike
         if rng is None:
             chosen = _largest_first(S.copy(), goal, bound, floor)
         else:
