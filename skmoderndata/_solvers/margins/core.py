@@ -243,9 +243,6 @@ class Core:
             self.g = g
         elif self.solver == "cvxpy" and m <= CVXPY_LIMIT:
             self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
-            # an interior point method leaves every weight positive
-            self.a[self.a < 1e-9 * self.a.max()] = 0.0
-            self.a /= self.a.sum()
             self.g = self.K @ self.a - 0.5 * self.v
         else:
             found = simplex_qp(

@@ -407,8 +407,6 @@ def _by_cvxpy(
             index = np.arange(points.n_rows)
             factor = gram_factor(points.matrix(index, index))
         a = simplex_by_cvxpy(factor, ball.v)
-        a[a < 1e-9 * a.max()] = 0.0
-        a /= a.sum()
     return _whole(ball, a, it, max(tol, 1e-6), tiny)
 
 

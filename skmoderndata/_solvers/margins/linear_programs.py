@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BATCH = 60  # columns of the first program, and at most so many more at a time
@@ -348,68 +350,50 @@ class ScipyMaster:
 class CvxpyProgram:
     """The whole program, stated in cvxpy: compiled once, the costs are a parameter.
 
-    Weights are differences of non-negative variables, so that the program stays linear whatever
-    the costs are; columns with infinite cost are left out.
+    Columns with infinite cost are left out.
     """
 
     def __init__(self, problem: Separation) -> None:
         self.problem = problem
-        self._columns = np.empty(0, dtype=np.intp)
-        self._problem: Any = None
-        self._bias: Any = None
-        self._positive: Any = None
-        self._negative: Any = None
+        self._columns = np.full(1, -1, dtype=np.intp)
+        self._costs: Any = None
+        self._stated: Any = None
 
     def solve(self, costs: Array) -> Vertex:
         """Minimise `costs |w| + slack_cost slack`."""
-        import cvxpy as cp
-
         columns = np.flatnonzero(np.isfinite(costs))
-        if self._problem is None or not np.array_equal(columns, self._columns):
+        if not np.array_equal(columns, self._columns):
             self._state(columns)
         self._costs.value = costs[columns]
         tolerances = dict.fromkeys(
             ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-9
         )
-        try:
-            self._problem.solve(solver=cp.HIGHS, highs_options=tolerances)
-        except cp.error.SolverError as error:
-            raise SolverFailure(str(error)) from error
-        if self._problem.status == cp.INFEASIBLE:
-            raise Infeasible
-        if self._problem.status != cp.OPTIMAL:
-            raise SolverFailure(str(self._problem.status))
+        if not solve(self._stated, solver="HIGHS", highs_options=tolerances):
+            if self._stated.problem.status == "infeasible":
+                raise Infeasible
+            raise SolverFailure(str(self._stated.problem.status))
+        up, down, bias = self._stated.variable
         w = np.zeros(costs.size)
-        w[columns] = self._positive.value - self._negative.value
+        w[columns] = up.value - down.value
         w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
-        bias = 0.0 if self._bias is None else float(self._bias.value)
-        along = 0.0
-        if self.problem.direction is not None:
-            along = -float(np.ravel(self._problem.constraints[1].dual_value)[0])
-        return Vertex(w, bias, np.ravel(self._problem.constraints[0].dual_value), along)
+        dual = [np.ravel(rows.dual_value) for rows in self._stated.constraint]
+        along = -float(dual[1][0]) if len(dual) > 1 else 0.0
+        return Vertex(w, 0.0 if bias is None else float(bias.value), dual[0], along)
 
     def _state(self, columns: Array) -> None:
         import cvxpy as cp
 
         problem, self._columns = self.problem, columns
-        k = max(columns.size, 1)
-        Z = problem.Z[:, columns] if columns.size else np.zeros((problem.y.size, 1))
-        self._costs = cp.Parameter(k, nonneg=True)
-        self._positive, self._negative = cp.Variable(k, nonneg=True), cp.Variable(k, nonneg=True)
-        objective = self._costs @ (self._positive + self._negative)
-        left = Z @ self._positive - Z @ self._negative
-        self._bias = cp.Variable() if problem.intercept else None
-        if self._bias is not None:
-            left = left + problem.y * self._bias
-        if problem.slack_cost is not None:
-            slack = cp.Variable(problem.y.size, nonneg=True)
-            left = left + slack
-            objective = objective + problem.slack_cost @ slack
-        constraints: list[Any] = [left >= problem.margin]
-        if problem.direction is not None:
-            d = problem.direction[columns]
-            constraints.append(d @ self._positive - d @ self._negative == 1)
-        self._problem = cp.Problem(cp.Minimize(objective), constraints)
+        self._costs = cp.Parameter(columns.size, nonneg=True)
+        self._stated = sparse_separation(
+            problem.Z[:, columns],
+            problem.y,
+            self._costs,
+            margin=problem.margin,
+            direction=None if problem.direction is None else problem.direction[columns],
+            slack_cost=problem.slack_cost,
+            intercept=problem.intercept,
+        )
 
 
 def dense(X: Any) -> Array:

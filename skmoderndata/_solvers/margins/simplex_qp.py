@@ -1,12 +1,12 @@
 """Quadratic programs on the simplex: `min a' K a - v' a` over `a >= 0`, `sum(a) = 1`."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -342,32 +342,15 @@ def gram_factor(K: Array) -> Array:
 
 
 def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
-    """Minimise `|factor a|^2 - v' a` over the simplex with cvxpy, for `len(v) * a`.
-
-    The variable is scaled to entries of size one: with weights of size 1 / m absolute tolerances
-    of a cone solver would be coarse.
-    """
-    import importlib
-
-    cp: Any = importlib.import_module("cvxpy")  # its stubs miss what it has
-    m = len(v)
-    b = cp.Variable(m, nonneg=True)
-    b.value = np.ones(m)
-    # objective m a' K a - m v' a in b = m a, both parts of size one
-    top = float((factor * factor).sum(axis=0).max(initial=0.0))
-    scale = max(top, float(np.abs(v).max(initial=0.0)), 1e-300)
-    objective = cp.sum_squares((factor / np.sqrt(m * scale)) @ b) - (v / scale) @ b
-    problem = cp.Problem(cp.Minimize(objective), [cp.sum(b) == m])
-    with warnings.catch_warnings():  # how accurate it is the gap will tell
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        problem.solve(
-            solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11, max_iter=200
-        )
-    if b.value is None:
-        raise ValueError(f"solver='cvxpy' failed: CLARABEL says {problem.status}.")
-    a = np.maximum(np.asarray(b.value), 0.0)
-    total = float(a.sum())
-    clean: Array = a / total
+    """Minimise `|factor a|^2 - v' a` over the simplex with cvxpy."""
+    stated = simplex_program(factor, v)
+    # how accurate it is the gap will tell
+    solve(stated, solver="CLARABEL", max_iter=200, **ACCURATE)
+    if stated.variable.value is None:
+        raise ValueError(f"solver='cvxpy' failed: CLARABEL says {stated.problem.status}.")
+    a = np.maximum(np.asarray(stated.variable.value), 0.0)
+    a[a < 1e-9 * a.max()] = 0.0  # an interior point method leaves every weight positive
+    clean: Array = a / a.sum()
     return clean
 
 
