@@ -14,8 +14,8 @@ from skmoderndata._compat import (
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
-from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows, pair_order
-from skmoderndata._solvers.margins.ranking import rank_on_samples
+from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
+from skmoderndata._solvers.margins.ranking import pair_order, rank_on_samples
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 

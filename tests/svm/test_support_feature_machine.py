@@ -16,7 +16,6 @@ from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
     CvxpyProgram,
     Infeasible,
-    ScipyMaster,
     Separation,
 )
 from skmoderndata._solvers.margins.zero_norm import (
@@ -75,7 +74,6 @@ def test_linear_program_equals_whole_program(form, seed):
     rng = np.random.default_rng(seed)
     programs = [
         ColumnGeneration(posed),
-        ColumnGeneration(posed, ScipyMaster),
         CvxpyProgram(posed),
     ]
     for costs in (np.ones(200), rng.uniform(0.1, 10, size=200)):
@@ -631,12 +629,12 @@ def test_stopping_early_warns():
 def test_infeasible_is_seen_by_every_master():
     X, y = overlapping(1)
     posed, *_ = problem(X, y, FORMS[0])
-    for program in (ColumnGeneration(posed, ScipyMaster), CvxpyProgram(posed)):
+    for program in (ColumnGeneration(posed), CvxpyProgram(posed)):
         with pytest.raises(Infeasible):
             program.solve(np.ones(X.shape[1]))
     feasible, *_ = problem(X, y, FORMS[1])
     one = reweighted_l1(feasible, ColumnGeneration(feasible), start=np.ones(12))
-    two = reweighted_l1(feasible, ColumnGeneration(feasible, ScipyMaster), start=np.ones(12))
+    two = reweighted_l1(feasible, CvxpyProgram(feasible), start=np.ones(12))
     assert_allclose(one.w, two.w, atol=1e-7)
 
 

@@ -210,7 +210,7 @@ def _extend(write: Any, share: Any, R: Array, old: Array, new: Array, L: Array) 
         target[:, old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
         here = (new >= rows.start) & (new < rows.stop)
         target[:, new[here] - rows.start] = L[here].T
-        return np.einsum("ij,ij->i", target, target)
+        return np.asarray(np.einsum("ij,ij->i", target, target))
 
     return np.asarray(np.sum(list(share(extend, range(0, n, step))), axis=0))
 

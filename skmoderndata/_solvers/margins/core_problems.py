@@ -1,4 +1,13 @@
-"""Support vector problems in the form that the core-set search solves."""
+"""Support vector problems in the form that the core-set search solves.
+
+*Units* are what is sampled, *indices* what has a weight. A problem has `n_units` and `n_indices`;
+`listed` tells whether every index below `n_indices` is a variable, `fixed` holds those in every
+core set, `core` those in the current one, and `largest_diagonal` is the largest `K'_ii - v_i`.
+`gram` is `K'` without its diagonal part, which is `slack`, and `linear` is v; `products` are
+`K' a` without the diagonal part; a `scorer` gives the values of the current function at units,
+`candidates` one index per unit, that of smallest half gradient g, and `margin_unit` the violation
+of g that is one margin: what tolerances are relative to.
+"""
 
 import copy
 from collections.abc import Callable
@@ -6,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.margins.certificates import (
     best_multiple,
     scaled_squared_hinge,
@@ -18,7 +26,9 @@ from skmoderndata._solvers.margins.ranking import (
     ActivePairs,
     graded_pairs,
     listed_pairs,
-    sums_below,
+    next_below,
+    pair_sums,
+    worst_below,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -46,19 +56,21 @@ class Rows(Protocol):
 class _Units:
     """Samples with positive weight, numbered from zero."""
 
-    listed = True
+    listed, bias = True, 0.0
+    n_indices: int
+    gram: Callable[[Array, Array], Array]
+    slack: Callable[[Array], Array]
 
     def __init__(self, rows: Rows, ids: Array | None) -> None:
         self.rows, self.ids = rows, ids
-        self.core = np.zeros(0, np.int64)
+        self.core = self.fixed = np.zeros(0, np.int64)
         self.n_units = rows.n_rows if ids is None else len(ids)
 
-    def row(self, units: Array | slice) -> Array | slice:
+    def row(self, units: Any) -> Any:
         """Rows of the data that belong to units."""
         if self.ids is None:
             return units
-        found: Array = self.ids[units]
-        return found
+        return self.ids[units]
 
     def units_of(self, rows: Array) -> tuple[Array, Array]:
         """Numbers of the units that rows of the data are, and a mask of those that are one."""
@@ -101,9 +113,25 @@ class _Units:
         every, ones = np.arange(self.n_indices), np.ones(self.n_indices)
         return self.checked(self.gram(every, every), self.slack(every)), ones, ones / len(ones)
 
-    def scores(self, expansion: Any, units: Array | slice, exact: bool) -> Array:
-        """Values of an expansion at units."""
-        return self.rows.values(expansion, self.row(units), exact=exact)
+    def function(self, units: Array, coef: Array) -> Callable[..., Array]:
+        """Score samples by a sum of kernels at units, with the offset."""
+        expansion = self.rows.expansion(self.row(units), coef)
+        offset = self.bias * float(coef.sum())
+
+        def score(units: Array | slice, *, exact: bool) -> Array:
+            values = self.rows.values(expansion, self.row(units), exact=exact)
+            values += offset
+            return values
+
+        return score
+
+    def linear(self, indices: Array) -> Array:
+        """No linear part."""
+        return np.zeros(len(indices))
+
+    def margin_unit(self, rho: float) -> float:
+        """Return the margin."""
+        return rho
 
 
 def carried(indices: Array, a: Array, there: Array) -> tuple[Array, Array] | None:
@@ -144,7 +172,6 @@ class SignedRows(_Units):
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
         self.costs = np.asarray(costs, dtype=np.float64) * self.scale
         self.n_indices = self.n_units
-        self.fixed = np.zeros(0, np.int64)
         self.largest_diagonal = 1.0 + 1.0 / float(self.costs.min())
         self._whole: list[Array] = []  # the matrix without signs, once it is needed
 
@@ -213,22 +240,9 @@ class SignedRows(_Units):
         values: Array = self.signs * (g - self.slack(np.arange(self.n_units)) * a)
         return values
 
-    def linear(self, indices: Array) -> Array:
-        """No linear part."""
-        return np.zeros(len(indices))
-
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled kernel."""
-        coef = a * self.signs[core] / self.scale
-        ids = core if self.ids is None else self.ids[core]
-        expansion, offset = self.rows.expansion(ids, coef), self.bias * float(coef.sum())
-
-        def score(units: Array | slice, *, exact: bool) -> Array:
-            values = self.scores(expansion, units, exact)
-            values += offset
-            return values
-
-        return score
+        return self.function(core, a * self.signs[core] / self.scale)
 
     def products(self, indices: Array, core: Array, a: Array) -> Array:
         """Return `y f` at indices, without the diagonal part."""
@@ -244,10 +258,6 @@ class SignedRows(_Units):
         """Gap of the squared hinge loss at the best multiple of the function."""
         norm = max(0.0, rho - float((a * a) @ self.slack(core)))
         return squared_hinge_gap(self.signs * values, self.costs, norm, rho)
-
-    def margin_unit(self, rho: float) -> float:
-        """Return the margin."""
-        return rho
 
 
 class OneClassRows(SignedRows):
@@ -375,16 +385,7 @@ class TubeRows(_Units):
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled problem."""
-        units, coef = self.coefficients(core, a)
-        ids = units if self.ids is None else self.ids[units]
-        expansion, offset = self.rows.expansion(ids, coef), self.bias * float(coef.sum())
-
-        def score(units: Array | slice, *, exact: bool) -> Array:
-            values = self.scores(expansion, units, exact)
-            values += offset
-            return values
-
-        return score
+        return self.function(*self.coefficients(core, a))
 
     def products(self, indices: Array, core: Array, a: Array) -> Array:
         """Return `s f` at indices, without the diagonal part."""
@@ -423,7 +424,6 @@ class _Pairs(_Units):
         super().__init__(rows, None)
         self.scale = 4.0 * diagonal if diagonal > 0 else 1.0
         self.cost = cost * self.scale
-        self.fixed = np.zeros(0, np.int64)
         self.largest_diagonal = 1.0 + 1.0 / self.cost
 
     def ends(self, indices: Array) -> tuple[Array, Array]:
@@ -444,10 +444,6 @@ class _Pairs(_Units):
         """Return `1 / c`."""
         return np.full(len(indices), 1.0 / self.cost)
 
-    def linear(self, indices: Array) -> Array:
-        """No linear part."""
-        return np.zeros(len(indices))
-
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Rows and the weights of their kernels, in the scaled problem."""
         up, down = self.ends(core)
@@ -457,12 +453,7 @@ class _Pairs(_Units):
 
     def row_scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function at rows."""
-        expansion = self.rows.expansion(*self.coefficients(core, a))
-
-        def score(rows: Array | slice, *, exact: bool) -> Array:
-            return self.rows.values(expansion, rows, exact=exact)
-
-        return score
+        return self.function(*self.coefficients(core, a))
 
     def products(self, indices: Array, core: Array, a: Array) -> Array:
         """Return `f_i - f_j` for pairs, without the diagonal part."""
@@ -474,10 +465,6 @@ class _Pairs(_Units):
     def norm(self, core: Array, a: Array, rho: float) -> float:
         """Squared length of the weights of the function."""
         return max(0.0, rho - float(a @ a) / self.cost)
-
-    def margin_unit(self, rho: float) -> float:
-        """Return the margin."""
-        return rho
 
 
 class GivenPairs(_Pairs):
@@ -664,74 +651,3 @@ class GradedRows(_Pairs):
         if primal <= 0 or rho <= 0:
             return 0.0 if primal <= 0 else 1.0
         return max(0.0, primal - 0.5 / rho) / primal
-
-
-@jit
-def worst_below(queries, grades, values):
-    """For rows sorted by query and grade: the highest value of a lower grade, and whose."""
-    n = len(queries)
-    partner = np.full(n, -1, np.int64)
-    top = np.full(n, -np.inf)
-    best, who = -np.inf, -1  # of lower grades
-    level, level_who = -np.inf, -1  # of this grade
-    for i in range(n):
-        if i == 0 or queries[i] != queries[i - 1]:
-            best, who, level, level_who = -np.inf, -1, -np.inf, -1
-        elif grades[i] != grades[i - 1]:
-            if level > best:
-                best, who = level, level_who
-            level, level_who = -np.inf, -1
-        partner[i], top[i] = who, best
-        if values[i] > level:
-            level, level_who = values[i], i
-    return partner, top
-
-
-@jit
-def next_below(known, place, queries, grades, values, core, n, partner, top):
-    """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
-    for row in known:
-        i = place[row]
-        begin = row
-        while begin > 0 and queries[begin - 1] == queries[row]:
-            begin -= 1
-        best, who = -np.inf, -1
-        for k in range(begin, row):
-            if grades[k] == grades[row]:
-                break
-            if values[k] > best:
-                pair = i * n + place[k]
-                at = np.searchsorted(core, pair)
-                if at == len(core) or core[at] != pair:
-                    best, who = values[k], k
-        partner[row], top[row] = who, best
-
-
-def pair_sums(
-    queries: Array, grades: Array, f: Array, rank: Array, first: Array, s: float
-) -> tuple[float, float, float]:
-    """Sum over pairs (i above j) with `r = 1 - s d > 0`, `d = f_i - f_j`: r^2, r d and d^2.
-
-    Rows are sorted by query and grade; `first` is the lowest rank that counts for a row.
-    """
-    below = sums_below(queries, grades, rank, first, np.stack([np.ones(len(f)), f, f * f], axis=1))
-    number, first_sum, second_sum = below.T
-    d = number * f - first_sum
-    dd = number * f * f - 2.0 * f * first_sum + second_sum
-    squares = number - 2.0 * s * d + s * s * dd
-    return float(squares.sum()), float((d - s * dd).sum()), float(dd.sum())
-
-
-def pair_order(queries: Array, grades: Array, values: Array) -> tuple[float, float, float]:
-    """Count the pairs of different grade in a query that are in order, tied, and all of them."""
-    by = np.lexsort((grades, queries))
-    rank = np.unique(values[by], return_inverse=True)[1]
-    q, g, one = queries[by], grades[by], np.ones((len(by), 1))
-
-    def pairs_from(first: Array) -> float:
-        """Pairs whose lower-graded row has at least this rank."""
-        return float(sums_below(q, g, rank, first, one).sum())
-
-    every = pairs_from(np.zeros(len(by), np.int64))
-    not_in_order, wrong = pairs_from(rank), pairs_from(rank + 1)
-    return every - not_in_order, not_in_order - wrong, every

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.margins.core import Core, Problem
+from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -45,7 +45,7 @@ class CoreSetResult(NamedTuple):
 
 
 def core_set(
-    problem: Problem,
+    problem: Any,
     *,
     tol: float = 0.05,
     eps: float | None = None,
@@ -66,7 +66,7 @@ def core_set(
 
     Parameters
     ----------
-    problem : Problem
+    problem : SignedRows, OneClassRows, TubeRows, GivenPairs or GradedRows
     tol : float
         Relative duality gap to reach. The tolerated violation tau begins at half the margin and
         falls until the gap is reached.
@@ -106,7 +106,7 @@ def core_set(
 
 
 def whole_set(
-    problem: Problem,
+    problem: Any,
     tol: float,
     max_iter: int,
     start: tuple[Array, Array] | None,
@@ -158,7 +158,7 @@ class _Search:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Any,
         tol: float,
         eps: float | None,
         solver: str,
@@ -179,7 +179,7 @@ class _Search:
             limit = max(limit, CVXPY_LIMIT)
         self.rng, self.n_passes = rng, 0
         self.share = 0.5  # tolerated violation in margins
-        self.kappa = problem.largest_diagonal
+        self.kappa = float(problem.largest_diagonal)
         self.ball_eps = 0.5
         count, few = problem.n_indices, WHOLE
         if problem.listed:
@@ -215,7 +215,7 @@ class _Search:
         if self.eps is not None:
             radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)
             return (self.eps + 0.5 * self.eps**2) * radius_sq
-        return self.share * self.problem.margin_unit(self.core.rho)
+        return float(self.share * self.problem.margin_unit(self.core.rho))
 
     def solve(self) -> bool:
         """Solve on the core set; False when the run has to end."""
