@@ -1,21 +1,18 @@
 """Features from an incomplete Cholesky factorisation of the kernel matrix."""
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
-from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernel_approximation._base import KernelFeatures
 from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
-from skmoderndata.kernels._samples import KernelSamples
 
 
-class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class IncompleteCholesky(KernelFeatures):
     r"""Few features whose inner products are nearly the kernel, from a few of the samples.
 
     The kernel matrix is factored as ``K ~ F F'`` with ``F`` of `n_components` columns. The next
@@ -250,25 +247,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         trace = float(diagonal.sum())
         self.explained_ratio_ = 1 - found.residual_trace / trace if trace > 0 else 1.0
         self.n_components_ = len(found.pivots)
-        return found.factor.astype(_dtype(X), copy=False)
-
-    def transform(self, X):
-        """Features of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples, or their kernel values against all training samples.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components_)
-            Features, whose inner products with those of the training samples are nearly the
-            kernel.
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        return self._map(X).astype(_dtype(X), copy=False)
+        return found.factor.astype(self._dtype(X), copy=False)
 
     def _map(self, X):
         n = count_samples(X)
@@ -302,21 +281,3 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         Z = self._map(X)
         total = float(np.sum(self._gram.diag(X), dtype=np.float64))
         return float(np.vdot(Z, Z) / total) if total > 0 else 1.0
-
-    def _checked(self, X, *, reset):
-        X = self._samples(X, reset=reset)
-        return X if hasattr(X, "shape") else as_samples(X, type(self).__name__)
-
-    @property
-    def _n_features_out(self):
-        return self.n_components_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _dtype(X):
-    dtype = getattr(X, "dtype", None)
-    return np.float32 if dtype == np.float32 else np.float64

@@ -2,24 +2,19 @@
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs, leading_eigen
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
-from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernel_approximation._base import KernelFeatures
 from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
-from skmoderndata.kernels._samples import KernelSamples
 
 
-class NonlinearProjectionTrick(
-    KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
-):
+class NonlinearProjectionTrick(KernelFeatures):
     r"""Coordinates of samples in the feature space, whose inner products are the kernel.
 
     With the eigenvectors U and eigenvalues of the centred kernel matrix, the coordinates of the
@@ -256,24 +251,6 @@ class NonlinearProjectionTrick(
         keep = w > floor
         return w[keep], fix_signs(U[:, keep].T).T
 
-    def transform(self, X):
-        """Coordinates of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples, or their kernel values against all training samples.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components_)
-            Coordinates.
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return self._map(X).astype(dtype, copy=False)
-
     def _map(self, X):
         n = count_samples(X)
         Z = np.empty((n, self.n_components_))
@@ -324,19 +301,6 @@ class NonlinearProjectionTrick(
         if not len(self.landmark_indices_):
             return np.zeros(count_samples(X))
         return cholesky_rows(self._gram, X, self._spanning, self._lower) @ self._means
-
-    def _checked(self, X, *, reset):
-        X = self._samples(X, reset=reset)
-        return X if hasattr(X, "shape") else as_samples(X, type(self).__name__)
-
-    @property
-    def _n_features_out(self):
-        return self.n_components_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 class _OfMatrix:
