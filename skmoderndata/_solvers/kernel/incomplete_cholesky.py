@@ -128,14 +128,15 @@ def _factor(
         if t == 0:
             break  # rounding has made the pivots dependent: the numerical rank is reached
         new = candidates[chosen[:t]]
-        lost = _extend(write, share, R, pivots[:m], new, L)
+        lost, squares = _extend(write, share, R, pivots[:m], new, L)
         count += len(candidates) ** 2 + n * t
         n_blocks += 1
         enough = np.flatnonzero(remaining - np.cumsum(lost) <= tol * trace)
         if tol > 0 and enough.size:  # the last block may have gone too far
             t = int(enough[0]) + 1
+            squares = np.einsum("ij,ij->j", R[m : m + t], R[m : m + t])
         pivots[m : m + t] = new[:t]
-        d -= np.einsum("ij,ij->j", R[m : m + t], R[m : m + t])
+        d -= squares
         m += t
         d[pivots[:m]] = 0.0  # pivots are fitted exactly
         remaining = float(d.sum())
@@ -190,14 +191,17 @@ def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
     return solved
 
 
-def _extend(write: Any, share: Any, R: Array, old: Array, new: Array, L: Array) -> Array:
+def _extend(
+    write: Any, share: Any, R: Array, old: Array, new: Array, L: Array
+) -> tuple[Array, Array]:
     """Write the columns of the pivots `new` into R; L is the root of their residual.
 
-    Returns what each takes from the trace.
+    Returns what each takes from the trace, and what they take from each residual.
     """
     m, t, n = len(old), len(new), R.shape[1]
     known = np.ascontiguousarray(R[:m, new].T)
     step = max(1, min(n, ROW_BYTES // (8 * t)))
+    squares = np.empty(n)
 
     def extend(start: int) -> Array:
         rows = slice(start, min(start + step, n))
@@ -210,9 +214,10 @@ def _extend(write: Any, share: Any, R: Array, old: Array, new: Array, L: Array) 
         target[:, old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
         here = (new >= rows.start) & (new < rows.stop)
         target[:, new[here] - rows.start] = L[here].T
+        squares[rows] = np.einsum("ij,ij->j", target, target)
         return np.asarray(np.einsum("ij,ij->i", target, target))
 
-    return np.asarray(np.sum(list(share(extend, range(0, n, step))), axis=0))
+    return np.asarray(np.sum(list(share(extend, range(0, n, step))), axis=0)), squares
 
 
 def _blas_threads() -> int:
