@@ -36,6 +36,7 @@ from skmoderndata.kernels._features import (
     check_symmetric,
     fits_in_memory,
     low_rank_features,
+    refuse_cancellation,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
 from skmoderndata.kernels._samples import KernelSamples
@@ -297,6 +298,7 @@ class KernelKMeans(
         init, n_init = self._check_init(X, n)
         w = w[kept]
         gram = self._resolve(X if len(kept) == n else take(X, kept), w)
+        refuse_cancellation(gram, X)
         solver = self._choose_solver(gram, len(kept))
         if solver == "low_rank":
             space = _low_rank_space(gram, as_double(X), kept, w, k, self.max_rank)
@@ -440,6 +442,7 @@ class KernelKMeans(
     def _choose_solver(self, gram, n):
         if self.solver != "auto":
             return self.solver
+        # passes over a matrix in memory take less time than those over 300 coordinates
         return "exact" if gram.precomputed or fits_in_memory(n, n) else "low_rank"
 
     def _run(self, starts, make, X, y):

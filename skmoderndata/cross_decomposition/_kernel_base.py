@@ -33,10 +33,8 @@ from skmoderndata.cross_decomposition._base import (
     signs_of_peaks,
 )
 from skmoderndata.kernels._expansion import scale_gamma
-from skmoderndata.kernels._features import check_definite
+from skmoderndata.kernels._features import check_definite, is_low_rank
 from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, Gram, resolve_kernel, take
-
-EXACT_LIMIT = 3000  # samples up to which solver="auto" forms the kernel matrices
 
 
 class KernelViews(MultiviewTransformer):
@@ -117,8 +115,8 @@ class KernelViews(MultiviewTransformer):
         kernels = self._resolve(views, samples)
         solver = self.solver
         if solver == "auto":
-            small = samples.n <= EXACT_LIMIT or any(one.gram.precomputed for one in kernels)
-            solver = "exact" if small else "low_rank"
+            low = all(is_low_rank(solver, one.gram, samples.n) for one in kernels)
+            solver = "low_rank" if low else "exact"
         settings = KernelProblem(
             self.n_components,
             alphas,
@@ -326,7 +324,7 @@ def refuse_extreme(values, v=None):
 
 
 def _low_rank_view(v, X, gram, rows, w, settings):
-    """Centred features of low rank, by pivots that are chosen greedily or at random."""
+    """Centred features of low rank, by pivots drawn by their residuals, or uniformly."""
     n = count_rows(X)
     rank = min(settings.max_rank, n)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -54,8 +54,8 @@ class KernelCCA(KernelViews):
         ``|(K + n alpha / 2) a|^2 / n = 1`` and cross term ``a' K K a / n`` [3]_.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses the kernel matrices; "low_rank" replaces each by an incomplete Cholesky
-        factor with pivots chosen greedily, "nystroem" by random samples: neither forms it. "auto"
-        is exact up to 3000 samples and for precomputed kernels, and "low_rank" above.
+        factor with pivots drawn by residual, "nystroem" by random samples: neither forms it.
+        "auto" is exact up to 3000 samples and for precomputed kernels, and "low_rank" above.
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3

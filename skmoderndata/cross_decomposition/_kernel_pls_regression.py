@@ -28,13 +28,12 @@ from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
 from skmoderndata._validation import check_array, check_weights, validate_data
 from skmoderndata.cross_decomposition._base import FLOATS
 from skmoderndata.cross_decomposition._kernel_base import (
-    EXACT_LIMIT,
     kernel_matrix,
     refuse_extreme,
     take_samples,
 )
 from skmoderndata.kernels._expansion import scale_gamma
-from skmoderndata.kernels._features import check_definite
+from skmoderndata.kernels._features import check_definite, is_low_rank, refuse_cancellation
 from skmoderndata.kernels._resolve import (
     KERNEL_CONSTRAINTS,
     Columns,
@@ -233,13 +232,14 @@ class KernelPLSRegression(
             coef0=self.coef0,
             kernel_params=self.kernel_params,
         )
+        refuse_cancellation(gram, X)
         self._gram, self.kernel_ = gram, gram.kernel
         n = count_samples(X)
         mean = Y.mean(axis=0) if w is None else w @ Y / w.sum()
         roots = np.ones(n) if w is None else np.sqrt(w)
         solver = self.solver
         if solver == "auto":
-            solver = "exact" if n <= EXACT_LIMIT or gram.precomputed else "low_rank"
+            solver = "low_rank" if is_low_rank(solver, gram, n) else "exact"
         size = np.abs(Y - mean).max() or 1.0
         targets = roots[:, None] * (Y - mean) / size
         if solver == "exact":

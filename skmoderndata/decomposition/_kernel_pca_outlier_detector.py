@@ -62,8 +62,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         training sample, held out or not.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
-        `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" as long
-        as the matrix fits into scikit-learn's working memory.
+        `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
+        3000 samples and for precomputed kernels.
     max_rank : int, default=300
         Largest number of samples whose span holds the subspace of `solver="low_rank"`.
 

@@ -1,31 +1,28 @@
 """Features from an incomplete Cholesky factorisation of the kernel matrix."""
 
-from numbers import Real
-
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
-from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernel_approximation._base import KernelFeatures
 from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
-from skmoderndata.kernels._samples import KernelSamples
 
 
-class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Few features whose inner products are nearly the kernel, from samples chosen greedily.
+class IncompleteCholesky(KernelFeatures):
+    r"""Few features whose inner products are nearly the kernel, from a few of the samples.
 
     The kernel matrix is factored as ``K ~ F F'`` with ``F`` of `n_components` columns. The next
-    pivot is always the sample whose image is farthest from the span of those chosen,
+    pivot is drawn by the squared distances of the images from the span of those chosen,
 
-    .. math:: i = \arg\max_j\ d_j, \qquad d_j = k(x_j, x_j) - \|F_j\|^2,
+    .. math:: P(i) = \frac{d_i}{\sum_j d_j}, \qquad d_j = k(x_j, x_j) - \|F_j\|^2,
 
-    and ``sum(d)`` is the trace of the residual ``K - F F'``, which bounds its norm. Only the
-    columns of the pivots and the diagonal of the kernel matrix are computed.
+    or is the farthest of them, and ``sum(d)`` is the trace of the residual ``K - F F'``, which
+    bounds its norm. Only the columns of the pivots and the diagonal of the kernel matrix are
+    computed.
 
     Parameters
     ----------
@@ -46,9 +43,11 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     tol : float, default=0.0
         Stop at the first rank at which the trace of the residual is at most `tol` times the trace
         of the kernel matrix.
-    slack : float, default=0.0
-        Accept pivots whose distance, squared, is at least ``1 - slack`` of the largest: more of
-        them are found between two passes over all samples. Below 1.
+    algorithm : {"random_pivots", "greedy"}, default="random_pivots"
+        Whether the next pivot is drawn with probabilities proportional to the squared distances,
+        or is the sample of the largest one.
+    random_state : int, RandomState instance or None, default=None
+        Draws the pivots.
 
     Attributes
     ----------
@@ -77,21 +76,27 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     Notes
     -----
     The features are those of `Nystroem` with the pivots as landmarks, rotated so that feature j is
-    0 for the first j - 1 pivots. Pivots are the same as of the algorithm that goes column by
-    column; they are found in a pool of samples, and the other rows follow in blocks by products of
-    matrices. Cost ``n k^2`` operations and ``n k`` kernel values; memory ``n k``; the pivots are
-    kept.
+    0 for the first j - 1 pivots. Pivots are found in blocks among some candidates, with the same
+    distribution as column by column [2]_, or the same greedy ones; all other rows follow by
+    products of matrices. Cost ``n k^2`` operations and ``n k`` kernel values; memory ``n k``; the
+    pivots are kept.
 
-    Greedy pivots are farthest points, and so look at outliers first; with heavy tails the random
-    landmarks of `Nystroem` may approximate the bulk better.
+    Random pivots are nearly as good as the best subspace of somewhat lower rank [1]_. Greedy ones
+    are farthest points, and so look at outliers first: with heavy tails, or in many dimensions,
+    they leave several times as much.
 
     References
     ----------
-    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
+    .. [1] Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky: practical approximation of a
+       kernel matrix with few entry evaluations, Communications on Pure and Applied Mathematics
+       78(5), 2025.
+    .. [2] Epperly, Tropp and Webber, Embrace rejection: kernel matrix approximation by accelerated
+       randomly pivoted Cholesky, 2024.
+    .. [3] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
        Algorithm 5.12.
-    .. [2] Fine and Scheinberg, Efficient SVM training using low-rank kernel representations,
+    .. [4] Fine and Scheinberg, Efficient SVM training using low-rank kernel representations,
        Journal of Machine Learning Research 2, 2001.
-    .. [3] Harbrecht, Peters and Schneider, On the low-rank approximation by the pivoted Cholesky
+    .. [5] Harbrecht, Peters and Schneider, On the low-rank approximation by the pivoted Cholesky
        decomposition, Applied Numerical Mathematics 62(4), 2012.
 
     Examples
@@ -100,7 +105,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     >>> from sklearn.metrics.pairwise import rbf_kernel
     >>> from skmoderndata.kernel_approximation import IncompleteCholesky
     >>> X = np.random.default_rng(0).normal(size=(2000, 2))
-    >>> model = IncompleteCholesky(n_components=60)
+    >>> model = IncompleteCholesky(n_components=60, random_state=0)
     >>> Z = model.fit_transform(X)
     >>> bool(np.abs(Z @ Z.T - rbf_kernel(X)).max() <= model.residual_trace_)
     True
@@ -110,13 +115,23 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
     _card = MethodCard(
         family="kernel approximation",
-        cite=("shawetaylor2004kernel", "fine2001efficient", "harbrecht2012low"),
+        cite=(
+            "chen2025randomly",
+            "epperly2024embrace",
+            "shawetaylor2004kernel",
+            "fine2001efficient",
+            "harbrecht2012low",
+        ),
         cost="n k^2",
-        checks=({"n_components": 20}, {"kernel": "poly", "tol": 0.05}, {"slack": 0.5}),
+        checks=(
+            {"n_components": 20, "random_state": 0},
+            {"kernel": "poly", "tol": 0.05, "random_state": 0},
+            {"algorithm": "greedy"},
+        ),
         comparison=Comparison(
             baseline="sklearn.kernel_approximation.Nystroem",
             problem="digits",
-            params={"gamma": 5e-4},
+            params={"gamma": 5e-4, "random_state": 0},
             baseline_params={"gamma": 5e-4, "random_state": 0},
             grid={"n_components": (20, 40, 80, 160)},
             baseline_grid={"n_components": (20, 40, 80, 160)},
@@ -126,7 +141,8 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         "n_components": [AT_LEAST_ONE],
         **KERNEL_CONSTRAINTS,
         "tol": [NON_NEGATIVE],
-        "slack": [Interval(Real, 0, 1, closed="left")],
+        "algorithm": [StrOptions({"random_pivots", "greedy"})],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -139,7 +155,8 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         coef0=1,
         kernel_params=None,
         tol=0.0,
-        slack=0.0,
+        algorithm="random_pivots",
+        random_state=None,
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -148,7 +165,8 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.tol = tol
-        self.slack = slack
+        self.algorithm = algorithm
+        self.random_state = random_state
 
     @fit_context()
     def fit(self, X, y=None):
@@ -207,7 +225,12 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
                 "are out of its range."
             )
         found = incomplete_cholesky(
-            gram, X, rank=self.n_components, tol=self.tol, slack=self.slack
+            gram,
+            X,
+            rank=self.n_components,
+            tol=self.tol,
+            greedy=self.algorithm == "greedy",
+            rng=check_random_state(self.random_state),
         )
         lowest = found.residual.min(initial=0.0)
         if lowest < -1e-6 * diagonal.max():
@@ -224,25 +247,7 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         trace = float(diagonal.sum())
         self.explained_ratio_ = 1 - found.residual_trace / trace if trace > 0 else 1.0
         self.n_components_ = len(found.pivots)
-        return found.factor.astype(_dtype(X), copy=False)
-
-    def transform(self, X):
-        """Features of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples, or their kernel values against all training samples.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components_)
-            Features, whose inner products with those of the training samples are nearly the
-            kernel.
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        return self._map(X).astype(_dtype(X), copy=False)
+        return found.factor.astype(self._dtype(X), copy=False)
 
     def _map(self, X):
         n = count_samples(X)
@@ -276,21 +281,3 @@ class IncompleteCholesky(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         Z = self._map(X)
         total = float(np.sum(self._gram.diag(X), dtype=np.float64))
         return float(np.vdot(Z, Z) / total) if total > 0 else 1.0
-
-    def _checked(self, X, *, reset):
-        X = self._samples(X, reset=reset)
-        return X if hasattr(X, "shape") else as_samples(X, type(self).__name__)
-
-    @property
-    def _n_features_out(self):
-        return self.n_components_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _dtype(X):
-    dtype = getattr(X, "dtype", None)
-    return np.float32 if dtype == np.float32 else np.float64

@@ -28,13 +28,15 @@ class KernelRows:
 
     Attributes
     ----------
+    definite : bool
+        Whether the kernel is known to be positive semidefinite.
     n_evaluations : int
         Kernel values computed so far; for the linear kernel, inner products.
     """
 
     def __init__(self, gram: Gram, X: Any, *, n_jobs: int | None = None) -> None:
         self.gram, self.X, self.n_jobs = gram, X, n_jobs
-        self.n_rows = count_samples(X)
+        self.n_rows, self.definite = count_samples(X), surely_psd(gram)
         self.origin = _origin(gram, X)
         self.n_evaluations = 0
 

@@ -132,7 +132,7 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
         most = max(most, float(K.max()))
         total += K.sum(axis=1)
     gamma = gram.params["gamma"]
-    if least > 1 - ALIKE and not _all_equal(take(X, others)):
+    if least > 1 - ALIKE and not all_equal(take(X, others)):
         warnings.warn(
             f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes all samples alike: no value is "
             f'below {least:.9g}. Raise gamma, or take gamma="scale".',
@@ -148,7 +148,8 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
         )
 
 
-def _all_equal(X: Any) -> bool:
+def all_equal(X: Any) -> bool:
+    """Whether all rows of a table are equal."""
     if _is_sparse(X):
         return bool((X != X[np.zeros(X.shape[0], dtype=int)]).nnz == 0)
     return bool((X == X[:1]).all())

@@ -66,8 +66,8 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
         Ridge, in units of the trace of the form of L.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses directions in the span of all samples, "low_rank" in that of at most
-        `max_rank` chosen by incomplete Cholesky factorisation. "auto" is "exact" as long as the
-        kernel matrix fits into scikit-learn's working memory.
+        `max_rank` chosen by incomplete Cholesky factorisation. "auto" is "exact" up to 3000
+        samples and for precomputed kernels.
     max_rank : int, default=300
         Largest number of samples that span the directions of `solver="low_rank"`.
 

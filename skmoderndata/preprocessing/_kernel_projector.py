@@ -114,7 +114,9 @@ class KernelProjector(KernelMatrixStep):
             self.n_components_ = len(w)
         else:
             rank = len(K) if self.n_components is None else self.n_components
-            found = incomplete_cholesky(Gram("precomputed"), K, rank=rank, tol=self.tol)
+            found = incomplete_cholesky(
+                Gram("precomputed"), K, rank=rank, tol=self.tol, greedy=True
+            )
             F, p = found.factor, found.pivots
             L = F[p]
             # rows k become k[p] inv(L)' F'

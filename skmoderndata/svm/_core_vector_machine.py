@@ -117,8 +117,8 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     dual_gap_ : float
         Relative duality gap, the largest of all classifiers: the objective is at most this
         fraction of itself above the minimum.
-    objective_ : ndarray of shape (n_classifiers,)
-        Lower bounds of the minimum, the values of the dual.
+    objective_ : float
+        Lower bound of the minimum, the value of the dual; the sum over all classifiers.
     n_iter_ : int
         Solutions on core sets, the most of all classifiers.
     n_passes_ : int
@@ -140,7 +140,8 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     -----
     Blocks of samples are scored in single precision, those near the margin again whenever the
     core set has changed, and the last pass, in double precision, gives the duality gap. Up to
-    1000 samples the optimum is found to rounding whatever `tol` is. Time is about
+    2000 samples there is no search: one kernel matrix serves all classifiers, and the gap is far
+    below `tol`, or rounding up to 100 samples. Beyond, time is about
     ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes, at most `cache_size`, and three
     numbers per sample; the training data may be a memory map and are read by blocks. Every sample
     inside the margin is a support vector, so that on noisy data S grows with n: there a large
@@ -352,7 +353,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
             self._check_ball(rows, weights)
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
-        found, problems = [], []
+        found, problems, first = [], [], None
         with FitProgress(
             self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
         ) as progress:
@@ -363,7 +364,11 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
                         f"{type(self).__name__}: class '{self.classes_[label]}' has no sample of "
                         "positive weight; drop its samples."
                     )
-                problem = SignedRows(rows, signs, costs, bias=bias, diagonal=diagonal, ids=active)
+                if first is None:
+                    first = SignedRows(
+                        rows, signs, costs, bias=bias, diagonal=diagonal, ids=active
+                    )
+                problem = first.relabelled(signs)
                 last = earlier[number]
                 result = self._search(problem, rng, progress, last=last, eps=self.radius_tol)
                 found.append(result._replace(values=result.values[:0]))
@@ -406,7 +411,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in found]) * scales
         # a margin of zero, which is rounding, proves nothing
-        self.objective_ = np.divide(0.5, self.rho_, out=np.zeros(len(found)), where=self.rho_ > 0)
+        self.objective_ = float(np.sum(0.5 / self.rho_[self.rho_ > 0]))
         largest = np.array([p.largest_diagonal for p in problems])
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
         self.margin_tolerance_ = np.array([r.violation for r in found])

@@ -17,7 +17,7 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import OneClassRows
-from skmoderndata._solvers.margins.simplex_qp import simplex_qp
+from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
@@ -130,7 +130,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     quantile of the training scores. The cost is found on a sample of 1000, so that `slack_` is
     near `slack` for more than that. The number of samples with weight grows with n, at least
     ``slack n``; with many samples set `max_samples`, which changes the scores by no more than
-    the randomness of a sample of that size. Up to 1000 samples the optimum is found to rounding.
+    the randomness of a sample of that size. Up to 1000 samples the optimum is found to
+    rounding.
 
     References
     ----------
@@ -250,10 +251,10 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set") as progress,
         ):
-            budget = self._budget(rows, ids, weights, rng)
+            budget, known = self._budget(rows, ids, weights, rng)
             costs = budget * weights[ids] / weights[ids].sum()
             problem = OneClassRows(
-                rows, costs, diagonal=diagonal, ids=None if len(ids) == n else ids
+                rows, costs, diagonal=diagonal, ids=None if len(ids) == n else ids, known=known
             )
             last = getattr(self, "_core", None)
             found = self._search(problem, rng, progress, last=last)
@@ -344,39 +345,20 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return -abs(float((self.predict(X) == -1).mean()) - expected)
 
     def _budget(self, rows, ids, weights, rng):
-        """Cost of all samples together for which the mean slack is `slack`, on a sample."""
-        if len(ids) > COST_SAMPLE:
+        """Cost of all samples together for which the mean slack is `slack`, on a sample.
+
+        Also returned are the matrix and the weights that go with it, where the sample is all.
+        """
+        every = len(ids)
+        if every > COST_SAMPLE:
             ids = np.sort(rng.choice(ids, COST_SAMPLE, replace=False))
         K = rows.matrix(ids, ids)
-        if not np.isfinite(K).all():
-            raise ValueError(
-                f"kernel={self.kernel!r} gives values that are not finite: rescale X."
-            )
+        rows.gram.check_finite(K)
         unit = float(np.abs(K.diagonal()).max()) or 1.0
-        K = np.ascontiguousarray(0.5 * (K + K.T) / unit)
-        share = weights[ids] / weights[ids].sum()
-        a, mean = share, max(float(share @ K @ share), 1e-12)
-        low, high, budget = 0.0, np.inf, 1.0 / (self.slack * mean)
-        diagonal = K.diagonal().copy()
-        for _ in range(60):
-            K[np.diag_indices(len(K))] = diagonal + 1.0 / (budget * share)
-            a = simplex_qp(K, np.zeros(len(a)), a, tol=1e-12 * mean).a
-            rho = float(a @ K @ a)
-            reached = 1.0 / (budget * rho) if rho > 0 else 0.0
-            low, high = (budget, high) if reached > self.slack else (low, budget)
-            if abs(reached - self.slack) <= 1e-12 * self.slack:
-                break
-            # Newton's step for log(budget rho slack) = 0 in log(budget)
-            slope = 1.0 - float(a @ (a / share)) * reached if rho > 0 else 0.0
-            new = 0.0
-            if slope > 0 and reached > 0:
-                new = budget * float(np.exp(np.clip(np.log(reached / self.slack) / slope, -9, 9)))
-            if not low < new < high:
-                new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
-            if new == budget:
-                break
-            budget = new
-        return budget / unit
+        K += K.T.copy()
+        K *= 0.5 / unit
+        budget, a = cost_of_slack(K, weights[ids] / weights[ids].sum(), self.slack)
+        return budget / unit, (K, a) if len(ids) == every else None
 
     def _threshold(self, X, weights):
         """Threshold between the samples beyond the contamination quantile and the others."""

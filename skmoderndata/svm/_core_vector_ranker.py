@@ -14,8 +14,8 @@ from skmoderndata._compat import (
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
-from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows, pair_order
-from skmoderndata._solvers.margins.ranking import rank_on_samples
+from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
+from skmoderndata._solvers.margins.ranking import pair_order, rank_on_samples
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
@@ -110,8 +110,8 @@ class CoreVectorRanker(CoreVectors, Base):
     -----
     The number of pairs is quadratic in the samples of a query; every pair closer than the margin
     has a weight, so that C is to be chosen smaller than for a classifier. Scores are defined up
-    to a constant, and comparable within a query only. Small problems, up to 2000 pairs, are
-    solved to rounding.
+    to a constant, and comparable within a query only. Small problems, up to 2000 pairs of graded
+    samples or 100 listed ones, are solved to rounding.
 
     Where more than 2000 pairs join the core set and `max_core` is None, all pairs are taken
     without being listed, and the unknowns are coefficients of samples: Newton's method on a

@@ -115,8 +115,8 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
     samples that depends on `tube_distance` and the noise. The method is for sparse models of many
     samples with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and
     ridge regression are faster at the same error. In the published problem the width may become
-    negative; here it is kept from it by one more variable without a sample. Up to 1000 samples the
-    optimum is found to rounding.
+    negative; here it is kept from it by one more variable without a sample. Below 1000
+    samples there is no search, and up to 100 the optimum is found to rounding.
 
     References
     ----------

@@ -140,10 +140,11 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         Number of rounds.
     hard_margin_ : ndarray of shape (n_problems,)
         Whether slack was forbidden.
-    objective_ : ndarray of shape (n_problems,)
-        Approximated zero-norm plus ``C sum u xi`` of `sfm_coef_`, in standard units.
+    objective_ : float
+        Approximated zero-norm plus ``C sum u xi`` of `sfm_coef_`, in standard units; the sum over
+        all problems.
     objective_history_ : list of ndarray
-        The same after each linear program, for each problem; never rises with
+        The objective of each problem after each linear program; never rises with
         ``algorithm="reweighted"``.
     n_features_history_ : list of ndarray
         Number of features after each linear program, for each problem.
@@ -522,7 +523,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 at = np.flatnonzero(result.w[:n_features])
                 self.ranking_[at] = np.minimum(self.ranking_[at], number)
         self.hard_margin_ = np.array(hard)
-        self.objective_ = np.array([result.objective[-1] for result in first])
+        self.objective_ = float(sum(result.objective[-1] for result in first))
         self.objective_history_ = [result.objective for result in first]
         self.n_features_history_ = [result.sizes for result in first]
         self.dual_gap_ = float(np.max([result.gap for result in first]))

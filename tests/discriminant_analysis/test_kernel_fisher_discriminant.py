@@ -5,12 +5,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from skmoderndata.discriminant_analysis import KernelFisherDiscriminant
+from skmoderndata.cluster import KernelKMeans
+from skmoderndata.cross_decomposition import KernelPLSRegression
+from skmoderndata.decomposition import KernelPCAOutlierDetector
+from skmoderndata.discriminant_analysis import (
+    KernelDiscriminantAnalysis,
+    KernelFisherDiscriminant,
+)
 from skmoderndata.kernels import Intersection
 from tests.oracles.kernel_discriminant import fisher_direction, fisher_ratio, scatters
 
@@ -214,7 +221,7 @@ def test_scatter_of_the_classes(seed):
 
 @pytest.mark.edge
 @pytest.mark.parametrize(
-    ("solver", "shift", "alpha"), [("exact", 1e9, 1e-3), ("low_rank", 0, 1e-20)]
+    ("solver", "shift", "alpha"), [("exact", 1e6, 1e-9), ("low_rank", 0, 1e-20)]
 )
 def test_what_is_singular_in_double_precision_is_said(solver, shift, alpha):
     X, y = classes(0)
@@ -223,3 +230,26 @@ def test_what_is_singular_in_double_precision_is_said(solver, shift, alpha):
     with pytest.raises(ValueError, match="raise alpha, or centre the samples"):
         model.fit(np.repeat(X, 2, axis=0) + shift, np.repeat(y, 2))
     KernelFisherDiscriminant("rbf").fit(X + 1e9, y)  # a kernel of differences does not care
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelDiscriminantAnalysis(),
+        KernelFisherDiscriminant(),
+        KernelKMeans(2),
+        KernelPCAOutlierDetector(1),
+        KernelPLSRegression(1),
+    ],
+)
+def test_samples_far_from_the_origin_are_refused(estimator, kernel, solver, seed):
+    """Rounding of the kernel values is above the squared distances of the samples."""
+    X = np.random.default_rng(seed).normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    model = clone(estimator).set_params(kernel=kernel, solver=solver)
+    model.fit(X + 1e3, y)
+    with pytest.raises(ValueError, match="too far from the origin"):
+        model.fit(X + 1e8, y)

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skmoderndata._solvers.common import convex_problems
+from tests.oracles.support_feature_machine import linear_program
 
 
 def least_of_all_bases(A, y, weights, positive):
@@ -48,6 +49,43 @@ def test_denoising_is_the_lasso_whose_residual_meets_the_bound(seed):
     slopes = A.T @ r / np.abs(A.T @ r).max()
     used = np.abs(a) > 1e-6
     assert_allclose(slopes[used], np.sign(a[used]), atol=1e-6)  # of the interior point method
+
+
+@pytest.mark.oracle
+def test_ball_of_a_triangle_and_of_an_obtuse_one(seed):
+    """Around an acute triangle goes its circumscribed circle, else the longest side is enough."""
+    angle = np.array([0.3, 2.2, 4.4]) + seed
+    acute = 1.7 * np.c_[np.cos(angle), np.sin(angle)]
+    obtuse = np.array([[-1.0, 0.0], [1.0, 0.0], [0.2, 0.3]])
+    for points, radius in ((acute, 1.7), (obtuse, 1.0)):
+        v = (points**2).sum(axis=1)
+        stated = convex_problems.simplex_program(points.T, v)
+        assert convex_problems.solve(stated, solver="CLARABEL", **convex_problems.ACCURATE)
+        a = stated.variable.value / 3
+        assert_allclose(a.sum(), 1, rtol=1e-7)
+        assert_allclose(v @ a - ((points.T @ a) ** 2).sum(), radius**2, rtol=1e-6)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("centers", [False, True])
+def test_separation_is_the_program_with_absolute_values(soft, centers, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 30))
+    y = np.where(np.arange(20) % 2, 1.0, -1.0)
+    costs, slack_cost = rng.uniform(0.5, 2, 30), np.full(20, 0.7) if soft else None
+    margin = 0.0 if centers else 1.0
+    w, _, value = linear_program(
+        X, y, costs, margin=margin, centers=centers, slack_cost=slack_cost
+    )
+    direction = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0) if centers else None
+    stated = convex_problems.sparse_separation(
+        X * y[:, None], y, costs, margin=margin, direction=direction, slack_cost=slack_cost
+    )
+    assert convex_problems.solve(stated, solver="HIGHS")
+    assert_allclose(stated.problem.value, value, rtol=1e-7)
+    up, down, _ = stated.variable
+    assert_allclose(up.value - down.value, w, atol=1e-7)
 
 
 @pytest.mark.edge

@@ -38,7 +38,9 @@ def test_primal_problem(seed):
 def test_printed_objective_and_its_gap(max_iter, seed):
     X, _ = polluted(120, seed=seed)
     u = np.random.default_rng(seed).uniform(0.2, 3, 120)
-    model = CoreVectorOutlierDetector(slack=0.1, gamma=0.3, max_iter=max_iter, random_state=seed)
+    model = CoreVectorOutlierDetector(
+        slack=0.1, gamma=0.3, max_iter=max_iter, max_core=120, random_state=seed, tol=1e-11
+    )
     model.fit(X, sample_weight=u)
     K = rbf_kernel(X, gamma=0.3)
     minimum, f, rho = oracle.one_class_primal(K, model.cost_ * u)

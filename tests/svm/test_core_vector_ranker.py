@@ -13,13 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from skmoderndata._solvers.margins.core_problems import (
-    GivenPairs,
-    GradedRows,
-    pair_order,
-    pair_sums,
-    worst_below,
-)
+from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
+from skmoderndata._solvers.margins.ranking import pair_order, pair_sums, worst_below
 from skmoderndata.kernels._expansion import KernelRows
 from skmoderndata.kernels._resolve import resolve_kernel
 from skmoderndata.svm import CoreVectorRanker

@@ -47,7 +47,7 @@ def test_large_distance_is_kernel_ridge_regression(distance, seed):
     scaled = (y - y.mean()) / y.std()
     K = rbf_kernel(X, gamma=0.3) + 1
     ridge = KernelRidge(alpha=1 / 20, kernel="precomputed").fit(K, scaled).predict(K)
-    model = CoreVectorRegressor(10, tube_distance=distance, gamma=0.3).fit(X, y)
+    model = CoreVectorRegressor(10, tube_distance=distance, gamma=0.3, tol=1e-13).fit(X, y)
     assert model.epsilon_ < 1e-9
     assert_allclose(model.predict(X), y.mean() + y.std() * ridge, atol=1e-7)
 
@@ -64,7 +64,7 @@ def test_cvxpy_gives_the_same_function(seed):
 @pytest.mark.parametrize("distance", [0.005, 0.03, 0.15])  # from 0.2 on some draws have no tube
 def test_mean_distance_to_the_tube(distance, seed):
     X, y = wave(400, seed=seed)
-    model = CoreVectorRegressor(tube_distance=distance, gamma=0.3).fit(X, y)
+    model = CoreVectorRegressor(tube_distance=distance, gamma=0.3, tol=1e-13).fit(X, y)
     outside = np.maximum(0, np.abs(y - model.predict(X)) - model.epsilon_)
     assert model.epsilon_ > 0
     assert_allclose(outside.mean(), distance * y.std(), rtol=1e-6)
@@ -142,23 +142,24 @@ def test_warm_start_ends_in_the_same_place(seed):
 def test_units_order_weights_and_kernels(seed):
     X, y = wave(150, seed=seed)
     rng = np.random.default_rng(seed)
-    model = CoreVectorRegressor(gamma=0.3).fit(X, y)
+    model = CoreVectorRegressor(gamma=0.3, tol=0).fit(X, y)
     f = model.predict(X)
-    moved = CoreVectorRegressor(gamma=0.3).fit(X, 5 * y - 100)
+    moved = CoreVectorRegressor(gamma=0.3, tol=0).fit(X, 5 * y - 100)
     assert_allclose(moved.predict(X), 5 * f - 100, atol=1e-6)
     assert_allclose(moved.epsilon_, 5 * model.epsilon_, rtol=1e-6)
     order = rng.permutation(150)
-    again = CoreVectorRegressor(gamma=0.3).fit(X[order], y[order])
+    again = CoreVectorRegressor(gamma=0.3, tol=0).fit(X[order], y[order])
     assert_allclose(again.predict(X), f, atol=1e-6)
-    thing = CoreVectorRegressor(kernel=RBF(np.sqrt(1 / 0.6))).fit(X, y)
+    thing = CoreVectorRegressor(kernel=RBF(np.sqrt(1 / 0.6)), tol=0).fit(X, y)
     assert_allclose(thing.predict(X), f, atol=1e-6)
-    gram = CoreVectorRegressor(kernel="precomputed").fit(rbf_kernel(X, gamma=0.3), y)
+    gram = CoreVectorRegressor(kernel="precomputed", tol=0).fit(rbf_kernel(X, gamma=0.3), y)
     assert_allclose(gram.predict(rbf_kernel(X, gamma=0.3)), f, atol=1e-6)
-    rows = CoreVectorRegressor(gamma=0.3).fit(sparse.csr_array(X), y)
+    rows = CoreVectorRegressor(gamma=0.3, tol=0).fit(sparse.csr_array(X), y)
     assert_allclose(rows.predict(sparse.csr_array(X)), f, atol=1e-6)
     counts = rng.integers(0, 3, 150)
-    weighted = CoreVectorRegressor(gamma=0.3).fit(X, y, counts)
-    repeated = CoreVectorRegressor(gamma=0.3).fit(X.repeat(counts, axis=0), y.repeat(counts))
+    weighted = CoreVectorRegressor(gamma=0.3, tol=0).fit(X, y, counts)
+    repeated = CoreVectorRegressor(gamma=0.3, tol=0)
+    repeated.fit(X.repeat(counts, axis=0), y.repeat(counts))
     assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)
 
 

@@ -115,3 +115,60 @@ def group_lasso(
     penalty = (1 - mix) * cp.sum(cp.multiply(weights, cp.hstack(norms))) + mix * cp.norm1(w)
     loss = 0.5 * cp.sum_squares(y - X @ w)
     return Statement(cp.Problem(cp.Minimize(loss + lam * penalty)), w, None)
+
+
+def simplex_program(F: Array, v: Array) -> Statement:
+    """``min |F a|^2 - v'a  s.t.  a >= 0, sum a = 1``: enclosing balls and core vectors.
+
+    With ``F'F = K`` and ``v = diag(K)`` it is the dual of the smallest ball around points with
+    inner products K [Tsang, Kwok and Cheung 2005, (2)]. The variable is ``m a`` with m entries,
+    of size one, since the tolerances of cone solvers are absolute, and the objective is in
+    proportion.
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    m = len(v)
+    b = cp.Variable(m, nonneg=True)
+    b.value = np.ones(m)
+    top = float((F * F).sum(axis=0).max(initial=0.0))
+    scale = max(top, float(np.abs(v).max(initial=0.0)), 1e-300)
+    objective = cp.sum_squares((F / np.sqrt(m * scale)) @ b) - (v / scale) @ b
+    total = cp.sum(b) == m
+    return Statement(cp.Problem(cp.Minimize(objective), [total]), b, total)
+
+
+def sparse_separation(
+    Z: Any,
+    y: Array,
+    costs: Any,
+    *,
+    margin: float = 1.0,
+    direction: Array | None = None,
+    slack_cost: Array | None = None,
+    intercept: bool = True,
+) -> Statement:
+    """``min costs |w| + slack_cost xi  s.t.  Z w + y b + xi >= margin``, a linear program.
+
+    The rows of Z are ``y_i x_i``. With costs ``1 / (e + |w|)`` of the last weights it is a step
+    of the zero-norm machine [Weston et al. 2003, section 3]; with a direction also
+    ``direction w = 1``, and without `slack_cost` no slack xi. The variables are the positive and
+    negative parts of w, so that `costs` may be a parameter, and b, which is None without an
+    intercept; the constraints are a list.
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    up, down = cp.Variable(Z.shape[1], nonneg=True), cp.Variable(Z.shape[1], nonneg=True)
+    bias = cp.Variable() if intercept else None
+    objective, reached = costs @ (up + down), Z @ up - Z @ down
+    if intercept:
+        reached = reached + y * bias
+    if slack_cost is not None:
+        slack = cp.Variable(len(y), nonneg=True)
+        objective, reached = objective + slack_cost @ slack, reached + slack
+    constraints = [reached >= margin]
+    if direction is not None:
+        constraints.append(direction @ up - direction @ down == 1)
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    return Statement(problem, (up, down, bias), constraints)

@@ -151,13 +151,17 @@ def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
     n, p = G.shape
     if p > n:
         return whiten_kernel(G.gram(), pen, G.total)
-    C = G.inner(G)
+    return _by_covariance(G, G.inner(G), max(n, p), pen, G.total)
+
+
+def _by_covariance(G: Any, C: Array, size: int, pen: Penalty, total: float) -> Whitened:
+    """Whitened view by the eigenvectors of ``C = G'G``; `size` scales what counts as rounding."""
     omega, V = linalg.eigh((C + C.T) / 2, driver="evd")
     omega, V = omega[::-1], V[:, ::-1]
-    keep = omega > max(n, p) * np.finfo(np.float64).eps * max(float(omega[0]), 0.0)
+    keep = omega > size * np.finfo(np.float64).eps * max(float(omega[0]), 0.0)
     omega, V = omega[keep], V[:, keep]
-    W = V * (gain(omega, G.total, pen) / np.sqrt(omega))
-    return Whitened(G, W, np.sqrt(G.total) * W, omega.size)
+    W = V * (gain(omega, total, pen) / np.sqrt(omega))
+    return Whitened(G, W, np.sqrt(total) * W, omega.size)
 
 
 def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitened:
@@ -185,17 +189,11 @@ def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> White
     """
     n, m = G.shape
     total = float(n) if total is None else total
-    eps = np.finfo(np.float64).eps
-    thin = n > m and total * pen.t > 1e-6 * float(np.einsum("ij,ij->", G, G))
-    if thin:
-        omega, V = linalg.eigh(G.T @ G, driver="evd")
-        omega, V = omega[::-1], V[:, ::-1]
-        keep = omega > m * eps * max(float(omega[0]), 0.0)
-    else:
-        _, s, Vt = linalg.svd(G, full_matrices=False)
-        omega, V = s * s, Vt.T
-        keep = s > max(n, m) * eps * (s[0] if s.size else 0.0)
-    omega, V = omega[keep], V[:, keep]
+    if n > m and total * pen.t > 1e-6 * float(np.einsum("ij,ij->", G, G)):
+        return _by_covariance(G, G.T @ G, m, pen, total)
+    _, s, Vt = linalg.svd(G, full_matrices=False)
+    keep = s > max(n, m) * np.finfo(np.float64).eps * (s[0] if s.size else 0.0)
+    omega, V = s[keep] ** 2, Vt[keep].T
     W = V * (gain(omega, total, pen) / np.sqrt(omega))
     return Whitened(G, W, np.sqrt(total) * W, omega.size)
 

@@ -13,9 +13,8 @@ from skmoderndata._solvers.common.threads import blas_controller, one_blas_threa
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BLOCK = 64  # pivots found before all rows are brought up to date
-POOL = 64  # one in so many samples competes for the next pivots, at least
+CANDIDATES = 3  # of so many candidates for each pivot of a block
 ROW_BYTES = 2**20  # kernel values in one block of rows, which stays in the cache of a core
-AHEAD = 8  # kernel columns of the pool computed together
 
 
 class CholeskyResult(NamedTuple):
@@ -35,24 +34,28 @@ def incomplete_cholesky(
     *,
     rank: int,
     tol: float = 0.0,
-    slack: float = 0.0,
+    greedy: bool = False,
     block: int = BLOCK,
-    pool: int | None = None,
+    rng: np.random.RandomState | None = None,
 ) -> CholeskyResult:
-    """Factor `K ~ F F'` of rank r with greedy pivots [Shawe-Taylor 2004, Alg. 5.12].
+    """Factor `K ~ F F'` of rank r with random or greedy pivots.
 
-    The next pivot i is the sample with the largest residual `d_i = k(x_i, x_i) - |F_i|^2`, the
-    first one of several; with
-    `L` the rows of `F` of the pivots, `F = K[:, pivots] inv(L)'`, so that `F F'` is the Nystroem
-    matrix of the pivots. The residual `K - F F'` stays positive semi-definite, its trace
-    `sum(d)` bounds its spectral norm and its nuclear norm is that trace.
+    With `d_i = k(x_i, x_i) - |F_i|^2`, the residual of sample i, the next pivot is drawn with
+    probabilities proportional to d [Chen, Epperly, Tropp and Webber 2025], or is
+    the sample of largest d [Shawe-Taylor 2004, Algorithm 5.12]. With `L` the rows of `F` of the
+    pivots, `F = K[:, pivots] inv(L)'`, so that `F F'` is the Nystroem matrix of the pivots.
+    `K - F F'` stays positive semi-definite, its trace `sum(d)` bounds its spectral norm and is
+    its nuclear norm.
 
-    Residuals only fall. So a pool of samples with the largest ones is kept up to date after each
-    pivot, and as long as the largest in the pool is not below what the largest outside was, it is
-    the next pivot: the pivots are those of the column by column algorithm. All other rows follow
-    in blocks of pivots, by products of matrices, which is where the speed comes from. Where the
-    kernel has a fast route, blocks of rows are shared among as many threads as the BLAS would
-    take, each product in one of them: the answer does not depend on their number.
+    Pivots are found in blocks, each among some candidates whose residuals are kept up to date.
+    Random candidates are drawn by the residuals at the start of the block, and are accepted with
+    the probability by which theirs has fallen since: pivots then have the distribution of the
+    algorithm that goes column by column [Epperly, Tropp and Webber 2024]. Greedy
+    candidates have the largest residuals, and as these only fall, the largest of them is the
+    next pivot as long as it is not below the largest outside. All other rows follow by products
+    of matrices, which is where the speed comes from. Where the kernel has a fast route, blocks
+    of rows are shared among as many threads as the BLAS would take: the answer does not depend
+    on their number.
 
     Parameters
     ----------
@@ -64,13 +67,12 @@ def incomplete_cholesky(
         Largest rank.
     tol : float
         Stop at the first rank with `residual_trace <= tol * trace(K)`.
-    slack : float
-        In [0, 1): accept a pivot whose residual is at least `(1 - slack)` of the largest. More
-        pivots fit into one block.
+    greedy : bool
+        Whether pivots are those of largest residual, else they are drawn.
     block : int
         Largest number of pivots found between two updates of all rows.
-    pool : int or None
-        Samples in the pool at the start; it grows where blocks stay small.
+    rng : RandomState or None
+        Draws the pivots; None is one of seed 0.
 
     Returns
     -------
@@ -82,13 +84,14 @@ def incomplete_cholesky(
     fast = gram.writer(X) if hasattr(gram, "writer") else None
     write = fast or functools.partial(_write, gram, X)
     threads = 1 if fast is None else _blas_threads()
+    rng = None if greedy else rng or np.random.RandomState(0)
     with contextlib.ExitStack() as stack:
         share: Any = map
         if fast is not None:
             stack.enter_context(one_blas_thread())
         if threads > 1:
             share = stack.enter_context(ThreadPoolExecutor(threads)).map
-        return _factor(write, share, diagonal, rank, tol, slack, block, pool)
+        return _factor(write, share, diagonal, min(rank, len(diagonal)), tol, block, rng)
 
 
 def _factor(
@@ -97,192 +100,124 @@ def _factor(
     diagonal: Array,
     rank: int,
     tol: float,
-    slack: float,
     block: int,
-    pool: int | None,
+    rng: np.random.RandomState | None,
 ) -> CholeskyResult:
-    n = diagonal.shape[0]
-    rank = min(rank, n)
+    """Blocks of pivots, drawn by `rng` or greedy; `share` maps a function over rows."""
+    n = len(diagonal)
     R = np.empty((rank, n))  # columns of the factor in rows, as products like it
-    explained = np.zeros(n)  # squared lengths of the rows of the factor
     d = diagonal.copy()
     pivots = np.empty(rank, dtype=np.intp)
-    trace = float(diagonal.sum())
-    floor = _rounding(diagonal)
-    chosen = np.zeros(n, dtype=bool)
-    size = max(n // POOL, 4 * block, 256) if pool is None else max(int(pool), 1)
+    # residuals below this are rounding errors
+    floor = 4 * n**0.5 * np.finfo(np.float64).eps * max(diagonal.max(initial=0.0), 0.0)
     count, n_blocks, m = n, 0, 0
-    stop_at = tol * trace
-    remaining = trace
-    while m < rank and remaining > stop_at:
-        members, bound, first = _largest(d, size, chosen)
+    trace = remaining = float(diagonal.sum())
+    while m < rank and remaining > tol * trace and d.max() > floor:
         goal = min(block, rank - m)
-        found, few = _compete(
-            write, R[:m, members], d[members], members, goal, (1 - slack) * bound, first, floor
-        )
-        count += few * len(members)
-        if not found:
-            break  # nothing above rounding is left
-        new = members[found]
-        before = explained.copy() if stop_at > 0 else explained
-        gains = _extend(write, share, R, explained, chosen, new, m, stop_at > 0)
-        t = len(gains)
+        candidates, bound = _candidates(np.where(d > floor, d, 0.0), goal, rng)
+        S = write(candidates, candidates, np.empty((len(candidates), len(candidates))))
+        S = S - R[:m, candidates].T @ R[:m, candidates]
+        S = (S + S.T) / 2
+        S[np.diag_indices(len(S))] = d[candidates]  # without rounding where samples are alike
+        if rng is None:
+            chosen = _largest_first(S.copy(), goal, bound, floor)
+        else:
+            chosen = _accepted(S.copy(), d[candidates], goal, floor, rng)
+        L = _lower_root(S[np.ix_(chosen, chosen)])
+        t = len(L)
         if t == 0:
             break  # rounding has made the pivots dependent: the numerical rank is reached
-        new = new[:t]
-        count += n * t
-        if stop_at > 0:
-            enough = np.flatnonzero(remaining - np.cumsum(gains) <= stop_at)
-            if enough.size and enough[0] + 1 < t:  # the last block went too far
-                t = int(enough[0]) + 1
-                chosen[new[t:]] = False
-                explained = before + np.einsum("ij,ij->j", R[m : m + t], R[m : m + t])
-        pivots[m : m + t] = new[:t]
-        np.subtract(diagonal, explained, out=d)
-        d[chosen] = 0.0  # pivots are fitted exactly
-        # the first pivot of samples of equal length ends its block, whatever the pool
-        if m and t < goal and 4 * t < block:
-            size = min(2 * size, max(n // 2, 1))
-        m += t
+        new = candidates[chosen[:t]]
+        lost, squares = _extend(write, share, R, pivots[:m], new, L)
+        count += len(candidates) ** 2 + n * t
         n_blocks += 1
+        enough = np.flatnonzero(remaining - np.cumsum(lost) <= tol * trace)
+        if tol > 0 and enough.size:  # the last block may have gone too far
+            t = int(enough[0]) + 1
+            squares = np.einsum("ij,ij->j", R[m : m + t], R[m : m + t])
+        pivots[m : m + t] = new[:t]
+        d -= squares
+        m += t
+        d[pivots[:m]] = 0.0  # pivots are fitted exactly
         remaining = float(d.sum())
     R = R[:m].copy() if m < rank else R
-    return CholeskyResult(R.T, pivots[:m].copy(), float(d.sum()), d, count, n_blocks)
+    return CholeskyResult(R.T, pivots[:m].copy(), remaining, d, count, n_blocks)
+
+
+def _candidates(d: Array, goal: int, rng: np.random.RandomState | None) -> tuple[Array, float]:
+    """Find samples that compete for the next pivots, and the largest residual of the others."""
+    size = CANDIDATES * goal
+    if rng is not None:
+        below = np.cumsum(d)
+        drawn = np.searchsorted(below, rng.random_sample(size) * below[-1], side="right")
+        return np.minimum(drawn, len(d) - 1), 0.0
+    order = np.argsort(-d, kind="stable")  # of equal residuals the first samples
+    return np.sort(order[:size]), float(d[order[size]]) if size < len(d) else 0.0
+
+
+def _accepted(S: Array, d: Array, goal: int, floor: float, rng: np.random.RandomState) -> Array:
+    """Candidates in the order drawn, accepted with probability residual over residual `d` then."""
+    found: list[int] = []
+    for i, threshold in enumerate(rng.random_sample(len(d)) * d):
+        if S[i, i] > max(threshold, floor) and len(found) < goal:
+            found.append(i)
+            _eliminate(S, i)
+    return np.array(found, dtype=np.intp)
+
+
+def _largest_first(S: Array, goal: int, bound: float, floor: float) -> Array:
+    """Candidates of largest residual, until there may be a larger one outside."""
+    found: list[int] = []
+    i = int(np.argmax(S.diagonal()))
+    while len(found) < goal and S[i, i] > floor and (S[i, i] >= bound or not found):
+        found.append(i)
+        _eliminate(S, i)
+        i = int(np.argmax(S.diagonal()))
+    return np.array(found, dtype=np.intp)
+
+
+def _eliminate(S: Array, i: int) -> None:
+    """Subtract the projection on candidate i, in place."""
+    column = S[:, i] / np.sqrt(S[i, i])
+    S -= np.outer(column, column)
+    S[:, i] = S[i] = 0.0
 
 
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
     """Rows of the factor for new samples: `gram(X, pivots) inv(L)'`, `L` the pivots' rows."""
     C = np.asarray(gram(X, pivot_samples), dtype=np.float64)
-    return _right_solve(C, L)
-
-
-def _right_solve(C: Array, L: Array) -> Array:
-    """`C inv(L)'` for lower triangular L, without copies of a matrix in C order."""
+    # without copies of a matrix in C order
     solved: Array = linalg.blas.dtrsm(1.0, L, np.ascontiguousarray(C).T, lower=1).T
     return solved
 
 
-def _rounding(diagonal: Array) -> float:
-    """Residuals below this are rounding errors."""
-    if diagonal.size == 0:
-        return 0.0
-    return float(4 * diagonal.size**0.5 * np.finfo(np.float64).eps * max(diagonal.max(), 0.0))
-
-
-def _largest(d: Array, size: int, chosen: Array) -> tuple[Array, float, int]:
-    """Find the samples with the `size` largest residuals, and the largest residual outside.
-
-    Of equal residuals those of the first samples are taken. Also returned is the first sample
-    outside with the largest residual there.
-    """
-    if size >= d.size:
-        return np.flatnonzero(~chosen), -np.inf, d.size
-    least = np.partition(d, d.size - size)[d.size - size]
-    inside = d > least
-    level = np.flatnonzero(d == least)
-    room = size - int(np.count_nonzero(inside))
-    inside[level[:room]] = True
-    if room < len(level):
-        bound, first = float(least), int(level[room])
-    else:
-        first = int(np.argmax(np.where(inside, -np.inf, d)))
-        bound = float(d[first])
-    return np.flatnonzero(inside & ~chosen), bound, first
-
-
-def _compete(
-    write: Any,
-    R: Array,
-    d: Array,
-    members: Array,
-    goal: int,
-    bound: float,
-    first: int,
-    floor: float,
-) -> tuple[list[int], int]:
-    """Pivots among the members of the pool, as positions in it, until it may miss the largest.
-
-    Also returned is the number of kernel columns computed.
-    """
-    d = d.copy()
-    G = np.empty((goal, len(members)))  # the new columns, one per row
-    found: list[int] = []
-    ready: dict[int, Array] = {}
-    while len(found) < goal and d.size:
-        i = int(np.argmax(d))
-        if d[i] <= floor or d[i] < bound or (d[i] == bound and members[i] > first):
-            break
-        t = len(found)
-        if i not in ready:  # together with the columns of others that may be next
-            few = min(AHEAD, goal - t, d.size)
-            top = np.argpartition(d, d.size - few)[d.size - few :].tolist()
-            likely = np.array(sorted({i, *(j for j in top if j not in ready)}))
-            columns = write(members[likely], members, np.empty((len(likely), d.size)))
-            columns -= R[:, likely].T @ R
-            ready.update(zip(likely.tolist(), columns, strict=True))
-        column = ready[i]
-        if t:
-            column -= G[:t, i] @ G[:t]
-        column /= np.sqrt(d[i])
-        G[t] = column
-        d -= column * column
-        found.append(i)
-        d[found] = 0.0
-    return found, len(ready)
-
-
 def _extend(
-    write: Any,
-    share: Any,
-    R: Array,
-    explained: Array,
-    chosen: Array,
-    new: Array,
-    m: int,
-    gained: bool,
-) -> Array:
-    """Write the columns of the pivots `new` into `R[m:]` and add their squares to `explained`.
+    write: Any, share: Any, R: Array, old: Array, new: Array, L: Array
+) -> tuple[Array, Array]:
+    """Write the columns of the pivots `new` into R; L is the root of their residual.
 
-    Returns what each takes from the trace, or ones if that is not asked for, for the first ones
-    that are independent up to rounding; the others are left out.
+    Returns what each takes from the trace, and what they take from each residual.
     """
-    t = len(new)
-    S = write(new, new, np.empty((t, t)))
-    S = S - R[:m, new].T @ R[:m, new]
-    L = _lower_root(np.asarray((S + S.T) / 2, dtype=np.float64))
-    if len(L) < t:
-        t = len(L)
-        if t == 0:
-            return np.zeros(0)
-        new = new[:t]
+    m, t, n = len(old), len(new), R.shape[1]
     known = np.ascontiguousarray(R[:m, new].T)
-    old = np.flatnonzero(chosen)
-    n = len(explained)
     step = max(1, min(n, ROW_BYTES // (8 * t)))
-    # a product is faster than substitution, and as accurate where pivots are of similar size
-    roots = L.diagonal()
-    inverse = np.linalg.inv(L) if roots.min() > 1e-2 * roots.max() else None
+    squares = np.empty(n)
 
     def extend(start: int) -> Array:
         rows = slice(start, min(start + step, n))
         part = write(new, rows, np.empty((t, rows.stop - start)))
+        part -= known @ R[:m, rows]
         target = R[m : m + t, rows]
-        if m:
-            part -= np.matmul(known, R[:m, rows])
-        if inverse is not None:
-            np.matmul(inverse, part, out=target)
-        else:
-            target[:] = linalg.solve_triangular(L, part, lower=True, check_finite=False)
+        # a row-major right side is the transpose of a column-major one: x L' = part'
+        target[:] = linalg.blas.dtrsm(1.0, L, part.T, side=1, lower=1, trans_a=1).T
         # rows of pivots are known exactly
         target[:, old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
         here = (new >= rows.start) & (new < rows.stop)
         target[:, new[here] - rows.start] = L[here].T
-        explained[rows] += np.einsum("ij,ij->j", target, target)
-        return np.einsum("ij,ij->i", target, target) if gained else np.ones(t)
+        squares[rows] = np.einsum("ij,ij->j", target, target)
+        return np.asarray(np.einsum("ij,ij->i", target, target))
 
-    gains = list(share(extend, range(0, n, step)))
-    chosen[new] = True
-    return np.asarray(np.sum(gains, axis=0)) if gained else gains[0]
+    return np.asarray(np.sum(list(share(extend, range(0, n, step))), axis=0)), squares
 
 
 def _blas_threads() -> int:
@@ -302,11 +237,11 @@ def _write(gram: Any, X: Any, chosen: Array, rows: Any, out: Array) -> Array:
 
 def _lower_root(S: Array) -> Array:
     """Cholesky factor without pivots, of the leading part that is positive definite."""
+    if len(S) == 0:
+        return S
     L, info = linalg.lapack.dpotrf(S, lower=1, clean=1)
-    if info == 1:
-        return np.zeros((0, 0))
     if info > 0:
-        L, _ = linalg.lapack.dpotrf(S[: info - 1, : info - 1], lower=1, clean=1)
+        return _lower_root(S[: info - 1, : info - 1])
     root: Array = L
     return root
 

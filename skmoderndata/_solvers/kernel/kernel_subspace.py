@@ -34,7 +34,8 @@ def kernel_subspace(K: Array, w: Array, k: int) -> Subspace:
     root = np.sqrt(a)
     row = K @ a
     norm = float(a @ row)
-    A = K - row[:, None] - row + norm
+    A = K - row
+    A -= (row - norm)[:, None]
     A *= root[:, None]
     A *= root
     values, V = leading_eigen(A, k)

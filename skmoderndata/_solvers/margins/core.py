@@ -1,7 +1,7 @@
 """A core set: indices with weights, and the block of `K'` that belongs to them."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,72 +18,13 @@ from skmoderndata._solvers.margins.simplex_qp import (
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-GROWTH = 1.15  # how much longer the rows of the matrix become when it is full
+ROOM = 512  # rows of the first matrix; it grows by doubling
 MASK = 100_000_000  # variables up to which membership in the core set is a mask
 WORKING_SET = 4000  # variables on which a core set without a matrix is solved at a time
 MOST_WORKING_SETS = 1000
 MOST_IDLE = 20  # working sets in succession that change nothing beyond rounding
 CHECKED = 512  # of many new indices, so many tell whether the kernel is one
 SMALL = 32  # rows of the blocks whose diagonal is taken
-
-
-class Problem(Protocol):
-    """What the search needs to know; *units* are what is sampled, *indices* what has a weight."""
-
-    core: Array  # indices in the core set, set by the search
-    listed: bool  # whether every index below `n_indices` is a variable
-
-    @property
-    def n_units(self) -> int:
-        """Number of units."""
-
-    @property
-    def n_indices(self) -> int:
-        """Number of variables of the whole problem."""
-
-    @property
-    def fixed(self) -> Array:
-        """Indices that are in every core set."""
-
-    @property
-    def largest_diagonal(self) -> float:
-        """Largest `K'_ii - v_i`, an upper bound where it is not known."""
-
-    def start(self, rng: np.random.RandomState) -> Array:
-        """Two or more indices to begin with."""
-
-    def draw(self, rng: np.random.RandomState, size: int) -> Array:
-        """Sample of units."""
-
-    def order(self, rng: np.random.RandomState) -> Array:
-        """All units in the random order in which they are looked at."""
-
-    def involved(self, units: Array, chosen: Array, indices: Array) -> Array:
-        """Mask of the units that chosen candidates are made of."""
-
-    def gram(self, a: Array, b: Array) -> Array:
-        """Return `K'` without its diagonal part `delta_ij slack_i`."""
-
-    def slack(self, indices: Array) -> Array:
-        """Diagonal part of `K'`."""
-
-    def linear(self, indices: Array) -> Array:
-        """Return `v` of these indices."""
-
-    def products(self, indices: Array, core: Array, a: Array) -> Array:
-        """Return `K'[indices, core] a` without the diagonal part, in O(len(indices)) memory."""
-
-    def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
-        """Return `score(units, exact=)`, the values of the current function at units."""
-
-    def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
-        """Return one index per unit, that of smallest `g`, and that `g`."""
-
-    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
-        """Relative duality gap of the whole problem, from the values at all units."""
-
-    def margin_unit(self, rho: float) -> float:
-        """Violation of `g` that is one margin: what tolerances are relative to."""
 
 
 class IndefiniteKernel(ValueError):
@@ -99,22 +40,21 @@ class Core:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Any,  # of `core_problems`
         indices: Array,
         solver: str = "core_set",
         limit: int | None = None,
     ) -> None:
         self.problem, self.solver = problem, solver
-        self.limit = problem.n_indices if limit is None else max(2, limit)
+        self.limit = min(problem.n_indices, max(2, limit or problem.n_indices))
         self.indices = np.zeros(0, np.int64)
         self.a = np.zeros(0)
         self.v = np.zeros(0)
         self.g = np.zeros(0)
         self.level = self.rho = 0.0
         self.held = True  # whether there is a matrix
-        self._space = np.zeros(16 * 16)
-        self._K = self._space.reshape(16, 16)
-        self._diagonal = np.zeros(16)
+        self._K = np.empty((0, 0))
+        self._diagonal = np.zeros(0)
         self._rng = np.random.RandomState(0)  # draws half of each working set
         self.n_drops = 0  # how often indices have been renumbered
         # with a variable per pair of samples a mask would be too long
@@ -168,7 +108,12 @@ class Core:
         """Write the rows of new indices into the matrix; return half their gradient."""
         m, total = len(self), len(self) + len(new)
         if total > len(self._K):
-            self._grow(min(max(total + 8, int(GROWTH * len(self._K))), max(self.limit, 16)))
+            # pages that nobody has written to take no memory
+            size = self.limit if 2 * total > self.limit else max(2 * total, ROOM)
+            K = np.empty((size, size))
+            K[:m, :m] = self.K
+            self._K = K
+            self._diagonal = np.concatenate([self._diagonal[:m], np.zeros(size - m)])
         block = self.problem.gram(new, np.concatenate([self.indices, new]))
         slack = self.problem.slack(new)
         check_kernel(append_rows(self._K, self._diagonal, block, slack, m), self._diagonal[:total])
@@ -179,26 +124,13 @@ class Core:
         """Diagonal of `K'`, by small blocks."""
         parts = [new[s : s + SMALL] for s in range(0, len(new), SMALL)]
         own = [self.problem.gram(part, part).diagonal() for part in parts]
-        return np.concatenate(own) + self.problem.slack(new)
+        return np.asarray(np.concatenate(own) + self.problem.slack(new))
 
     def _release(self) -> None:
         """Give the matrix up."""
         self.held = False
         self._diagonal = self._diagonal[: len(self)].copy()
-        del self._K
-        self._space = np.zeros(0)
-
-    def _grow(self, size: int) -> None:
-        """Make place for more indices, without a second matrix where the system allows it."""
-        m, stride = len(self), len(self._K)
-        self._diagonal = np.concatenate([self._diagonal[:m], np.zeros(size - m)])
-        del self._K
-        try:
-            self._space.resize(size * size)
-        except ValueError:  # somebody looks at it
-            self._space = np.concatenate([self._space, np.zeros(size * size - stride * stride)])
-        spread_rows(self._space, m, stride, size)
-        self._K = self._space.reshape(size, size)
+        self._K = np.empty((0, 0))
 
     def drop(self, margin: float) -> None:
         """Forget indices without weight that are far from mattering."""
@@ -210,7 +142,7 @@ class Core:
             self._mask[self.indices[~keep]] = False
         kept = np.flatnonzero(keep)
         if self.held:
-            keep_rows(self._K, kept)
+            self._K[: len(kept), : len(kept)] = self.K[np.ix_(kept, kept)]
             self._diagonal[: len(kept)] = self._diagonal[kept]
         else:
             self._diagonal = self._diagonal[kept]
@@ -237,9 +169,6 @@ class Core:
             self.g = g
         elif self.solver == "cvxpy" and m <= CVXPY_LIMIT:
             self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
-            # an interior point method leaves every weight positive
-            self.a[self.a < 1e-9 * self.a.max()] = 0.0
-            self.a /= self.a.sum()
             self.g = self.K @ self.a - 0.5 * self.v
         else:
             found = simplex_qp(
@@ -277,7 +206,7 @@ class Core:
             a, g = self.a[chosen], self.g[chosen]
             inner = float(g[a > 0].max(initial=-np.inf) - g.min())
             goal = max(0.5 * tol, 0.1 * inner)
-            steps = pairwise_descent(K, diagonal, a, g, len(a), goal, 20 * len(a))
+            steps = pairwise_descent(K, np.ones(len(a)), diagonal, a, g, len(a), goal, 20 * len(a))
             idle = 0 if steps else idle + 1
             change = a - self.a[chosen]
             moved = np.flatnonzero(change)
@@ -331,7 +260,8 @@ class Core:
     def scorer(self) -> Callable[..., Array]:
         """Score units by the current weights."""
         active = self.a > 0
-        return self.problem.scorer(self.indices[active], self.a[active])
+        score: Callable[..., Array] = self.problem.scorer(self.indices[active], self.a[active])
+        return score
 
     def update(self, values: Array, units: Array, a: Array, *, exact: bool) -> Array:
         """Score units, whose values were found with the weights `a` of the first indices."""
@@ -341,7 +271,7 @@ class Core:
         if 2 * len(moved) > np.count_nonzero(self.a):
             return self.scorer()(units, exact=exact)
         score = self.problem.scorer(self.indices[moved], change[moved])
-        return values + score(units, exact=exact)
+        return np.asarray(values + score(units, exact=exact))
 
 
 def check_kernel(sizes: tuple[float, float, float], diagonal: Array) -> None:
@@ -397,19 +327,3 @@ def append_rows(K, diagonal, block, slack, m):
     for c in range(n):
         K[m + c, m + c] = diagonal[m + c]
     return size, skew, apart
-
-
-@jit
-def spread_rows(space, m, stride, wider):
-    """Move the first `m` columns of `m` rows apart, the last row first."""
-    for row in range(m - 1, 0, -1):
-        for q in range(m - 1, -1, -1):
-            space[row * wider + q] = space[row * stride + q]
-
-
-@jit
-def keep_rows(K, kept):
-    """Move the kept rows and columns to the front, upwards and so without a second matrix."""
-    for row, old in enumerate(kept):
-        for q, column in enumerate(kept):
-            K[row, q] = K[old, column]

@@ -1,22 +1,34 @@
-"""Support vector problems in the form that the core-set search solves."""
+"""Support vector problems in the form that the core-set search solves.
 
+*Units* are what is sampled, *indices* what has a weight. A problem has `n_units` and `n_indices`;
+`listed` tells whether every index below `n_indices` is a variable, `fixed` holds those in every
+core set, `core` those in the current one, and `largest_diagonal` is the largest `K'_ii - v_i`.
+`gram` is `K'` without its diagonal part, which is `slack`, and `linear` is v; `products` are
+`K' a` without the diagonal part; a `scorer` gives the values of the current function at units,
+`candidates` one index per unit, that of smallest half gradient g, and `margin_unit` the violation
+of g that is one margin: what tolerances are relative to.
+"""
+
+import copy
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.margins.certificates import (
     best_multiple,
     scaled_squared_hinge,
     squared_hinge_gap,
     tube_gap,
 )
+from skmoderndata._solvers.margins.core import append_rows, check_kernel
 from skmoderndata._solvers.margins.ranking import (
     ActivePairs,
     graded_pairs,
     listed_pairs,
-    sums_below,
+    next_below,
+    pair_sums,
+    worst_below,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,6 +41,7 @@ class Rows(Protocol):
     """Kernel values between the samples of a data set."""
 
     n_rows: int
+    definite: bool  # whether the kernel is known to be one
 
     def matrix(self, a: Array, b: Array) -> Array:
         """Kernel values of samples against samples."""
@@ -43,19 +56,21 @@ class Rows(Protocol):
 class _Units:
     """Samples with positive weight, numbered from zero."""
 
-    listed = True
+    listed, bias = True, 0.0
+    n_indices: int
+    gram: Callable[[Array, Array], Array]
+    slack: Callable[[Array], Array]
 
     def __init__(self, rows: Rows, ids: Array | None) -> None:
         self.rows, self.ids = rows, ids
-        self.core = np.zeros(0, np.int64)
+        self.core = self.fixed = np.zeros(0, np.int64)
         self.n_units = rows.n_rows if ids is None else len(ids)
 
-    def row(self, units: Array | slice) -> Array | slice:
+    def row(self, units: Any) -> Any:
         """Rows of the data that belong to units."""
         if self.ids is None:
             return units
-        found: Array = self.ids[units]
-        return found
+        return self.ids[units]
 
     def units_of(self, rows: Array) -> tuple[Array, Array]:
         """Numbers of the units that rows of the data are, and a mask of those that are one."""
@@ -84,9 +99,39 @@ class _Units:
         ids = self.ids
         return self.rows.matrix(a if ids is None else ids[a], b if ids is None else ids[b])
 
-    def scores(self, expansion: Any, units: Array | slice, exact: bool) -> Array:
-        """Values of an expansion at units."""
-        return self.rows.values(expansion, self.row(units), exact=exact)
+    def checked(self, K: Array, slack: Array) -> Array:
+        """Return a square matrix with its diagonal part, refused where it is no kernel's."""
+        if self.rows.definite:
+            K[np.diag_indices(len(K))] += slack
+            return K
+        Q, diagonal = np.empty_like(K), np.empty(len(K))
+        check_kernel(append_rows(Q, diagonal, K, slack, 0), diagonal)
+        return Q
+
+    def whole(self) -> tuple[Array, Array, Array]:
+        """Matrix of all indices, without signs, and equal weights."""
+        every, ones = np.arange(self.n_indices), np.ones(self.n_indices)
+        return self.checked(self.gram(every, every), self.slack(every)), ones, ones / len(ones)
+
+    def function(self, units: Array, coef: Array) -> Callable[..., Array]:
+        """Score samples by a sum of kernels at units, with the offset."""
+        expansion = self.rows.expansion(self.row(units), coef)
+        offset = self.bias * float(coef.sum())
+
+        def score(units: Array | slice, *, exact: bool) -> Array:
+            values = self.rows.values(expansion, self.row(units), exact=exact)
+            values += offset
+            return values
+
+        return score
+
+    def linear(self, indices: Array) -> Array:
+        """No linear part."""
+        return np.zeros(len(indices))
+
+    def margin_unit(self, rho: float) -> float:
+        """Return the margin."""
+        return rho
 
 
 def carried(indices: Array, a: Array, there: Array) -> tuple[Array, Array] | None:
@@ -127,8 +172,8 @@ class SignedRows(_Units):
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
         self.costs = np.asarray(costs, dtype=np.float64) * self.scale
         self.n_indices = self.n_units
-        self.fixed = np.zeros(0, np.int64)
         self.largest_diagonal = 1.0 + 1.0 / float(self.costs.min())
+        self._whole: list[Array] = []  # the matrix without signs, once it is needed
 
     def state(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Rows of the data in a core set, and the weights."""
@@ -172,22 +217,32 @@ class SignedRows(_Units):
             return found
         return np.broadcast_to(self.costs, self.signs[indices].shape)
 
-    def linear(self, indices: Array) -> Array:
-        """No linear part."""
-        return np.zeros(len(indices))
+    def relabelled(self, signs: Array) -> "SignedRows":
+        """Give the samples other labels; kernel values of all of them are shared."""
+        twin = copy.copy(self)
+        twin.signs = signs
+        return twin
+
+    def whole(self) -> tuple[Array, Array, Array]:
+        """Matrix of all samples, their signs, and the means of the classes."""
+        if not self._whole:
+            every = np.arange(self.n_units)
+            K = self.kernel(every, every)
+            K += self.bias
+            K /= self.scale
+            self._whole.append(self.checked(K, self.slack(every)))
+        counts = np.bincount((self.signs > 0).astype(np.intp), minlength=2)
+        a = 1.0 / (np.count_nonzero(counts) * counts[(self.signs > 0).astype(np.intp)])
+        return self._whole[0], self.signs.astype(np.float64), a
+
+    def unit_values(self, g: Array, a: Array) -> Array:
+        """Values at all samples."""
+        values: Array = self.signs * (g - self.slack(np.arange(self.n_units)) * a)
+        return values
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled kernel."""
-        coef = a * self.signs[core] / self.scale
-        ids = core if self.ids is None else self.ids[core]
-        expansion, offset = self.rows.expansion(ids, coef), self.bias * float(coef.sum())
-
-        def score(units: Array | slice, *, exact: bool) -> Array:
-            values = self.scores(expansion, units, exact)
-            values += offset
-            return values
-
-        return score
+        return self.function(core, a * self.signs[core] / self.scale)
 
     def products(self, indices: Array, core: Array, a: Array) -> Array:
         """Return `y f` at indices, without the diagonal part."""
@@ -204,19 +259,28 @@ class SignedRows(_Units):
         norm = max(0.0, rho - float((a * a) @ self.slack(core)))
         return squared_hinge_gap(self.signs * values, self.costs, norm, rho)
 
-    def margin_unit(self, rho: float) -> float:
-        """Return the margin."""
-        return rho
-
 
 class OneClassRows(SignedRows):
     """One class, `K'_ij = k_ij + delta_ij / c_i`: separation from the origin."""
 
     def __init__(
-        self, rows: Rows, costs: Array, *, diagonal: float, ids: Array | None = None
+        self,
+        rows: Rows,
+        costs: Array,
+        *,
+        diagonal: float,
+        ids: Array | None = None,
+        known: tuple[Array, Array] | None = None,
     ) -> None:
         signs = np.ones(len(costs), np.int8)
         super().__init__(rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids)
+        self.known = known  # matrix and weights from elsewhere
+
+    def whole(self) -> tuple[Array, Array, Array]:
+        """Matrix of all samples, ones, and first weights."""
+        if self.known is None:
+            return super().whole()
+        return self.known[0], np.ones(self.n_units), self.known[1]
 
     def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
         """Multiple t of the function and threshold r of smallest objective, kernel unscaled.
@@ -306,6 +370,12 @@ class TubeRows(_Units):
         v: Array = 2.0 * signs * self.target[units]
         return v
 
+    def unit_values(self, g: Array, a: Array) -> Array:
+        """Values at all samples, from the indices that pull up."""
+        up = np.arange(0, 2 * self.n_units, 2)
+        values: Array = g[up] + 0.5 * self.linear(up) - self.slack(up) * a[up]
+        return values
+
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Units and the weights of their kernels, in the scaled problem."""
         units, signs = self._split(core)
@@ -315,16 +385,7 @@ class TubeRows(_Units):
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled problem."""
-        units, coef = self.coefficients(core, a)
-        ids = units if self.ids is None else self.ids[units]
-        expansion, offset = self.rows.expansion(ids, coef), self.bias * float(coef.sum())
-
-        def score(units: Array | slice, *, exact: bool) -> Array:
-            values = self.scores(expansion, units, exact)
-            values += offset
-            return values
-
-        return score
+        return self.function(*self.coefficients(core, a))
 
     def products(self, indices: Array, core: Array, a: Array) -> Array:
         """Return `s f` at indices, without the diagonal part."""
@@ -363,7 +424,6 @@ class _Pairs(_Units):
         super().__init__(rows, None)
         self.scale = 4.0 * diagonal if diagonal > 0 else 1.0
         self.cost = cost * self.scale
-        self.fixed = np.zeros(0, np.int64)
         self.largest_diagonal = 1.0 + 1.0 / self.cost
 
     def ends(self, indices: Array) -> tuple[Array, Array]:
@@ -384,10 +444,6 @@ class _Pairs(_Units):
         """Return `1 / c`."""
         return np.full(len(indices), 1.0 / self.cost)
 
-    def linear(self, indices: Array) -> Array:
-        """No linear part."""
-        return np.zeros(len(indices))
-
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Rows and the weights of their kernels, in the scaled problem."""
         up, down = self.ends(core)
@@ -397,12 +453,7 @@ class _Pairs(_Units):
 
     def row_scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function at rows."""
-        expansion = self.rows.expansion(*self.coefficients(core, a))
-
-        def score(rows: Array | slice, *, exact: bool) -> Array:
-            return self.rows.values(expansion, rows, exact=exact)
-
-        return score
+        return self.function(*self.coefficients(core, a))
 
     def products(self, indices: Array, core: Array, a: Array) -> Array:
         """Return `f_i - f_j` for pairs, without the diagonal part."""
@@ -414,10 +465,6 @@ class _Pairs(_Units):
     def norm(self, core: Array, a: Array, rho: float) -> float:
         """Squared length of the weights of the function."""
         return max(0.0, rho - float(a @ a) / self.cost)
-
-    def margin_unit(self, rho: float) -> float:
-        """Return the margin."""
-        return rho
 
 
 class GivenPairs(_Pairs):
@@ -460,6 +507,10 @@ class GivenPairs(_Pairs):
             return difference
 
         return score
+
+    def unit_values(self, g: Array, a: Array) -> Array:
+        """Differences of the values of all pairs."""
+        return g - a / self.cost
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the pairs themselves."""
@@ -600,74 +651,3 @@ class GradedRows(_Pairs):
         if primal <= 0 or rho <= 0:
             return 0.0 if primal <= 0 else 1.0
         return max(0.0, primal - 0.5 / rho) / primal
-
-
-@jit
-def worst_below(queries, grades, values):
-    """For rows sorted by query and grade: the highest value of a lower grade, and whose."""
-    n = len(queries)
-    partner = np.full(n, -1, np.int64)
-    top = np.full(n, -np.inf)
-    best, who = -np.inf, -1  # of lower grades
-    level, level_who = -np.inf, -1  # of this grade
-    for i in range(n):
-        if i == 0 or queries[i] != queries[i - 1]:
-            best, who, level, level_who = -np.inf, -1, -np.inf, -1
-        elif grades[i] != grades[i - 1]:
-            if level > best:
-                best, who = level, level_who
-            level, level_who = -np.inf, -1
-        partner[i], top[i] = who, best
-        if values[i] > level:
-            level, level_who = values[i], i
-    return partner, top
-
-
-@jit
-def next_below(known, place, queries, grades, values, core, n, partner, top):
-    """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
-    for row in known:
-        i = place[row]
-        begin = row
-        while begin > 0 and queries[begin - 1] == queries[row]:
-            begin -= 1
-        best, who = -np.inf, -1
-        for k in range(begin, row):
-            if grades[k] == grades[row]:
-                break
-            if values[k] > best:
-                pair = i * n + place[k]
-                at = np.searchsorted(core, pair)
-                if at == len(core) or core[at] != pair:
-                    best, who = values[k], k
-        partner[row], top[row] = who, best
-
-
-def pair_sums(
-    queries: Array, grades: Array, f: Array, rank: Array, first: Array, s: float
-) -> tuple[float, float, float]:
-    """Sum over pairs (i above j) with `r = 1 - s d > 0`, `d = f_i - f_j`: r^2, r d and d^2.
-
-    Rows are sorted by query and grade; `first` is the lowest rank that counts for a row.
-    """
-    below = sums_below(queries, grades, rank, first, np.stack([np.ones(len(f)), f, f * f], axis=1))
-    number, first_sum, second_sum = below.T
-    d = number * f - first_sum
-    dd = number * f * f - 2.0 * f * first_sum + second_sum
-    squares = number - 2.0 * s * d + s * s * dd
-    return float(squares.sum()), float((d - s * dd).sum()), float(dd.sum())
-
-
-def pair_order(queries: Array, grades: Array, values: Array) -> tuple[float, float, float]:
-    """Count the pairs of different grade in a query that are in order, tied, and all of them."""
-    by = np.lexsort((grades, queries))
-    rank = np.unique(values[by], return_inverse=True)[1]
-    q, g, one = queries[by], grades[by], np.ones((len(by), 1))
-
-    def pairs_from(first: Array) -> float:
-        """Pairs whose lower-graded row has at least this rank."""
-        return float(sums_below(q, g, rank, first, one).sum())
-
-    every = pairs_from(np.zeros(len(by), np.int64))
-    not_in_order, wrong = pairs_from(rank), pairs_from(rank + 1)
-    return every - not_in_order, not_in_order - wrong, every

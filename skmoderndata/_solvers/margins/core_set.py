@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.margins.core import Core, Problem
-from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
+from skmoderndata._solvers.margins.core import Core
+from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -21,7 +21,9 @@ FEWEST_ADDED, MOST_ADDED = 16, 512  # points that join the core set at a time
 QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
 SAMPLE_SEARCHES = 30  # first points, found in small samples
 RARE = 1e-2  # share of violators that random samples of the published rule do not find
-EXACT_UNITS = 1000  # problems up to this size are solved to rounding
+WHOLE = 2000  # variables up to which the whole problem is solved, without a core set
+WHOLE_SPREAD = 1e-3  # spread of half the gradient to begin with, in margins
+EXACT_UNITS = 100  # problems up to this size are solved to rounding
 TIGHT = 1e-12  # relative duality gap that is taken for rounding
 
 
@@ -43,7 +45,7 @@ class CoreSetResult(NamedTuple):
 
 
 def core_set(
-    problem: Problem,
+    problem: Any,
     *,
     tol: float = 0.05,
     eps: float | None = None,
@@ -64,7 +66,7 @@ def core_set(
 
     Parameters
     ----------
-    problem : Problem
+    problem : SignedRows, OneClassRows, TubeRows, GivenPairs or GradedRows
     tol : float
         Relative duality gap to reach. The tolerated violation tau begins at half the margin and
         falls until the gap is reached.
@@ -91,6 +93,9 @@ def core_set(
     rng : RandomState
     progress : Progress or None
     """
+    whole = solver == "core_set" and eps is None and batch_size is None and max_core is None
+    if whole and problem.listed and problem.n_indices <= min(WHOLE, (cache_size * 2**17) ** 0.5):
+        return whole_set(problem, tol, max_iter, start, progress)
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
@@ -100,12 +105,60 @@ def core_set(
     return search.finish()
 
 
+def whole_set(
+    problem: Any,
+    tol: float,
+    max_iter: int,
+    start: tuple[Array, Array] | None,
+    progress: Progress | None,
+) -> CoreSetResult:
+    """Minimise `a' K' a - v' a` over the simplex on all variables, by pairwise descent.
+
+    The spread of half the gradient falls from a thousandth of the margin until the relative
+    duality gap is at most `tol`; problems of few units are solved to rounding.
+    """
+    n = problem.n_indices
+    Q, signs, a = problem.whole()
+    v = problem.linear(np.arange(n))
+    if start is not None:
+        a = np.zeros(n)
+        a[start[0]] = start[1] / start[1].sum()
+    spread = 0.1 * TIGHT if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
+    g: Array = signs * (Q @ (signs * a)) - 0.5 * v
+    it = Iterations(max_iter, tol, progress)
+    for _ in it:
+        aim = spread * problem.margin_unit(float(a @ (g + 0.5 * v)))
+        found = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=Q.diagonal(), signs=signs)
+        a, g = found.a, found.gradient
+        rho = float(a @ (g + 0.5 * v))
+        values = problem.unit_values(g, a)
+        used = np.flatnonzero(a)
+        it.residual = gap = problem.relative_gap(values, used, a[used], rho)
+        it.ended = rho <= 0 or spread < TIGHT  # as good as rounding allows
+        spread *= 0.01
+    unit = problem.margin_unit(rho)
+    return CoreSetResult(
+        core=used,
+        weights=a[used],
+        rho=rho,
+        level=float(a @ g),
+        gap=gap,
+        violation=float(a @ g - g.min()) / unit if unit > 0 else np.inf,
+        values=values,
+        n_iter=it.n_iter,
+        n_passes=it.n_iter,
+        converged=gap <= (max(tol, TIGHT) if it.ended else tol),
+        full=False,
+        asked_to_stop=not (it.converged or it.ended) and it.n_iter < max_iter,
+    )
+
+
 class _Search:
     """State of one run."""
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Any,
         tol: float,
         eps: float | None,
         solver: str,
@@ -126,10 +179,12 @@ class _Search:
             limit = max(limit, CVXPY_LIMIT)
         self.rng, self.n_passes = rng, 0
         self.share = 0.5  # tolerated violation in margins
-        self.kappa = problem.largest_diagonal
+        self.kappa = float(problem.largest_diagonal)
         self.ball_eps = 0.5
-        small = problem.n_indices <= 2 * EXACT_UNITS + 1 and problem.n_units <= EXACT_UNITS
-        self.exact = small and eps is None and solver != "ball"
+        count, few = problem.n_indices, WHOLE
+        if problem.listed:
+            count, few = problem.n_units, EXACT_UNITS
+        self.exact = count <= few and eps is None and solver != "ball"
         if self.exact:
             self.share, self.tol = 0.01, min(tol, TIGHT)
         self.it = Iterations(max_iter, -1.0, progress)
@@ -160,7 +215,7 @@ class _Search:
         if self.eps is not None:
             radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)
             return (self.eps + 0.5 * self.eps**2) * radius_sq
-        return self.share * self.problem.margin_unit(self.core.rho)
+        return float(self.share * self.problem.margin_unit(self.core.rho))
 
     def solve(self) -> bool:
         """Solve on the core set; False when the run has to end."""

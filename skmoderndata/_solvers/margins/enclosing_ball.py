@@ -1,6 +1,5 @@
 """The smallest ball around points, in any inner product space, and its certificate."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -64,12 +63,9 @@ class InputPoints:
         self.n_rows = int(X.shape[0])
         self.mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
         self.sparse = bool(sparse.issparse(X))
-        if self.sparse:
-            first = X[[0]].toarray().ravel()
-        else:
-            first = np.asarray(X[0], dtype=np.float64)
         if not np.isfinite(self.mean).all():  # a sum beyond the range of the numbers
-            self.mean = first.astype(np.float64)
+            first = X[[0]].toarray() if self.sparse else X[:1]
+            self.mean = np.asarray(first, dtype=np.float64).ravel()
 
     def rows(self, indices: Array | slice) -> Array:
         """Dense rows, less the mean."""
@@ -85,16 +81,11 @@ class InputPoints:
 
     def diag(self, a: Array | slice) -> Array:
         """Squared distances from the mean."""
-        n = self.n_rows
-        index = np.arange(n)[a] if not isinstance(a, slice) else None
-        count = len(index) if index is not None else len(range(*a.indices(n)))  # type: ignore[union-attr]
-        out = np.empty(count)
-        start = 0 if index is not None else range(*a.indices(n)).start  # type: ignore[union-attr]
-        for first in range(0, count, BLOCK):
-            last = min(first + BLOCK, count)
-            part = slice(start + first, start + last) if index is None else index[first:last]
-            rows = self.rows(part)
-            out[first:last] = np.einsum("ij,ij->i", rows, rows)
+        index = np.arange(self.n_rows)[a]
+        out = np.empty(len(index))
+        for first in range(0, len(index), BLOCK):
+            rows = self.rows(index[first : first + BLOCK])
+            out[first : first + BLOCK] = np.einsum("ij,ij->i", rows, rows)
         return out
 
     def expansion(self, b: Array, coef: Array) -> Array:
@@ -200,91 +191,98 @@ def enclosing_ball(
     progress : Progress or None
     """
     ball = Ball(points, heights_sq)
-    size = float(ball.v.max(initial=0.0))
-    routes: dict[str, Callable[..., BallResult]] = {
-        "core_set": _core_set,
-        "away_steps": _away_steps,
-        "badoiu_clarkson": _shrinking_steps,
-        "cvxpy": _by_cvxpy,
-    }
-    return routes[solver](
-        ball,
-        tol=tol,
-        max_iter=max_iter,
-        tiny=1e-30 * size,
-        search=search,
-        sample_size=sample_size,
-        batch_size=batch_size,
-        rng=np.random.RandomState(0) if rng is None else rng,
-        progress=progress,
+    tiny = 1e-30 * float(ball.v.max(initial=0.0))
+    it = Iterations(1 if solver == "cvxpy" else max_iter, tol, progress)
+    core: Array | None = None
+    looked = None
+    if solver == "core_set":
+        rng = np.random.RandomState(0) if rng is None else rng
+        sampling = None if search != "sampling" else (sample_size, rng)
+        support, weights, core, looked = _core_set(ball, it, tiny, batch_size, sampling)
+    else:
+        a = _by_cvxpy(ball, it) if solver == "cvxpy" else _steps(ball, it, tiny, solver)
+        support = np.flatnonzero(a)
+        weights = a[support] / a[support].sum()
+    distances, lower, norm = looked or ball.distances(support, weights)
+    largest = float(distances.max(initial=0.0))
+    gap = 0.0 if largest <= tiny else ball_gap(distances, lower)
+    order = np.argsort(support)
+    reached = max(tol, 1e-6) if solver == "cvxpy" else tol
+    return BallResult(
+        support=support[order],
+        weights=weights[order],
+        core=support if core is None else core,
+        radius=float(np.sqrt(max(largest, 0.0))),
+        lower=float(np.sqrt(lower)),
+        gap=gap,
+        norm=norm,
+        n_iter=max(1, it.n_iter),
+        n_passes=ball.n_passes,
+        converged=gap <= reached * (1 + 1e-6) + 1e-15,
     )
 
 
 def _core_set(
     ball: Ball,
-    *,
-    tol: float,
-    max_iter: int,
+    it: Iterations,
     tiny: float,
-    search: str,
-    sample_size: int,
     batch_size: int,
-    rng: np.random.RandomState,
-    progress: Progress | None,
-) -> BallResult:
+    sampling: tuple[int, np.random.RandomState] | None,
+) -> tuple[Array, Array, Array, tuple[Array, float, float] | None]:
+    """Exact balls of few points, which the furthest of the others join.
+
+    `sampling` is the size of the samples that are looked at before all points, and what draws
+    them. Returns the support, its weights, all points that ever joined, and what `Ball.distances`
+    says of these weights, where it was asked.
+    """
     points, v = ball.points, ball.v
     core = ball.far_pair()
     a = np.full(len(core), 1.0 / len(core))
     K = points.matrix(core, core)
     seen = set(core.tolist())
-    quiet = 0 if search == "sampling" else QUIET_SAMPLES
-    it = Iterations(max_iter, tol, progress)
-    looked = None  # distances that belong to the weights
+    quiet = QUIET_SAMPLES if sampling is None else 0
+    looked = None
     for _ in it:
         looked = None
         # half the gradient may spread by a tenth of what the stopping rule allows
         now = float(a @ v[core]) - float(a @ K @ a)
         unit = float(K.diagonal().max()) or 1.0
-        goal = 0.1 * tol * max(now, 0.0) / unit
+        goal = 0.1 * it.tol * max(now, 0.0) / unit
         found = simplex_qp(np.ascontiguousarray(K / unit), v[core] / unit, a, tol=goal)
         a = found.a / found.a.sum()
         if len(core) <= POLISHED:
             a = _polished(K / unit, v[core] / unit, a)
         keep = a > 0
         core, a, K = core[keep], a[keep], K[np.ix_(keep, keep)]
-        if quiet < QUIET_SAMPLES:
+        new = np.zeros(0, int)
+        if sampling is not None and quiet < QUIET_SAMPLES:
             norm = float(a @ K @ a)
             lower = float(a @ v[core]) - norm
             expansion = points.expansion(core, a)
-            new = np.zeros(0, int)
             while quiet < QUIET_SAMPLES and len(new) == 0:
-                sample = rng.randint(0, points.n_rows, size=sample_size)
+                sample = sampling[1].randint(0, points.n_rows, size=sampling[0])
                 d = v[sample] - 2.0 * points.values(expansion, sample) + norm
-                if d.max() > (1.0 + tol) ** 2 * lower and sample[d.argmax()] not in core:
+                outside = d.max() > (1.0 + it.tol) ** 2 * lower
+                quiet += 1
+                if outside and sample[d.argmax()] not in core:
                     new, quiet = sample[[int(d.argmax())]], 0
-                else:
-                    quiet += 1
-            if len(new):
-                core, a, K = _join(points, core, a, K, new)
-                seen.update(new.tolist())
+        if len(new) == 0:
+            looked = distances, lower, norm = ball.distances(core, a)
+            it.residual = 0.0 if distances.max() <= tiny else ball_gap(distances, lower)
+            if it.residual <= it.tol or it.n_iter == it.max_iter:
                 continue
-        looked = distances, lower, norm = ball.distances(core, a)
-        it.residual = 0.0 if distances.max() <= tiny else ball_gap(distances, lower)
-        if it.residual <= tol or it.n_iter == max_iter:
-            continue
-        count = min(batch_size, len(distances))
-        far = np.argpartition(distances, len(distances) - count)[-count:]
-        far = far[distances[far] > lower]
-        far = np.setdiff1d(far, core)
-        if len(far) == 0:
-            it.ended = True  # as good as rounding allows
-            continue
-        core, a, K = _join(points, core, a, K, far)
-        seen.update(far.tolist())
+            count = min(batch_size, len(distances))
+            far = np.argpartition(distances, len(distances) - count)[-count:]
+            new = np.setdiff1d(far[distances[far] > lower], core)
+            if len(new) == 0:
+                it.ended = True  # as good as rounding allows
+                continue
+        cross = points.matrix(new, core)
+        K = np.block([[K, cross.T], [cross, points.matrix(new, new)]])
+        core, a = np.concatenate([core, new]), np.concatenate([a, np.zeros(len(new))])
+        seen.update(new.tolist())
     keep = a > 0  # those that joined last have no weight yet
-    core, a = core[keep], a[keep]
-    distances, lower, norm = ball.distances(core, a) if looked is None else looked
-    return _result(ball, core, a, np.array(sorted(seen)), distances, lower, norm, it, tol, tiny)
+    return core[keep], a[keep], np.array(sorted(seen)), looked if keep.all() else None
 
 
 def _polished(K: Array, v: Array, a: Array) -> Array:
@@ -294,29 +292,18 @@ def _polished(K: Array, v: Array, a: Array) -> Array:
     return better if simplex_gap(K, v, better) <= simplex_gap(K, v, a) else a
 
 
-def _join(
-    points: Points, core: Array, a: Array, K: Array, new: Array
-) -> tuple[Array, Array, Array]:
-    cross = points.matrix(new, core)
-    K = np.block([[K, cross.T], [cross, points.matrix(new, new)]])
-    return np.concatenate([core, new]), np.concatenate([a, np.zeros(len(new))]), K
+def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
+    """Step from the weights towards the furthest point, again and again.
 
-
-def _away_steps(
-    ball: Ball,
-    *,
-    tol: float,
-    max_iter: int,
-    tiny: float,
-    progress: Progress | None,
-    **unused: Any,
-) -> BallResult:
-    points, v = ball.points, ball.v
+    "badoiu_clarkson" goes `1 / (t + 1)` of the way in step t [Badoiu and Clarkson 2003];
+    "away_steps" as far as is best, or away from the nearest point of the support where that
+    promises more [Yildirim 2008].
+    """
+    points, v, away = ball.points, ball.v, solver == "away_steps"
     a = np.zeros(points.n_rows)
-    pair = ball.far_pair()
-    a[pair] = 1.0 / len(pair)
-    values = points.values(points.expansion(pair, a[pair]), ball.everything)
-    it = Iterations(max_iter, tol, progress)
+    first = ball.far_pair() if away else np.zeros(1, int)
+    a[first] = 1.0 / len(first)
+    values = points.values(points.expansion(first, a[first]), ball.everything)
     for _ in it:
         support = np.flatnonzero(a)
         if it.n_iter % 100 == 0:  # fresh, against rounding
@@ -325,124 +312,39 @@ def _away_steps(
         norm = float(a[support] @ values[support])
         lower = float(a[support] @ v[support]) - norm
         distances = v - 2.0 * values + norm
-        furthest = int(distances.argmax())
-        it.residual = 0.0 if distances[furthest] <= tiny else ball_gap(distances, max(lower, 0.0))
-        if it.residual <= tol:
+        target = int(distances.argmax())
+        far = float(distances[target])
+        it.residual = 0.0 if far <= tiny else ball_gap(distances, max(lower, 0.0))
+        if it.residual <= it.tol:
             continue
+        step, full = (far - lower) / (2.0 * far) if away else 1.0 / (it.n_iter + 1), -np.inf
         nearest = int(support[distances[support].argmin()])
-        far, near = float(distances[furthest]), float(distances[nearest])
-        ball.n_passes += 1
-        if far - lower >= lower - near or len(support) == 1:
-            step = (far - lower) / (2.0 * far)
-            a *= 1.0 - step
-            a[furthest] += step
-            values *= 1.0 - step
-            target = furthest
-        else:
-            limit = float(a[nearest] / (1.0 - a[nearest]))
-            step = (lower - near) / (2.0 * near) if near > 0 else limit
-            full = step >= limit
-            step = min(step, limit)
-            a *= 1.0 + step
-            a[nearest] = 0.0 if full else a[nearest] - step
-            values *= 1.0 + step
-            step, target = -step, nearest
+        near = float(distances[nearest])
+        if away and far - lower < lower - near and len(support) > 1:
+            target, full = nearest, -float(a[nearest] / (1.0 - a[nearest]))  # all its weight
+            step = max((near - lower) / (2.0 * near), full) if near > 0 else full
         column = points.values(points.expansion(np.array([target]), np.ones(1)), ball.everything)
-        values += step * column
-    return _whole(ball, a, it, tol, tiny)
-
-
-def _shrinking_steps(
-    ball: Ball,
-    *,
-    tol: float,
-    max_iter: int,
-    tiny: float,
-    progress: Progress | None,
-    **unused: Any,
-) -> BallResult:
-    points, v = ball.points, ball.v
-    a = np.zeros(points.n_rows)
-    a[0] = 1.0
-    first = np.zeros(1, int)
-    values = points.values(points.expansion(first, np.ones(1)), ball.everything)
-    it = Iterations(max_iter, tol, progress)
-    for _ in it:
-        norm = float(a @ values)
-        lower = float(a @ v) - norm
-        distances = v - 2.0 * values + norm
-        furthest = int(distances.argmax())
-        it.residual = 0.0 if distances[furthest] <= tiny else ball_gap(distances, max(lower, 0.0))
-        if it.residual <= tol:
-            continue
-        step = 1.0 / (it.n_iter + 1)
-        column = points.values(points.expansion(np.array([furthest]), np.ones(1)), ball.everything)
         ball.n_passes += 1
         a *= 1.0 - step
-        a[furthest] += step
+        a[target] = 0.0 if step == full else a[target] + step
         values += step * (column - values)
-    return _whole(ball, a, it, tol, tiny)
+    return a
 
 
-def _by_cvxpy(
-    ball: Ball,
-    *,
-    tol: float,
-    max_iter: int,
-    tiny: float,
-    progress: Progress | None,
-    **unused: Any,
-) -> BallResult:
+def _by_cvxpy(ball: Ball, it: Iterations) -> Array:
+    """Weights by a cone solver."""
     points = ball.points
-    it = Iterations(1, tol, progress)
+    if not isinstance(points, InputPoints) and points.n_rows > CVXPY_LIMIT:
+        raise ValueError(
+            f"solver='cvxpy' with a kernel is for at most {CVXPY_LIMIT} samples, got "
+            f"{points.n_rows}; use solver='core_set'."
+        )
+    a = np.zeros(0)
     for _ in it:
         if isinstance(points, InputPoints):
             factor = points.rows(ball.everything).T
         else:
-            if points.n_rows > CVXPY_LIMIT:
-                raise ValueError(
-                    f"solver='cvxpy' with a kernel is for at most {CVXPY_LIMIT} samples, got "
-                    f"{points.n_rows}; use solver='core_set'."
-                )
             index = np.arange(points.n_rows)
             factor = gram_factor(points.matrix(index, index))
         a = simplex_by_cvxpy(factor, ball.v)
-        a[a < 1e-9 * a.max()] = 0.0
-        a /= a.sum()
-    return _whole(ball, a, it, max(tol, 1e-6), tiny)
-
-
-def _whole(ball: Ball, a: Array, it: Iterations, tol: float, tiny: float) -> BallResult:
-    support = np.flatnonzero(a)
-    weights = a[support] / a[support].sum()
-    distances, lower, norm = ball.distances(support, weights)
-    return _result(ball, support, weights, support, distances, lower, norm, it, tol, tiny)
-
-
-def _result(
-    ball: Ball,
-    support: Array,
-    weights: Array,
-    core: Array,
-    distances: Array,
-    lower: float,
-    norm: float,
-    it: Iterations,
-    tol: float,
-    tiny: float,
-) -> BallResult:
-    largest = float(distances.max(initial=0.0))
-    gap = 0.0 if largest <= tiny else ball_gap(distances, lower)
-    order = np.argsort(support)
-    return BallResult(
-        support=support[order],
-        weights=weights[order],
-        core=core,
-        radius=float(np.sqrt(max(largest, 0.0))),
-        lower=float(np.sqrt(lower)),
-        gap=gap,
-        norm=norm,
-        n_iter=max(1, it.n_iter),
-        n_passes=ball.n_passes,
-        converged=gap <= tol * (1 + 1e-6) + 1e-15,
-    )
+    return a

@@ -3,10 +3,11 @@
 In all programs `Z` has the rows `y_i x_i`, `y` is +1 or -1, and `r` is the margin, 1 or 0.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -66,20 +67,12 @@ class ColumnGeneration:
     its solution is that of the whole program. Columns stay from one call of `solve` to the next.
     A hard problem is made feasible first, by minimising the sum of artificial slack.
 
-    Parameters
-    ----------
-    problem : Separation
-        Data.
-    master : callable or None
-        Makes the solver of the restricted program; None takes `HighsMaster`, or `ScipyMaster`
-        where highspy is not installed.
     """
 
-    def __init__(self, problem: Separation, master: "Callable[..., Master] | None" = None) -> None:
+    def __init__(self, problem: Separation) -> None:
         self.problem = problem
         self.n_rows, self.n_features = problem.Z.shape
-        self._make = _default_master if master is None else master
-        self._master: Master | None = None
+        self._master: HighsMaster | None = None
         self._features = np.empty(0, dtype=np.intp)  # of the columns, in their order
         self._signs = np.empty(0)
         self._present = np.zeros((2, self.n_features), dtype=bool)  # by sign
@@ -110,7 +103,7 @@ class ColumnGeneration:
         lower, upper = np.full(n, problem.margin), np.full(n, np.inf)
         if problem.direction is not None:
             lower, upper = np.append(lower, 1.0), np.append(upper, 1.0)
-        self._master = self._make(lower, upper)
+        self._master = HighsMaster(lower, upper)
         if problem.intercept:
             self._master.add(self._padded(problem.y[:, None]), np.zeros(1), free=True)
         hard = problem.slack_cost is None
@@ -185,28 +178,11 @@ class ColumnGeneration:
         return np.vstack([columns, np.zeros(columns.shape[1])])
 
 
-class Master(Protocol):
-    """A linear program with given rows whose columns come one batch after the other."""
-
-    def add(self, columns: Array, costs: Array, *, free: bool = False) -> None:
-        """Add variables, non-negative unless they are free."""
-
-    def add_slack(self, costs: Array) -> None:
-        """Add a variable to each of the first rows, with the factor 1."""
-
-    def close(self, at: Array) -> None:
-        """Fix variables to zero."""
-
-    def set_costs(self, at: Array, costs: Array) -> None:
-        """Change the objective."""
-
-    def solve(self) -> tuple[Array, Array]:
-        """Return the variables and the dual values of the rows."""
-        ...
-
-
 class HighsMaster:
-    """HiGHS through highspy: the simplex method starts from the last basis."""
+    """Linear program with given rows whose columns come batch by batch, by HiGHS.
+
+    The simplex method starts from the last basis.
+    """
 
     def __init__(self, lower: Array, upper: Array) -> None:
         import highspy
@@ -290,138 +266,58 @@ class HighsMaster:
         return np.asarray(solution.col_value), np.asarray(solution.row_dual)
 
 
-class ScipyMaster:
-    """`scipy.optimize.linprog`, which starts anew every time."""
-
-    def __init__(self, lower: Array, upper: Array) -> None:
-        self._lower, self._equal = lower, lower == upper
-        self._columns = np.empty((lower.size, 0))
-        self._costs, self._least, self._most = np.empty(0), np.empty(0), np.empty(0)
-
-    def add(self, columns: Array, costs: Array, *, free: bool = False) -> None:
-        """Add variables, non-negative unless they are free."""
-        k = columns.shape[1]
-        self._columns = np.hstack([self._columns, columns])
-        self._costs = np.append(self._costs, costs)
-        self._least = np.append(self._least, np.full(k, -np.inf if free else 0.0))
-        self._most = np.append(self._most, np.full(k, np.inf))
-
-    def add_slack(self, costs: Array) -> None:
-        """Add a variable to each of the first rows, with the factor 1."""
-        self.add(np.eye(self._lower.size, costs.size), costs)
-
-    def close(self, at: Array) -> None:
-        """Fix variables to zero."""
-        self._least[at] = self._most[at] = 0.0
-
-    def set_costs(self, at: Array, costs: Array) -> None:
-        """Change the objective."""
-        self._costs[at] = costs
-
-    def solve(self) -> tuple[Array, Array]:
-        """Return the variables and the dual values of the rows."""
-        from scipy.optimize import linprog
-
-        equal = self._equal
-        found: Any = linprog(
-            self._costs,
-            A_ub=-self._columns[~equal],
-            b_ub=-self._lower[~equal],
-            A_eq=self._columns[equal] if equal.any() else None,
-            b_eq=self._lower[equal] if equal.any() else None,
-            bounds=[*zip(self._least.tolist(), self._most.tolist(), strict=True)],
-            method="highs",
-            options={
-                "primal_feasibility_tolerance": 1e-9,
-                "dual_feasibility_tolerance": 1e-9,
-            },
-        )
-        if found.status != 0:
-            raise SolverFailure(str(found.message))
-        dual = np.empty(self._lower.size)
-        dual[~equal] = -found.ineqlin.marginals
-        if equal.any():
-            dual[equal] = found.eqlin.marginals
-        return np.asarray(found.x), dual
-
-
 class CvxpyProgram:
     """The whole program, stated in cvxpy: compiled once, the costs are a parameter.
 
-    Weights are differences of non-negative variables, so that the program stays linear whatever
-    the costs are; columns with infinite cost are left out.
+    Columns with infinite cost are left out.
     """
 
     def __init__(self, problem: Separation) -> None:
         self.problem = problem
-        self._columns = np.empty(0, dtype=np.intp)
-        self._problem: Any = None
-        self._bias: Any = None
-        self._positive: Any = None
-        self._negative: Any = None
+        self._columns = np.full(1, -1, dtype=np.intp)
+        self._costs: Any = None
+        self._stated: Any = None
 
     def solve(self, costs: Array) -> Vertex:
         """Minimise `costs |w| + slack_cost slack`."""
-        import cvxpy as cp
-
         columns = np.flatnonzero(np.isfinite(costs))
-        if self._problem is None or not np.array_equal(columns, self._columns):
+        if not np.array_equal(columns, self._columns):
             self._state(columns)
         self._costs.value = costs[columns]
         tolerances = dict.fromkeys(
             ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-9
         )
-        try:
-            self._problem.solve(solver=cp.HIGHS, highs_options=tolerances)
-        except cp.error.SolverError as error:
-            raise SolverFailure(str(error)) from error
-        if self._problem.status == cp.INFEASIBLE:
-            raise Infeasible
-        if self._problem.status != cp.OPTIMAL:
-            raise SolverFailure(str(self._problem.status))
+        if not solve(self._stated, solver="HIGHS", highs_options=tolerances):
+            if self._stated.problem.status == "infeasible":
+                raise Infeasible
+            raise SolverFailure(str(self._stated.problem.status))
+        up, down, bias = self._stated.variable
         w = np.zeros(costs.size)
-        w[columns] = self._positive.value - self._negative.value
+        w[columns] = up.value - down.value
         w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
-        bias = 0.0 if self._bias is None else float(self._bias.value)
-        along = 0.0
-        if self.problem.direction is not None:
-            along = -float(np.ravel(self._problem.constraints[1].dual_value)[0])
-        return Vertex(w, bias, np.ravel(self._problem.constraints[0].dual_value), along)
+        dual = [np.ravel(rows.dual_value) for rows in self._stated.constraint]
+        along = -float(dual[1][0]) if len(dual) > 1 else 0.0
+        return Vertex(w, 0.0 if bias is None else float(bias.value), dual[0], along)
 
     def _state(self, columns: Array) -> None:
         import cvxpy as cp
 
         problem, self._columns = self.problem, columns
-        k = max(columns.size, 1)
-        Z = problem.Z[:, columns] if columns.size else np.zeros((problem.y.size, 1))
-        self._costs = cp.Parameter(k, nonneg=True)
-        self._positive, self._negative = cp.Variable(k, nonneg=True), cp.Variable(k, nonneg=True)
-        objective = self._costs @ (self._positive + self._negative)
-        left = Z @ self._positive - Z @ self._negative
-        self._bias = cp.Variable() if problem.intercept else None
-        if self._bias is not None:
-            left = left + problem.y * self._bias
-        if problem.slack_cost is not None:
-            slack = cp.Variable(problem.y.size, nonneg=True)
-            left = left + slack
-            objective = objective + problem.slack_cost @ slack
-        constraints: list[Any] = [left >= problem.margin]
-        if problem.direction is not None:
-            d = problem.direction[columns]
-            constraints.append(d @ self._positive - d @ self._negative == 1)
-        self._problem = cp.Problem(cp.Minimize(objective), constraints)
+        self._costs = cp.Parameter(columns.size, nonneg=True)
+        self._stated = sparse_separation(
+            problem.Z[:, columns],
+            problem.y,
+            self._costs,
+            margin=problem.margin,
+            direction=None if problem.direction is None else problem.direction[columns],
+            slack_cost=problem.slack_cost,
+            intercept=problem.intercept,
+        )
 
 
 def dense(X: Any) -> Array:
     """Array from an array or a sparse matrix."""
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-
-
-def _default_master(lower: Array, upper: Array) -> Master:
-    try:
-        return HighsMaster(lower, upper)
-    except ImportError:
-        return ScipyMaster(lower, upper)
 
 
 def _largest(promise: Array, k: int) -> Array:

@@ -259,3 +259,74 @@ def listed_pairs(pairs: Array, f: Array) -> ActivePairs:
     return ActivePairs(
         float(r.sum()), float(r @ r), fold(r), degree, lambda v: fold(v[up] - v[down])
     )
+
+
+@jit
+def worst_below(queries, grades, values):
+    """For rows sorted by query and grade: the highest value of a lower grade, and whose."""
+    n = len(queries)
+    partner = np.full(n, -1, np.int64)
+    top = np.full(n, -np.inf)
+    best, who = -np.inf, -1  # of lower grades
+    level, level_who = -np.inf, -1  # of this grade
+    for i in range(n):
+        if i == 0 or queries[i] != queries[i - 1]:
+            best, who, level, level_who = -np.inf, -1, -np.inf, -1
+        elif grades[i] != grades[i - 1]:
+            if level > best:
+                best, who = level, level_who
+            level, level_who = -np.inf, -1
+        partner[i], top[i] = who, best
+        if values[i] > level:
+            level, level_who = values[i], i
+    return partner, top
+
+
+@jit
+def next_below(known, place, queries, grades, values, core, n, partner, top):
+    """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
+    for row in known:
+        i = place[row]
+        begin = row
+        while begin > 0 and queries[begin - 1] == queries[row]:
+            begin -= 1
+        best, who = -np.inf, -1
+        for k in range(begin, row):
+            if grades[k] == grades[row]:
+                break
+            if values[k] > best:
+                pair = i * n + place[k]
+                at = np.searchsorted(core, pair)
+                if at == len(core) or core[at] != pair:
+                    best, who = values[k], k
+        partner[row], top[row] = who, best
+
+
+def pair_sums(
+    queries: Array, grades: Array, f: Array, rank: Array, first: Array, s: float
+) -> tuple[float, float, float]:
+    """Sum over pairs (i above j) with `r = 1 - s d > 0`, `d = f_i - f_j`: r^2, r d and d^2.
+
+    Rows are sorted by query and grade; `first` is the lowest rank that counts for a row.
+    """
+    below = sums_below(queries, grades, rank, first, np.stack([np.ones(len(f)), f, f * f], axis=1))
+    number, first_sum, second_sum = below.T
+    d = number * f - first_sum
+    dd = number * f * f - 2.0 * f * first_sum + second_sum
+    squares = number - 2.0 * s * d + s * s * dd
+    return float(squares.sum()), float((d - s * dd).sum()), float(dd.sum())
+
+
+def pair_order(queries: Array, grades: Array, values: Array) -> tuple[float, float, float]:
+    """Count the pairs of different grade in a query that are in order, tied, and all of them."""
+    by = np.lexsort((grades, queries))
+    rank = np.unique(values[by], return_inverse=True)[1]
+    q, g, one = queries[by], grades[by], np.ones((len(by), 1))
+
+    def pairs_from(first: Array) -> float:
+        """Pairs whose lower-graded row has at least this rank."""
+        return float(sums_below(q, g, rank, first, one).sum())
+
+    every = pairs_from(np.zeros(len(by), np.int64))
+    not_in_order, wrong = pairs_from(rank), pairs_from(rank + 1)
+    return every - not_in_order, not_in_order - wrong, every

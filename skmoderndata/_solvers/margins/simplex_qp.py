@@ -1,12 +1,12 @@
 """Quadratic programs on the simplex: `min a' K a - v' a` over `a >= 0`, `sum(a) = 1`."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,6 +43,7 @@ def simplex_qp(
     size: int | None = None,
     gradient: Array | None = None,
     diagonal: Array | None = None,
+    signs: Array | None = None,
     max_steps: int = 1_000_000,
 ) -> SimplexResult:
     """Minimise `a' K a - v' a` over the simplex by pairwise steps, then by active sets.
@@ -63,6 +64,8 @@ def simplex_qp(
         `K a - v / 2` at the start, where it is known.
     diagonal : ndarray of shape (size,) or None
         That of K, where it is known.
+    signs : ndarray of shape (size,) or None
+        Signs y of a problem whose matrix is `(y y') * K`.
     max_steps : int
         Pairwise steps before the active-set method takes over.
     """
@@ -71,35 +74,71 @@ def simplex_qp(
     a = np.array(a, dtype=np.float64)
     done, spread = 0, np.inf
     diagonal = np.ascontiguousarray(k.diagonal() if diagonal is None else diagonal)
+    y = np.ones(m) if signs is None else np.asarray(signs, dtype=np.float64)
     tol = max(tol, 1e-15 * float(np.abs(diagonal).max(initial=0.0)))
     # slow steps are worth a few factorisations on the support, which cost m^2 / 36 steps
     patience = min(max_steps, max(10 * m + 2000, m * m // 36))
-    g = k @ a - 0.5 * v if gradient is None else np.array(gradient)
+    g = y * (k @ (y * a)) - 0.5 * v if gradient is None else np.array(gradient)
     since = 0
     while done < patience:
-        steps = pairwise_descent(K, diagonal, a, g, m, tol, FRESH)
+        steps = pairwise_descent(K, y, diagonal, a, g, m, tol, FRESH)
         done, since = done + steps, since + steps
         if steps == FRESH or since > FRESH:
             a /= a.sum()
-            g, since = k @ a - 0.5 * v, 0
+            g, since = y * (k @ (y * a)) - 0.5 * v, 0
         if steps < FRESH:
             spread = _spread(g, a)
             if spread <= tol or steps == 0:
                 break
     spread = _spread(g, a)
     if spread > tol and m > 1:
+        k = k if signs is None else k * y * y[:, None]
         a = active_set(k, v, a, tol=tol)
         g = k @ a - 0.5 * v
         spread = _spread(g, a)
     return SimplexResult(a, g, spread, done, spread <= 2.0 * tol)
 
 
+def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
+    """Cost b for which `1 / (b rho)` is `slack`, `rho = min a' (K + diag(1 / (b share))) a`.
+
+    Newton's method for `log(b rho slack) = 0` in `log(b)`, safeguarded by bisection; the problems
+    are solved the more accurately, the nearer it is. The diagonal of K changes in place, and is in
+    the end that of the last problem, whose weights are returned as well.
+    """
+    v, a, diagonal = np.zeros(len(K)), share, K.diagonal().copy()
+    mean = max(float(share @ K @ share), 1e-12)
+    low, high, cost, error = 0.0, np.inf, 1.0 / (slack * mean), 1.0
+    for _ in range(60):
+        own = diagonal + 1.0 / (cost * share)
+        K[np.diag_indices(len(K))] = own
+        aim = max(1e-12, min(1e-3, 1e-4 * error)) * mean
+        a = simplex_qp(K, v, a, tol=aim, diagonal=own).a
+        rho = float(a @ K @ a)
+        reached = 1.0 / (cost * rho) if rho > 0 else 0.0
+        low, high = (cost, high) if reached > slack else (low, cost)
+        error = abs(reached / slack - 1.0)
+        if error <= 1e-12:
+            return cost, a
+        slope = 1.0 - float(a @ (a / share)) * reached if rho > 0 else 0.0
+        new = 0.0
+        if slope > 0 and reached > 0:
+            new = cost * float(np.exp(np.clip(np.log(reached / slack) / slope, -9, 9)))
+        if not low < new < high:
+            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
+        if new == cost:
+            return cost, a
+        cost = new
+    return cost, a
+
+
 @jit
-def pairwise_descent(K, d, a, g, m, tol, max_steps):
+def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     """Move weight from one index to another, the second of largest gain, in place.
 
-    `g` is half the gradient. Returns the number of steps. [Platt's sequential minimal
-    optimisation; the pairwise steps of Frank and Wolfe.]
+    The matrix is `(y y') * K` with signs y, and has the diagonal d; `g` is half the gradient.
+    Problems that differ in their signs share K. Returns the number of steps. [Platt's sequential
+    minimal optimisation; the pairwise steps of Frank and Wolfe.]
 
     Both searches go through the bits of the numbers: whole numbers, whose order is that of
     the floating-point numbers, have minima and maxima that the compiler takes eight at a time.
@@ -117,16 +156,18 @@ def pairwise_descent(K, d, a, g, m, tol, max_steps):
     step_count = 0
     while step_count < max_steps:
         row_i = K[i]
-        diag_i, low = d[i], g[i]
+        diag_i, low, twice = d[i], g[i], 2.0 * y[i]
         best, best_start, high = 0, -1, 0
         for start in range(0, m, block):
             size = min(block, m - start)
             g_here, d_here = g[start : start + size], d[start : start + size]
             row_here, free_here = row_i[start : start + size], free[start : start + size]
+            y_here = y[start : start + size]
             for q in range(size):
                 rise = free_here[q] * (g_here[q] - low)
                 rises[q] = rise
-                gains[q] = rise * rise / max(diag_i + d_here[q] - 2.0 * row_here[q], 1e-300)
+                curvature = diag_i + d_here[q] - twice * y_here[q] * row_here[q]
+                gains[q] = rise * rise / max(curvature, 1e-300)
             top, top_rise = 0, 0
             for q in range(size):
                 top = max(top, gain_bits[q])
@@ -140,12 +181,13 @@ def pairwise_descent(K, d, a, g, m, tol, max_steps):
         j = best_start
         for q in range(best_start, min(best_start + block, m)):
             rise = free[q] * (g[q] - low)
-            gains[0] = rise * rise / max(diag_i + d[q] - 2.0 * row_i[q], 1e-300)
+            curvature = diag_i + d[q] - twice * y[q] * row_i[q]
+            gains[0] = rise * rise / max(curvature, 1e-300)
             if gain_bits[0] == best:
                 j = q
                 break
         row_j = K[j]
-        curvature = diag_i + d[j] - 2.0 * row_i[j]
+        curvature = diag_i + d[j] - twice * y[j] * row_i[j]
         step = a[j]
         if curvature > 0.0 and (g[j] - low) < step * curvature:
             step = (g[j] - low) / curvature
@@ -157,13 +199,15 @@ def pairwise_descent(K, d, a, g, m, tol, max_steps):
             a[j] = free[j] = 0.0
         else:
             a[j] -= step
+        sign_i, sign_j = y[i], y[j]
         lowest, lowest_start = last, 0
         for start in range(0, m, block):
             size = min(block, m - start)
             g_here, bits = g[start : start + size], g_bits[start : start + size]
             here_i, here_j = row_i[start : start + size], row_j[start : start + size]
+            y_here = y[start : start + size]
             for q in range(size):
-                g_here[q] += step * (here_i[q] - here_j[q])
+                g_here[q] += step * y_here[q] * (sign_i * here_i[q] - sign_j * here_j[q])
             least = last
             for q in range(size):  # the bits of negative numbers count backwards
                 least = min(least, bits[q] ^ ((bits[q] >> 63) & last))
@@ -298,32 +342,15 @@ def gram_factor(K: Array) -> Array:
 
 
 def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
-    """Minimise `|factor a|^2 - v' a` over the simplex with cvxpy, for `len(v) * a`.
-
-    The variable is scaled to entries of size one: with weights of size 1 / m absolute tolerances
-    of a cone solver would be coarse.
-    """
-    import importlib
-
-    cp: Any = importlib.import_module("cvxpy")  # its stubs miss what it has
-    m = len(v)
-    b = cp.Variable(m, nonneg=True)
-    b.value = np.ones(m)
-    # objective m a' K a - m v' a in b = m a, both parts of size one
-    top = float((factor * factor).sum(axis=0).max(initial=0.0))
-    scale = max(top, float(np.abs(v).max(initial=0.0)), 1e-300)
-    objective = cp.sum_squares((factor / np.sqrt(m * scale)) @ b) - (v / scale) @ b
-    problem = cp.Problem(cp.Minimize(objective), [cp.sum(b) == m])
-    with warnings.catch_warnings():  # how accurate it is the gap will tell
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        problem.solve(
-            solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11, max_iter=200
-        )
-    if b.value is None:
-        raise ValueError(f"solver='cvxpy' failed: CLARABEL says {problem.status}.")
-    a = np.maximum(np.asarray(b.value), 0.0)
-    total = float(a.sum())
-    clean: Array = a / total
+    """Minimise `|factor a|^2 - v' a` over the simplex with cvxpy."""
+    stated = simplex_program(factor, v)
+    # how accurate it is the gap will tell
+    solve(stated, solver="CLARABEL", max_iter=200, **ACCURATE)
+    if stated.variable.value is None:
+        raise ValueError(f"solver='cvxpy' failed: CLARABEL says {stated.problem.status}.")
+    a = np.maximum(np.asarray(stated.variable.value), 0.0)
+    a[a < 1e-9 * a.max()] = 0.0  # an interior point method leaves every weight positive
+    clean: Array = a / a.sum()
     return clean
 
 

@@ -1,0 +1,48 @@
+"""What the kernel approximations share: checked samples, coordinates, and their type."""
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._samples import KernelSamples
+
+
+class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    """Transformer to `n_components_` coordinates, which `_map` gives."""
+
+    def transform(self, X):
+        """Coordinates of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples, or their kernel values against all training samples.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components_)
+            Coordinates, whose inner products with those of the training samples are nearly the
+            kernel, or the centred one.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        return self._map(X).astype(self._dtype(X), copy=False)
+
+    def _checked(self, X, *, reset):
+        X = self._samples(X, reset=reset)
+        return X if hasattr(X, "shape") else as_samples(X, type(self).__name__)
+
+    @staticmethod
+    def _dtype(X):
+        return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
