@@ -1,8 +1,8 @@
 """Set up a virtual environment in the checkout and run one task in it.
 
     python3 tools/dev.py compare [--only NAME] [--quick]
-    python3 tools/dev.py test | test-oldest | check | docs | evidence | wheel | peers | papers
-    python3 tools/dev.py changelog
+    python3 tools/dev.py test | coverage | test-oldest | check | docs | evidence | wheel
+    python3 tools/dev.py peers | papers | changelog
     python3 tools/dev.py new METHOD=RobustPCA MODULE=decomposition
 
 Needs nothing but Python 3.11 or newer with its venv module. `make TASK` calls the same.
@@ -93,6 +93,12 @@ def test(rest):
     parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
     command = ["-m", "pytest", "-q", *parallel, *rest]
     return run(environment(VENV, "test"), *command, **ONE_THREAD)
+
+
+def coverage(rest):
+    """Run the suite and write which lines it reached to build/coverage."""
+    options = ["--cov", "--cov-report=term:skip-covered", "--cov-report=html:build/coverage"]
+    return test([*("-n", "auto", "--dist", "worksteal"), *options, *rest])
 
 
 def test_oldest(rest):
@@ -198,7 +204,8 @@ FLAGS = "doctest_optionflags=NORMALIZE_WHITESPACE ELLIPSIS"
 TASKS = {
     task.__name__.replace("_", "-"): task
     for task in (
-        compare, test, test_oldest, check, docs, evidence, wheel, peers, papers, changelog, new,
+        compare, test, coverage, test_oldest, check, docs, evidence, wheel, peers, papers,
+        changelog, new,
     )
 }  # fmt: skip
 
