@@ -41,11 +41,14 @@ from skmoderndata.kernels._set_kernels import (
     UnionComplement,
 )
 from skmoderndata.kernels._spectrum_kernels import BlendedSpectrum, Mismatch, PSpectrum
+from skmoderndata.kernels._structure_kernels import Convolution, WeisfeilerLehman
 from skmoderndata.kernels._subsequence_kernels import (
     AllSubsequences,
     FixedLengthSubsequences,
     GapWeighted,
 )
+from skmoderndata.kernels._tree_kernels import AllSubtree, CompleteSubtree, CoRootedSubtree
+from skmoderndata.kernels._trees import from_brackets, sort_children
 
 __all__ = [
     "ANOVA",
@@ -53,10 +56,14 @@ __all__ = [
     "Agreement",
     "AllSubsequences",
     "AllSubsets",
+    "AllSubtree",
     "ArcSine",
     "Bilinear",
     "BlendedSpectrum",
+    "CoRootedSubtree",
+    "CompleteSubtree",
     "Conformal",
+    "Convolution",
     "CosineSeries",
     "Covariance",
     "DAGPath",
@@ -87,4 +94,7 @@ __all__ = [
     "Triangular",
     "UnionComplement",
     "VonNeumann",
+    "WeisfeilerLehman",
+    "from_brackets",
+    "sort_children",
 ]
