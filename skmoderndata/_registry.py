@@ -80,8 +80,11 @@ class KernelCard:
         What one sample is: "vector", "set", "node", "string", "tree", "series", "any".
     psd : bool
         Whether every matrix of kernel values is positive semi-definite, for all parameters.
-    known_failures, comparison
+    known_failures
         Empty: kernels are not estimators.
+    comparison : Comparison or None
+        As on a `MethodCard`; the kernel is compared inside `Normalized` and `KernelTransformer`,
+        and `grid` names its own parameters.
     """
 
     family: str
