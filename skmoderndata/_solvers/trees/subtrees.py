@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.trees.interning import children, productions
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -63,7 +63,7 @@ def sort_nodes(labels: Array, degrees: Array, offsets: Array, *, of_children: bo
     return Nodes(offsets, key, starts, child, order, sorted_key, bounds, rank)
 
 
-@jit
+@jit_leaf
 def _match(nodes, i, j, first, base):
     """Nodes of tree j with the production of each node of tree i, and cells for the pairs.
 
@@ -95,7 +95,7 @@ def _match(nodes, i, j, first, base):
     return cells
 
 
-@jit
+@jit_leaf
 def _all_subtrees(nodes, i, j, decay, first, base, delta):
     """Sum of Delta over all pairs of nodes, children before parents."""
     start, total, cell = nodes.offsets[i], 0.0, 0
@@ -118,13 +118,13 @@ def _all_subtrees(nodes, i, j, decay, first, base, delta):
     return total
 
 
-@jit
+@jit_leaf
 def _softplus(x):
     """log(1 + exp(x)), without overflow."""
     return x + np.log1p(np.exp(-x)) if x > 0.0 else np.log1p(np.exp(x))
 
 
-@jit
+@jit_leaf
 def _log_all_subtrees(nodes, i, j, log_decay, first, base, delta):
     """Logarithm of the sum of Delta, for sums beyond the range of numbers."""
     start, top, total, cell = nodes.offsets[i], -np.inf, 0.0, 0
@@ -150,7 +150,7 @@ def _log_all_subtrees(nodes, i, j, log_decay, first, base, delta):
     return top + np.log(total)
 
 
-@jit
+@jit_leaf
 def _slope(nodes, i, j, first, base, delta, slope):
     """Sum of ``d Delta / d log decay``; `delta` holds the values of all pairs.
 
