@@ -47,6 +47,14 @@ from skmoderndata.kernels._subsequence_kernels import (
     FixedLengthSubsequences,
     GapWeighted,
 )
+from skmoderndata.kernels._text_kernels import (
+    GeneralizedVectorSpace,
+    LatentSemantic,
+    SemanticDiffusion,
+    SemanticSmoothing,
+    TfIdf,
+    VectorSpace,
+)
 from skmoderndata.kernels._tree_kernels import AllSubtree, CompleteSubtree, CoRootedSubtree
 from skmoderndata.kernels._trees import from_brackets, sort_children
 
@@ -77,9 +85,11 @@ __all__ = [
     "GapNumberWeighted",
     "GapWeighted",
     "GaussianOf",
+    "GeneralizedVectorSpace",
     "GramCache",
     "GraphPath",
     "Intersection",
+    "LatentSemantic",
     "Min",
     "Mismatch",
     "MonteCarlo",
@@ -89,10 +99,14 @@ __all__ = [
     "PowerSet",
     "Pullback",
     "RestrictedGapWeighted",
+    "SemanticDiffusion",
+    "SemanticSmoothing",
     "Spline",
     "TensorProduct",
+    "TfIdf",
     "Triangular",
     "UnionComplement",
+    "VectorSpace",
     "VonNeumann",
     "WeisfeilerLehman",
     "from_brackets",
