@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
+from skmoderndata._solvers.text.spectra import diffused, spectrum
 from skmoderndata.cluster import KernelKMeans
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
@@ -104,6 +105,30 @@ def test_latent_features_are_those_of_truncated_svd(shape, seed):
     theirs = TruncatedSVD(3, algorithm="arpack", random_state=0).fit_transform(X)
     scale = np.abs(theirs).max() ** 2
     assert_allclose(kernel(X), theirs @ theirs.T, atol=1e-9 * scale)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("n", [4, 30], ids=["fewer documents", "fewer terms"])
+@pytest.mark.parametrize("kind", ["von_neumann", "exponential"])
+def test_diffused_features_solve_the_equation_of_diffusion(n, kind, seed):
+    """``(I - lam G) R = I``, and ``d exp(lam G) / d lam = G exp(lam G)``."""
+    rng = np.random.default_rng(seed)
+    D, one = sparse.csr_array(rng.poisson(1.0, size=(n, 9)).astype(float)), sparse.eye_array(9)
+    G, s = (D.T @ D).toarray(), spectrum(D)
+    assert s.of_terms == (n > 9)
+    lam = 0.7 / s.values[-1]
+
+    def relation(lam):
+        F = diffused(sparse.csr_array(one), D, s, lam, kind)
+        return np.eye(9) + F @ F.T
+
+    if kind == "von_neumann":
+        assert_allclose((np.eye(9) - lam * G) @ relation(lam), np.eye(9), atol=1e-12)
+    else:
+        step = 1e-5 * lam
+        slope = (relation(lam + step) - relation(lam - step)) / (2 * step)
+        # central differences have an error of about step^2
+        assert_allclose(slope, G @ relation(lam), rtol=1e-7, atol=1e-7 * s.values[-1])
 
 
 @pytest.mark.oracle
