@@ -77,7 +77,8 @@ class KernelCard:
     cost : str
         Leading cost of a matrix of kernel values, in n (samples), p (features).
     domain : str
-        What one sample is: "vector", "set", "node", "string", "tree", "series", "any".
+        What one sample is: "vector", "set", "node", "string", "text", "tree", "graph", "series",
+        "any".
     psd : bool
         Whether every matrix of kernel values is positive semi-definite, for all parameters.
     known_failures

@@ -197,7 +197,7 @@ def test_equal_rows_get_equal_numbers(seed):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 4, size=3000)
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    values = rng.integers(-(2**62), 2**62, size=3)[rng.integers(3, size=starts[-1])]
+    values = rng.integers(-(2**62), 2**62, size=50)[rng.integers(50, size=starts[-1])]
     numbers, n = number_rows(values, starts)
     rows = [tuple(values[a:b].tolist()) for a, b in pairwise(starts)]
     known = {}
