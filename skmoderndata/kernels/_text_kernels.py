@@ -616,8 +616,8 @@ class LatentSemantic(TextKernel):
             baseline="sklearn.feature_extraction.text.TfidfVectorizer",
             problem="docstrings",
             grid={"n_components": [5, 10, 20, 50]},
-            baseline_grid={"sublinear_tf": [False, True], "ngram_range": [(1, 1), (1, 2)]},
-            baseline_params={"stop_words": "english"},
+            baseline_grid={"ngram_range": [(1, 1), (1, 2), (1, 3), (1, 4)]},
+            baseline_params={"sublinear_tf": True, "stop_words": "english"},
         ),
     )  # fmt: skip
 

@@ -122,7 +122,7 @@ CASE = Case(
     warmup=15,
     work=work,
     contenders={
-        "AllSubtree": Contender(run=ours, peer=False),
+        "AllSubtree": Contender(run=ours, peer=False, note="from nested tuples"),
         "memoised loop": Contender(
             run=loop, peer=False, note="Python, all pairs of nodes; written in this case"
         ),

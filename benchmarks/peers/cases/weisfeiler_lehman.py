@@ -87,7 +87,7 @@ CASE = Case(
     warmup=15,
     work=work,
     contenders={
-        "WeisfeilerLehman": Contender(run=ours, peer=False),
+        "WeisfeilerLehman": Contender(run=ours, peer=False, note="from labels and edges"),
         "GraKeL": Contender(
             run=grakel, requires="grakel>=0.1.11", note="`base_graph_kernel=VertexHistogram`"
         ),
