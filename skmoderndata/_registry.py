@@ -77,11 +77,15 @@ class KernelCard:
     cost : str
         Leading cost of a matrix of kernel values, in n (samples), p (features).
     domain : str
-        What one sample is: "vector", "set", "node", "string", "tree", "series", "any".
+        What one sample is: "vector", "set", "node", "string", "text", "tree", "graph", "series",
+        "any".
     psd : bool
         Whether every matrix of kernel values is positive semi-definite, for all parameters.
-    known_failures, comparison
+    known_failures
         Empty: kernels are not estimators.
+    comparison : Comparison or None
+        As on a `MethodCard`; the kernel is compared inside `Normalized` and `KernelTransformer`,
+        and `grid` names its own parameters.
     """
 
     family: str

@@ -12,6 +12,7 @@ import skmoderndata
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import FULL, QUICK, make_rows, n_tasks, run_rows
 from benchmarks.compare.table import ProgressReport, print_table
+from skmoderndata._registry import all_kernels
 
 INTERRUPTED = 130
 
@@ -20,7 +21,7 @@ def main(arguments=None, *, estimators=None, console=None):
     """Run the comparison; the exit status is 0 when every row is complete."""
     console = console or _console()
     if estimators is None:
-        estimators = skmoderndata.all_estimators()
+        estimators = [*skmoderndata.all_estimators(), *all_kernels()]
     carded = {cls.__name__: cls for cls in estimators if cls._card.comparison is not None}
     options = _parse(arguments, sorted(carded))
     chosen = [carded[name] for name in dict.fromkeys(options.only)] or list(carded.values())

@@ -26,6 +26,8 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from benchmarks.compare.problem import STEP, Data, Problem, find_problem
+from skmoderndata.kernels import Normalized
+from skmoderndata.preprocessing import KernelTransformer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,11 @@ class Contender:
     @property
     def name(self):
         return self.cls.__name__
+
+    def make(self):
+        """Return the step to compare; a kernel is one inside of a transformer."""
+        made = self.cls(**self.params)
+        return made if hasattr(made, "fit") else KernelTransformer(Normalized(made))
 
     @property
     def n_candidates(self):
@@ -191,7 +198,7 @@ def run_rows(rows, plan, *, n_jobs=1, report=lambda row, contender, fold, outcom
     results = parallel(
         delayed(call)(
             index,
-            contender.cls(**contender.params),
+            contender.make(),
             contender.grid,
             row.problem_name,
             row.data,
@@ -227,6 +234,8 @@ def _contender(cls, params, grid, plan):
             name: [values[i] for i in sorted({0, len(values) - 1})]
             for name, values in grid.items()
         }
+    if not hasattr(cls, "fit"):
+        grid = {f"kernel__kernel__{name}": values for name, values in grid.items()}
     return Contender(cls, params, grid)
 
 

@@ -41,11 +41,22 @@ from skmoderndata.kernels._set_kernels import (
     UnionComplement,
 )
 from skmoderndata.kernels._spectrum_kernels import BlendedSpectrum, Mismatch, PSpectrum
+from skmoderndata.kernels._structure_kernels import Convolution, WeisfeilerLehman
 from skmoderndata.kernels._subsequence_kernels import (
     AllSubsequences,
     FixedLengthSubsequences,
     GapWeighted,
 )
+from skmoderndata.kernels._text_kernels import (
+    GeneralizedVectorSpace,
+    LatentSemantic,
+    SemanticDiffusion,
+    SemanticSmoothing,
+    TfIdf,
+    VectorSpace,
+)
+from skmoderndata.kernels._tree_kernels import AllSubtree, CompleteSubtree, CoRootedSubtree
+from skmoderndata.kernels._trees import from_brackets, sort_children
 
 __all__ = [
     "ANOVA",
@@ -53,10 +64,14 @@ __all__ = [
     "Agreement",
     "AllSubsequences",
     "AllSubsets",
+    "AllSubtree",
     "ArcSine",
     "Bilinear",
     "BlendedSpectrum",
+    "CoRootedSubtree",
+    "CompleteSubtree",
     "Conformal",
+    "Convolution",
     "CosineSeries",
     "Covariance",
     "DAGPath",
@@ -70,9 +85,11 @@ __all__ = [
     "GapNumberWeighted",
     "GapWeighted",
     "GaussianOf",
+    "GeneralizedVectorSpace",
     "GramCache",
     "GraphPath",
     "Intersection",
+    "LatentSemantic",
     "Min",
     "Mismatch",
     "MonteCarlo",
@@ -82,9 +99,16 @@ __all__ = [
     "PowerSet",
     "Pullback",
     "RestrictedGapWeighted",
+    "SemanticDiffusion",
+    "SemanticSmoothing",
     "Spline",
     "TensorProduct",
+    "TfIdf",
     "Triangular",
     "UnionComplement",
+    "VectorSpace",
     "VonNeumann",
+    "WeisfeilerLehman",
+    "from_brackets",
+    "sort_children",
 ]

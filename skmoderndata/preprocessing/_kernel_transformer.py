@@ -244,7 +244,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                 self,
                 X,
                 reset=reset,
-                accept_sparse="csr" if isinstance(self.kernel, str) else False,
+                accept_sparse="csr" if isinstance(self.kernel, str | BaseKernel) else False,
                 dtype=[np.float64, np.float32],
             )
         samples = as_samples(X, type(self).__name__)

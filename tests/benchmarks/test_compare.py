@@ -18,7 +18,7 @@ from benchmarks.compare.__main__ import INTERRUPTED, main
 from benchmarks.compare.problem import STEP, find_problem, known_problems
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import QUICK, Contender, Outcome, Row, make_rows, run_rows
-from skmoderndata._registry import Comparison, MethodCard, all_estimators
+from skmoderndata._registry import Comparison, MethodCard, all_estimators, all_kernels
 
 
 def card(problem="digits", method=(20,), baseline=(20,), path="sklearn.decomposition.PCA", **more):
@@ -337,13 +337,15 @@ def test_report_of_nothing_finished_is_still_a_page(tmp_path):
 
 
 def compared():
-    return [cls for cls in all_estimators() if cls._card.comparison is not None]
+    classes = [*all_estimators(), *all_kernels()]
+    return [cls for cls in classes if cls._card.comparison is not None]
 
 
 def make_method(cls):
     """Make the method as it is compared, with the first value of each list that is searched."""
     comparison = cls._card.comparison
-    return cls(**comparison.params, **{key: values[0] for key, values in comparison.grid.items()})
+    first = {key: values[0] for key, values in comparison.grid.items()}
+    return Contender(cls, {**comparison.params, **first}, {}).make()
 
 
 @pytest.mark.parametrize("name", known_problems())

@@ -1,0 +1,79 @@
+"""Eigenvectors of the smaller of ``D'D`` and ``DD'``, for a corpus D of documents by terms."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+
+from skmoderndata._solvers.common.linalg import fix_signs
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DENSE = 500  # side up to which all eigenvectors are found, and not only the wanted ones
+
+
+class Spectrum(NamedTuple):
+    """Squared singular values of a corpus, ascending, and the vectors of its smaller side.
+
+    Attributes
+    ----------
+    values : ndarray of shape (m,)
+        Eigenvalues of ``D'D`` or ``DD'``, none negative.
+    vectors : ndarray of shape (m, m)
+        Eigenvectors in columns.
+    of_terms : bool
+        Whether the smaller side is that of the terms.
+    """
+
+    values: Array
+    vectors: Array
+    of_terms: bool
+
+
+def spectrum(D: sparse.csr_array) -> Spectrum:
+    """Decompose the smaller of ``D'D`` and ``DD'``."""
+    n, p = D.shape
+    G = (D.T @ D if p <= n else D @ D.T).toarray()
+    values, vectors = linalg.eigh(G, check_finite=False)
+    return Spectrum(np.maximum(values, 0.0), vectors, p <= n)
+
+
+def diffused(
+    X: sparse.csr_array, D: sparse.csr_array, s: Spectrum, lam: float, kind: str
+) -> Array:
+    r"""Features that diffusion adds to the rows of X.
+
+    With ``G = D'D = V S^2 V'`` the von Neumann kernel is
+
+        x (I - lam G)^-1 z' = x z' + x V (lam S^2 / (1 - lam S^2)) V' z',
+
+    and the exponential kernel has ``exp(lam S^2) - 1`` in the middle. If documents are fewer than
+    terms, ``V = D'U / S`` and the middle is ``lam h(lam S^2)`` between ``x D'U`` and ``z D'U``,
+    where ``h(t) = 1 / (1 - t)`` or ``(exp(t) - 1) / t``: nothing is divided by a small S.
+    """
+    t = lam * s.values
+    if kind == "von_neumann":
+        h = 1.0 / (1.0 - t)
+    else:
+        h = np.divide(np.expm1(t), t, out=np.ones_like(t), where=t > 0)
+    if s.of_terms:
+        return np.asarray(X @ (s.vectors * np.sqrt(t * h)))
+    return np.asarray((X @ D.T) @ (s.vectors * np.sqrt(lam * h)))
+
+
+def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
+    """First right singular vectors of the corpus, in columns; fewer if its rank is lower."""
+    n, p = D.shape
+    m = min(n, p)
+    if m > DENSE and n_components < m // 4:
+        v0 = rng.normal(size=m)
+        _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)  # ARPACK
+        order = np.argsort(values)[::-1]
+        values, V = values[order], V[order]
+        return fix_signs(V[values > 1e-12 * max(values[0], 1e-300)]).T
+    s = spectrum(D)
+    rank = int((s.values > m * np.finfo(float).eps * s.values[-1]).sum()) if m else 0
+    chosen = s.vectors[:, ::-1][:, : min(rank, n_components)]
+    if not s.of_terms:
+        chosen = D.T @ chosen / np.sqrt(s.values[::-1][: chosen.shape[1]])
+    return fix_signs(np.asarray(chosen.T)).T

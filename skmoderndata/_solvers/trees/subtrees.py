@@ -1,0 +1,283 @@
+"""Sums over the common subtrees of two trees, by productions [Collins2002, section 3].
+
+A subtree has with each node all children of it or none. ``Delta(v, w)`` sums `decay` to the number
+of productions over the subtrees that begin at v and at w alike: 0 unless both have the same
+production, and then ``decay * prod_c (1 + Delta(c-th child of v, c-th child of w))``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.trees.interning import children, productions
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Nodes(NamedTuple):
+    """Nodes of a forest in post-order, and those with children sorted by their production.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, of shape (n_trees + 1,)
+        Where the nodes of each tree begin.
+    key : ndarray of int64, of shape (n_nodes,)
+        Production; -1 for leaves.
+    starts, child : ndarray of int64
+        The children of node v are ``child[starts[v]:starts[v + 1]]``.
+    order, sorted_key : ndarray of int64
+        Nodes with children, in each tree by production and then by position; their productions.
+    bounds : ndarray of int64, of shape (n_trees + 1,)
+        Where each tree begins in `order`.
+    rank : ndarray of int64, of shape (n_nodes,)
+        Position of a node among those of its tree with the same production.
+    """
+
+    offsets: Array
+    key: Array
+    starts: Array
+    child: Array
+    order: Array
+    sorted_key: Array
+    bounds: Array
+    rank: Array
+
+
+def sort_nodes(labels: Array, degrees: Array, offsets: Array, *, of_children: bool) -> Nodes:
+    """Return the nodes of a forest with their productions."""
+    starts, child = children(degrees)
+    key, n_keys = productions(labels, degrees, starts, child, of_children=of_children)
+    inner = np.flatnonzero(degrees)
+    tree = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[inner]
+    group = tree * n_keys + key[inner]
+    by_group = np.argsort(group, kind="stable")
+    order = inner[by_group]
+    group = group[by_group]
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    rank = np.zeros(len(labels), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
+    sorted_key = key[order]
+    key[degrees == 0] = -1
+    bounds = np.searchsorted(inner, offsets)
+    return Nodes(offsets, key, starts, child, order, sorted_key, bounds, rank)
+
+
+@jit_leaf
+def _match(nodes, i, j, first, base):
+    """Nodes of tree j with the production of each node of tree i, and cells for the pairs.
+
+    Pair (v, w) has the cell ``base[v] + rank[w]``. Returns the number of cells.
+    """
+    start = nodes.offsets[i]
+    for v in range(nodes.offsets[i + 1] - start):
+        first[v] = -1
+        base[v] = 0
+    a, b = nodes.bounds[i], nodes.bounds[j]
+    while a < nodes.bounds[i + 1] and b < nodes.bounds[j + 1]:
+        if nodes.sorted_key[a] < nodes.sorted_key[b]:
+            a += 1
+        elif nodes.sorted_key[a] > nodes.sorted_key[b]:
+            b += 1
+        else:
+            key, g = nodes.sorted_key[a], b
+            while b < nodes.bounds[j + 1] and nodes.sorted_key[b] == key:
+                b += 1
+            while a < nodes.bounds[i + 1] and nodes.sorted_key[a] == key:
+                first[nodes.order[a] - start] = g
+                base[nodes.order[a] - start] = b - g
+                a += 1
+    cells = 0
+    for v in range(nodes.offsets[i + 1] - start):
+        size = base[v]
+        base[v] = cells
+        cells += size
+    return cells
+
+
+@jit_leaf
+def _all_subtrees(nodes, i, j, decay, first, base, delta):
+    """Sum of Delta over all pairs of nodes, children before parents."""
+    start, total, cell = nodes.offsets[i], 0.0, 0
+    for v in range(start, nodes.offsets[i + 1]):
+        g = first[v - start]
+        if g < 0:
+            continue
+        key = nodes.key[v]
+        while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
+            shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+            d = decay
+            for e in range(nodes.starts[v], nodes.starts[v + 1]):
+                c, o = nodes.child[e], nodes.child[e + shift]
+                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
+                    d *= 1.0 + delta[base[c - start] + nodes.rank[o]]
+            delta[cell] = d
+            total += d
+            cell += 1
+            g += 1
+    return total
+
+
+@jit_leaf
+def _softplus(x):
+    """log(1 + exp(x)), without overflow."""
+    return x + np.log1p(np.exp(-x)) if x > 0.0 else np.log1p(np.exp(x))
+
+
+@jit_leaf
+def _log_all_subtrees(nodes, i, j, log_decay, first, base, delta):
+    """Logarithm of the sum of Delta, for sums beyond the range of numbers."""
+    start, top, total, cell = nodes.offsets[i], -np.inf, 0.0, 0
+    for v in range(start, nodes.offsets[i + 1]):
+        g = first[v - start]
+        if g < 0:
+            continue
+        key = nodes.key[v]
+        while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
+            shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+            d = log_decay
+            for e in range(nodes.starts[v], nodes.starts[v + 1]):
+                c, o = nodes.child[e], nodes.child[e + shift]
+                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
+                    d += _softplus(delta[base[c - start] + nodes.rank[o]])
+            delta[cell] = d
+            if d > top:  # total is relative to the largest term
+                total *= np.exp(top - d)
+                top = d
+            total += np.exp(d - top)
+            cell += 1
+            g += 1
+    return top + np.log(total)
+
+
+@jit_leaf
+def _slope(nodes, i, j, first, base, delta, slope):
+    """Sum of ``d Delta / d log decay``; `delta` holds the values of all pairs.
+
+    With s = d log Delta / d log decay: s(v, w) = 1 + sum_c s_c Delta_c / (1 + Delta_c).
+    """
+    start, total, cell = nodes.offsets[i], 0.0, 0
+    for v in range(start, nodes.offsets[i + 1]):
+        g = first[v - start]
+        if g < 0:
+            continue
+        key = nodes.key[v]
+        while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
+            shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+            s = 1.0
+            for e in range(nodes.starts[v], nodes.starts[v + 1]):
+                c, o = nodes.child[e], nodes.child[e + shift]
+                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
+                    below = base[c - start] + nodes.rank[o]
+                    s += slope[below] * delta[below] / (1.0 + delta[below])
+            slope[cell] = s
+            total += s * delta[cell]
+            cell += 1
+            g += 1
+    return total
+
+
+@jit
+def _row_of_all(nodes, i, start, stop, decay, logarithm, out):
+    """Sum over all pairs of nodes for tree i and the trees from `start` to `stop`."""
+    size = nodes.offsets[i + 1] - nodes.offsets[i]
+    first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    delta = np.empty(0)
+    for j in range(start, stop):
+        cells = _match(nodes, i, j, first, base)
+        if cells > len(delta):
+            delta = np.empty(2 * cells)
+        value = _all_subtrees(nodes, i, j, decay, first, base, delta)
+        if logarithm:
+            if np.isfinite(value):
+                value = np.log(value)
+            else:
+                value = _log_all_subtrees(nodes, i, j, np.log(decay), first, base, delta)
+        out[j - start] = value
+
+
+@jit
+def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out):
+    """Differentiate `_row_of_all` in log decay."""
+    size = nodes.offsets[i + 1] - nodes.offsets[i]
+    first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    for j in range(start, stop):
+        cells = _match(nodes, i, j, first, base)
+        delta, slope = np.empty(cells), np.empty(cells)
+        _all_subtrees(nodes, i, j, decay, first, base, delta)
+        out[j - start] = _slope(nodes, i, j, first, base, delta, slope)
+
+
+@jit
+def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
+    """Delta of the two roots: pairs from the roots down, values from the leaves up."""
+    size = nodes.offsets[i + 1] - nodes.offsets[i]
+    pairs, parent = np.empty((size, 2), dtype=np.int64), np.empty(size, dtype=np.int64)
+    value = np.empty(size)
+    for j in range(start, stop):
+        pairs[0, 0], pairs[0, 1] = nodes.offsets[i + 1] - 1, nodes.offsets[j + 1] - 1
+        if nodes.key[pairs[0, 0]] < 0 or nodes.key[pairs[0, 0]] != nodes.key[pairs[0, 1]]:
+            out[j - start] = -np.inf if logarithm else 0.0
+            continue
+        n, k = 1, 0
+        while k < n:
+            v, w = pairs[k, 0], pairs[k, 1]
+            for e in range(nodes.starts[v + 1] - nodes.starts[v]):
+                c, o = nodes.child[nodes.starts[v] + e], nodes.child[nodes.starts[w] + e]
+                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
+                    pairs[n, 0], pairs[n, 1], parent[n] = c, o, k
+                    n += 1
+            k += 1
+        if logarithm:
+            value[:n] = np.log(decay)
+            for k in range(n - 1, 0, -1):
+                value[parent[k]] += _softplus(value[k])
+        else:
+            value[:n] = decay
+            for k in range(n - 1, 0, -1):
+                value[parent[k]] *= 1.0 + value[k]
+        out[j - start] = value[0]
+
+
+ROWS = {"all": _row_of_all, "slopes": _row_of_slopes, "roots": _row_of_roots}
+
+
+def subtree_sums(
+    nodes: Nodes, n_rows: int, what: str, *, decay: float, logarithm: bool = False
+) -> Array:
+    """Sum Delta for pairs of trees.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        Trees of the rows, and after them those of the columns; without these, the matrix of the
+        first with themselves.
+    n_rows : int
+        Number of rows.
+    what : {"all", "slopes", "roots"}
+        All pairs of nodes, the derivative of this in the logarithm of `decay`, or the two roots.
+    decay : float
+        Factor for each production.
+    logarithm : bool
+        Whether to return logarithms, which do not overflow.
+    """
+    n = len(nodes.offsets) - 1
+    row = ROWS[what]
+    if n > n_rows:
+        K = np.empty((n_rows, n - n_rows))
+        for i in range(n_rows):
+            row(nodes, i, n_rows, n, decay, logarithm, K[i])
+        return K
+    K = np.empty((n, n))
+    for i in range(n):
+        row(nodes, i, i, n, decay, logarithm, K[i, i:])
+        K[i:, i] = K[i, i:]
+    return K
+
+
+def own_subtree_sums(nodes: Nodes, what: str, *, decay: float, logarithm: bool = False) -> Array:
+    """Sum Delta of each tree with itself, arguments as in `subtree_sums`."""
+    d = np.empty(len(nodes.offsets) - 1)
+    for i in range(len(d)):
+        ROWS[what](nodes, i, i, i + 1, decay, logarithm, d[i : i + 1])
+    return d

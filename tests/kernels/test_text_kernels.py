@@ -1,0 +1,410 @@
+"""Evidence that kernels on text are the forms they state, without a matrix of terms by terms."""
+
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
+
+from skmoderndata._solvers.text.spectra import diffused, spectrum
+from skmoderndata.cluster import KernelKMeans
+from skmoderndata.kernel_approximation import IncompleteCholesky
+from skmoderndata.kernels import (
+    GeneralizedVectorSpace,
+    GramCache,
+    LatentSemantic,
+    Normalized,
+    SemanticDiffusion,
+    SemanticSmoothing,
+    TfIdf,
+    VectorSpace,
+)
+from skmoderndata.neighbors import KernelNearestCentroid
+from skmoderndata.preprocessing import AsSamples, KernelTransformer
+from tests.oracles.text_twins import rows
+
+D = np.array([[2, 1, 0, 0], [0, 1, 1, 0], [1, 0, 2, 1]])
+BOOK = [
+    "the cat sat on the mat",
+    "a dog chased the cat",
+    "stocks fell and bonds rose",
+    "the bank sold bonds",
+    "a dog sat on a mat",
+    "stocks of the bank rose",
+]
+KINDS = np.array([0, 0, 1, 1, 0, 1])
+UNSETTLED = [
+    VectorSpace(),
+    TfIdf(),
+    GeneralizedVectorSpace(),
+    SemanticDiffusion(),
+    SemanticDiffusion("exponential"),
+    LatentSemantic(2),
+]
+each = pytest.mark.parametrize("kernel", UNSETTLED, ids=lambda k: type(k).__name__)
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (VectorSpace(), [[5, 1, 2], [1, 2, 2], [2, 2, 6]]),
+        (
+            SemanticSmoothing(
+                [[1, 0, 0, 0], [0, 1, 0.5, 0], [0, 0.5, 1, 0], [0, 0, 0, 1]],
+            ),
+            [[5.25, 2.25, 4], [2.25, 4.5, 4.5], [4, 4.5, 7]],
+        ),
+        (GeneralizedVectorSpace(corpus=D), [[30, 11, 24], [11, 9, 18], [24, 18, 44]]),
+        (SemanticDiffusion(lam=0.05, corpus=D), [[7.35797, 1.98566, 4.19195]]),
+        (SemanticDiffusion("exponential", lam=0.05, corpus=D), [[6.79815, 1.69500, 3.52838]]),
+        (LatentSemantic(1, corpus=D), [[2.58630, 1.52719, 3.53721]]),
+        (LatentSemantic(2, corpus=D), [[4.99667, 1.05788, 1.97744]]),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_worked_examples(kernel, expected):
+    # printed to five digits
+    assert_allclose(kernel(D)[: len(expected)], expected, atol=5e-6)
+
+
+@pytest.mark.paper
+def test_worked_example_of_tf_idf():
+    K = TfIdf(corpus=D)(D)
+    assert_allclose([K[0, 2], K[2, 2]], [0.3288039, 2.0289587], atol=5e-8)  # printed digits
+
+
+@pytest.mark.oracle
+def test_smooth_weights_are_those_of_scikit_learn(seed):
+    kernel = TfIdf(CountVectorizer(), smooth=True).settle(BOOK)
+    features = TfidfVectorizer(norm=None).fit(BOOK).transform(BOOK)
+    assert_allclose(kernel(BOOK), (features @ features.T).toarray(), rtol=1e-12)
+    assert_allclose(kernel.features(BOOK).toarray(), features.toarray(), rtol=1e-12)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("shape", [(900, 700), (700, 900), (30, 900)], ids=str)
+def test_latent_features_are_those_of_truncated_svd(shape, seed):
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(shape[1], 0.05), size=6)
+    mixed = rng.dirichlet(np.full(6, 0.3), size=shape[0]) * [9.0, 7.0, 5.0, 3.5, 2.5, 2.0]
+    X = sparse.csr_array(rng.poisson(60 * mixed @ topics).astype(float))
+    kernel = LatentSemantic(3, random_state=0).settle(X)
+    theirs = TruncatedSVD(3, algorithm="arpack", random_state=0).fit_transform(X)
+    scale = np.abs(theirs).max() ** 2
+    assert_allclose(kernel(X), theirs @ theirs.T, atol=1e-9 * scale)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("n", [4, 30], ids=["fewer documents", "fewer terms"])
+@pytest.mark.parametrize("kind", ["von_neumann", "exponential"])
+def test_diffused_features_solve_the_equation_of_diffusion(n, kind, seed):
+    """``(I - lam G) R = I``, and ``d exp(lam G) / d lam = G exp(lam G)``."""
+    rng = np.random.default_rng(seed)
+    D, one = sparse.csr_array(rng.poisson(1.0, size=(n, 9)).astype(float)), sparse.eye_array(9)
+    G, s = (D.T @ D).toarray(), spectrum(D)
+    assert s.of_terms == (n > 9)
+    lam = 0.7 / s.values[-1]
+
+    def relation(lam):
+        F = diffused(sparse.csr_array(one), D, s, lam, kind)
+        return np.eye(9) + F @ F.T
+
+    if kind == "von_neumann":
+        assert_allclose((np.eye(9) - lam * G) @ relation(lam), np.eye(9), atol=1e-12)
+    else:
+        step = 1e-5 * lam
+        slope = (relation(lam + step) - relation(lam - step)) / (2 * step)
+        # central differences have an error of about step^2
+        assert_allclose(slope, G @ relation(lam), rtol=1e-7, atol=1e-7 * s.values[-1])
+
+
+@pytest.mark.oracle
+@each
+def test_features_multiply_to_the_kernel(kernel, seed):
+    rng = np.random.default_rng(seed)
+    X, Y = rows(rng, 9), rows(rng, 5)
+    settled = kernel.settle(rows(rng, 7))
+    A, B = settled.features(X), settled.features(Y)
+    product = A @ B.T
+    product = product.toarray() if sparse.issparse(product) else product
+    assert_allclose(product, settled(X, Y), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.certificate
+@each
+def test_no_matrix_of_terms_by_terms(kernel):
+    """Twenty thousand terms: a dense square of them would take 3 GB."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((60, 20_000), density=0.003, rng=rng, format="csr")
+    tracemalloc.start()
+    kernel.settle(X)(X[:30])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+
+
+@pytest.mark.recovery
+def test_terms_are_similar_through_other_documents():
+    """Queries have one word each, and the corpus says which words go together."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{i:02d}" for i in range(40)])
+    subject = rng.integers(2, size=300)
+    corpus = [" ".join(rng.choice(words[20 * s : 20 * s + 20], size=4)) for s in subject]
+    X, y = words.tolist(), np.repeat([0, 1], 20)
+    train = np.r_[0:5, 20:25]
+    test = np.setdiff1d(np.arange(40), train)
+
+    def score(kernel):
+        model = make_pipeline(KernelTransformer(Normalized(kernel)), SVC(kernel="precomputed"))
+        return model.fit([X[i] for i in train], y[train]).score([X[i] for i in test], y[test])
+
+    assert score(VectorSpace(CountVectorizer(), corpus)) < 0.6
+    for kernel in (
+        GeneralizedVectorSpace(CountVectorizer(), corpus),
+        SemanticDiffusion(relative=0.99, vectorizer=CountVectorizer(), corpus=corpus),
+        LatentSemantic(2, vectorizer=CountVectorizer(), corpus=corpus),
+    ):
+        assert score(kernel) > 0.9
+
+
+@pytest.mark.invariance
+@each
+def test_all_containers_of_rows_give_the_same_matrix(kernel, seed):
+    X = rows(np.random.default_rng(seed), 8)
+    settled = kernel.settle(X)
+    K = settled(X)
+    with_zero = sparse.csr_array(X)
+    with_zero.data[:1] += 0.0
+    forms = [
+        sparse.csr_matrix(X), sparse.csr_array(X), sparse.coo_array(X), sparse.csc_array(X),
+        X.tolist(), list(X), X.astype(np.int32), pd.DataFrame(X), with_zero,
+        [sparse.csr_array(x[None, :]) for x in X], AsSamples().fit_transform(list(X)),
+    ]  # fmt: skip
+    for other in forms:
+        assert_array_equal(settled(other), K)
+        assert_allclose(settled(X[:3], other), K[:3], rtol=1e-12, atol=1e-12)
+        assert_allclose(settled.diag(other), np.diag(K), rtol=1e-12, atol=1e-12)
+        assert_array_equal(kernel.settle(other)(X), K)
+
+
+@pytest.mark.invariance
+@each
+def test_all_containers_of_texts_give_the_same_matrix(kernel):
+    kernel = clone(kernel).set_params(vectorizer=CountVectorizer())
+    settled = kernel.settle(BOOK)
+    K = settled(BOOK)
+    by_rows = clone(kernel).set_params(vectorizer=None)
+    counts = CountVectorizer().fit_transform(BOOK)
+    assert_allclose(K, by_rows.settle(counts)(counts), rtol=1e-12)
+    objects = np.array(BOOK, dtype=object)
+    for other in (tuple(BOOK), objects, np.array(BOOK), pd.Series(BOOK), pl.Series(BOOK),
+                  AsSamples().fit_transform(BOOK), settled.encode(BOOK)):  # fmt: skip
+        assert_array_equal(settled(other), K)
+        assert_array_equal(settled(other, settled.encode(BOOK)[2:]), K[:, 2:])
+        assert_allclose(settled.diag(other), np.diag(K), rtol=1e-12)
+    assert_array_equal(settled(["words never seen"], BOOK), 0.0)
+
+
+@pytest.mark.invariance
+@each
+def test_settled_kernels_stay_settled(kernel):
+    kernel = clone(kernel).set_params(vectorizer=CountVectorizer())
+    settled = kernel.settle(BOOK)
+    K = settled(BOOK)
+    assert kernel.corpus is None
+    other = [text.upper() for text in BOOK[:2]]
+    copies = [clone(settled), pickle.loads(pickle.dumps(settled)), settled.settle(other)]
+    for copy in copies:
+        assert copy == settled
+        assert repr(copy) == repr(settled)
+        assert_array_equal(copy(BOOK), K)
+    assert kernel.settle(BOOK) == settled
+    assert kernel.settle(BOOK[:3]) != settled
+    assert Normalized(kernel).settle(BOOK) == Normalized(settled)
+    changed = clone(kernel).set_params(vectorizer__lowercase=False)
+    assert changed.get_params()["vectorizer__lowercase"] is False
+    assert changed != kernel
+    assert "\n" not in repr(kernel)
+
+
+@pytest.mark.invariance
+def test_a_corpus_apart_from_the_training_samples():
+    background = [*BOOK, "cats and dogs", "bonds and stocks"]
+    kernel = TfIdf(CountVectorizer(), corpus=background)
+    expected = TfIdf(CountVectorizer()).settle(background)
+    assert_array_equal(kernel(BOOK[:2]), expected(BOOK[:2]))
+    assert kernel.settle(BOOK[:2]) == expected
+    fitted = KernelTransformer(kernel).fit(BOOK[:2])
+    assert fitted.kernel_ == expected
+    counts = CountVectorizer().fit(background)
+    by_rows = TfIdf(corpus=counts.transform(background))
+    assert_allclose(by_rows(counts.transform(BOOK)), expected(BOOK), rtol=1e-13)
+    # one decomposition serves all copies and parameters
+    diffusion = SemanticDiffusion(vectorizer=CountVectorizer()).settle(background)
+    diffusion(BOOK)
+    copy = clone(diffusion).set_params(relative=0.9)
+    assert copy.corpus is diffusion.corpus
+    assert list(copy.corpus._derived) == ["spectrum"]
+
+
+@pytest.mark.invariance
+def test_vectorizers_of_every_kind():
+    hashing = HashingVectorizer(n_features=2**10, alternate_sign=False, norm=None)
+    counts = CountVectorizer()
+    K = VectorSpace(counts).settle(BOOK)(BOOK)
+    assert_allclose(VectorSpace(hashing).settle(BOOK)(BOOK), K)
+    assert_array_equal(VectorSpace(CountVectorizer(binary=True)).settle(BOOK)(BOOK) <= K, True)
+    assert not hasattr(counts, "vocabulary_")  # fitted was a clone
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda k: make_pipeline(KernelTransformer(k), SVC(kernel="precomputed")),
+        lambda k: make_pipeline(KernelTransformer(Normalized(k)), SVC(kernel="precomputed")),
+        lambda k: KernelNearestCentroid(kernel=k),
+        lambda k: KernelKMeans(2, kernel=k, random_state=0),
+        lambda k: IncompleteCholesky(kernel=k, n_components=3),
+    ],
+    ids=["transformer", "normalised", "centroid", "kmeans", "cholesky"],
+)
+@each
+def test_estimators_take_texts_and_sparse_rows(kernel, make):
+    outputs = []
+    by_text = make(clone(kernel).set_params(vectorizer=CountVectorizer()))
+    by_rows = make_pipeline(CountVectorizer(), make(clone(kernel)))
+    for model in (by_text, by_rows):
+        model.fit(BOOK, KINDS)
+        outputs.append((model.predict if hasattr(model, "predict") else model.transform)(BOOK))
+    assert_allclose(outputs[0], outputs[1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.invariance
+def test_gaussian_process_on_rows():
+    X = CountVectorizer().fit_transform(BOOK).toarray()
+    kernel = TfIdf().settle(X)
+    model = GaussianProcessRegressor(kernel, alpha=0.1).fit(X, KINDS)
+    K = kernel(X)
+    expected = K @ np.linalg.solve(K + 0.1 * np.eye(6), KINDS)
+    assert_allclose(model.predict(X), expected, rtol=1e-9)
+
+
+@pytest.mark.certificate
+def test_a_grid_reaches_the_vectorizer_and_computes_each_value_once():
+    X = [f"{text} {i}x" for i, text in enumerate(BOOK * 4)]
+    y = np.tile(KINDS, 4)
+    cache = GramCache()
+    kernel = VectorSpace(CountVectorizer(), corpus=X).settle(X)
+    model = make_pipeline(KernelTransformer(kernel, cache=cache), SVC(kernel="precomputed"))
+    GridSearchCV(model, {"svc__C": [0.1, 1.0, 10.0]}, cv=3).fit(X, y)
+    assert cache.n_computed <= 24**2
+    grid = {"kerneltransformer__kernel__vectorizer__ngram_range": [(1, 1), (1, 2)]}
+    model.set_params(kerneltransformer__kernel=TfIdf(CountVectorizer()))
+    found = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert found.best_score_ > 0.9
+    sizes = {len(found.best_estimator_[0].kernel_.corpus.vectorizer.vocabulary_)}
+    assert sizes <= {len(CountVectorizer(ngram_range=(1, n)).fit(X).vocabulary_) for n in (1, 2)}
+
+
+@pytest.mark.recovery
+def test_features_serve_linear_models():
+    kernel = SemanticDiffusion(vectorizer=CountVectorizer()).settle(BOOK)
+    model = LinearSVC().fit(kernel.features(BOOK), KINDS)
+    assert_array_equal(model.predict(kernel.features(["cat and dog", "bonds fell"])), [0, 1])
+
+
+# ---- borders and bad input ------------------------------------------------------------------
+
+
+@pytest.mark.edge
+@each
+def test_empty_samples_and_collections(kernel):
+    settled = kernel.settle(D)
+    assert settled(np.empty((0, 4))).shape == (0, 0)
+    assert settled(np.empty((0, 4)), D).shape == (0, 3)
+    assert settled.diag(np.empty((0, 4))).shape == (0,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        K = Normalized(settled)(np.vstack([np.zeros(4), D]))
+    assert_allclose(np.diag(K), [0, 1, 1, 1])
+    assert_array_equal(K[0], 0.0)
+    by_text = clone(kernel).set_params(vectorizer=CountVectorizer()).settle(BOOK)
+    assert by_text([]).shape == (0, 0)
+    assert_array_equal(by_text([""], BOOK), 0.0)
+
+
+@pytest.mark.edge
+def test_terms_in_every_document_and_in_none():
+    corpus = np.array([[1, 1, 0], [2, 0, 0]])
+    kernel = TfIdf(corpus=corpus)
+    assert_array_equal(kernel.diag([[5, 0, 0], [0, 0, 7]]), 0.0)
+    assert_array_equal(TfIdf(corpus=np.zeros((2, 3)))(corpus), 0.0)
+    assert_array_equal(GeneralizedVectorSpace(corpus=corpus)([[0, 0, 1]]), 0.0)
+    assert_array_equal(SemanticDiffusion(corpus=corpus).diag([[0, 0, 3]]), 9.0)  # stays
+    assert_array_equal(SemanticDiffusion(corpus=np.zeros((2, 3)))(corpus), corpus @ corpus.T)
+
+
+@pytest.mark.edge
+def test_more_components_than_the_rank():
+    with pytest.warns(UserWarning, match="n_components=100, and the corpus has rank 3"):
+        K = LatentSemantic(corpus=D)(D)
+    assert_allclose(K, D @ D.T, rtol=1e-12)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("kernel", "X", "error", "message"),
+    [
+        (VectorSpace(), BOOK, TypeError, "samples are texts, and vectorizer=None"),
+        (VectorSpace(), np.array(BOOK), TypeError, "samples are texts, and vectorizer=None"),
+        (VectorSpace(), BOOK[0], TypeError, "needs a collection of samples"),
+        (VectorSpace(), [[np.nan, 1.0]], ValueError, "NaN"),
+        (VectorSpace(), [[np.inf, 1.0]], ValueError, "infinity"),
+        (VectorSpace(), [[1e200, 1.0]], ValueError, "magnitude"),
+        (VectorSpace(), [1.0, 2.0], ValueError, "Expected 2D array"),
+        (VectorSpace(CountVectorizer(), BOOK), BOOK[0], TypeError, "needs a collection"),
+        (VectorSpace(CountVectorizer(), BOOK), ["a", None], ValueError, "sample 1 is missing"),
+        (VectorSpace(CountVectorizer(), BOOK), [3], TypeError, "sample 0 is of type int"),
+        (VectorSpace(CountVectorizer()), BOOK, ValueError, "corpus=None is settled by fit"),
+        (TfIdf(), D, ValueError, "TfIdf: corpus=None is settled by fit; call kernel.settle"),
+        (TfIdf(corpus=D), D[:, :3], ValueError, "samples have 3 terms, and the corpus has 4"),
+        (TfIdf(corpus=D, smooth="yes"), D, ValueError, "one of True, False"),
+        (TfIdf(corpus=np.empty((0, 4))), D, ValueError, "no documents"),
+        (TfIdf("words", BOOK), BOOK, ValueError, "a vectorizer of scikit-learn"),
+        (SemanticSmoothing(), D, ValueError, "give one of proximity and similarity"),
+        (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "give one of"),
+        (SemanticSmoothing(np.eye(3)), D, ValueError, "4 terms, and the matrix has 3 rows"),
+        (SemanticSmoothing(similarity=[[1, 2], [2, 1]]), D[:, :2], ValueError, "eigenvalue -1"),
+        (SemanticSmoothing(similarity=[[1, 2], [0, 1]]), D[:, :2], ValueError, "symmetric"),
+        (SemanticDiffusion("heat", corpus=D), D, ValueError, "'von_neumann', 'exponential'"),
+        (SemanticDiffusion(relative=1.0, corpus=D), D, ValueError, "below 1 for the von Neumann"),
+        (SemanticDiffusion(lam=0.2, corpus=D), D, ValueError, "lam=0.2, and it has to be below"),
+        (SemanticDiffusion(lam=-1.0, corpus=D), D, ValueError, "above 0"),
+        (LatentSemantic(0, corpus=D), D, ValueError, "an integer of at least 1"),
+    ],
+)
+def test_what_is_refused(kernel, X, error, message):
+    with pytest.raises(error, match=message):
+        kernel(X)
+
+
+@pytest.mark.edge
+def test_two_collections_of_different_terms():
+    with pytest.raises(ValueError, match="samples have 4 and 3 terms"):
+        VectorSpace()(D, D[:, :3])
+    with pytest.raises(TypeError, match="with a vectorizer a sample has to be a text"):
+        VectorSpace(CountVectorizer()).settle(D)
