@@ -16,13 +16,12 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.recovery.basis_pursuit import (
-    basis_pursuit,
+    MatrixPursuit,
     feasible_dual,
     nearest,
     pursuit_gap,
     within_bound,
 )
-from skmoderndata._solvers.recovery.l1_recovery import quick_facts, quick_pursuit
 from skmoderndata._validation import validate_data
 
 
@@ -199,29 +198,15 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             root = np.sqrt(weight)[:, None]
             A, Y = A * root, Y * root
         bounds = np.full(Y.shape[1], float(self.residual_tol or 0.0))
-        quick = quick_facts(A) if self.solver == "path" else None
-        targets = None
-        settings = {"positive": self.positive, "tol": self.tol}
+        pursuit = MatrixPursuit(
+            A, bound=self.residual_tol, positive=self.positive, tol=self.tol, solver=self.solver
+        )
         found = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
-                result = None
-                if quick is not None:
-                    result = quick_pursuit(
-                        A, Y[:, t], bound=bound, facts=quick, progress=progress, **settings
-                    )
-                if result is None and targets is None:
-                    targets = self._targets(A, Y)
-                if result is None:
-                    result = basis_pursuit(
-                        A,
-                        targets[:, t],
-                        bound=bound,
-                        solver=self.solver,
-                        progress=progress,
-                        **settings,
-                    )
-                if result is None:
+                result = pursuit.solve(Y[:, t], progress)
+                limit = 1e-9 * linalg.norm(Y[:, t])
+                if result is None or (self.residual_tol == 0 and result.residual > limit):
                     self._refuse(bound, A, Y[:, t])
                 found.append(result)
         self._store(found, rows, A, Y, bounds, x_mean, y_mean, dtype, y.ndim == 1)
@@ -243,16 +228,6 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return X @ self.coef_.T + self.intercept_
-
-    def _targets(self, A, Y):
-        """Return the targets, projected where the least residual is asked for."""
-        if self.residual_tol:
-            return Y
-        fitted = nearest(A, Y, positive=self.positive)
-        missed = linalg.norm(Y - fitted, axis=0)
-        if self.residual_tol == 0 and (missed > 1e-9 * linalg.norm(Y, axis=0)).any():
-            self._refuse(0.0, A, Y[:, int(np.argmax(missed))])
-        return fitted
 
     def _refuse(self, bound, A, y):
         missed = linalg.norm(y - nearest(A, y[:, None], positive=self.positive)[:, 0])
