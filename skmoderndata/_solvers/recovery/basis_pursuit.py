@@ -1,8 +1,8 @@
 """Basis pursuit: the representation of least l1 norm, exactly or within a bound on the noise.
 
-The lasso path ends in it (`homotopy`). The support and the signs on its last piece determine the
-coefficients and the dual variable by two triangular solves, and the duality gap says whether they
-are right.
+The lasso path ends in it (`homotopy`); where equations have no sparse solution `interior_point` is
+faster. The support and the signs at either's end determine the coefficients and the dual variable
+by two triangular solves, and the duality gap says whether they are right.
 """
 
 from collections.abc import Callable
@@ -125,8 +125,9 @@ def basis_pursuit(
     size = float(linalg.norm(y))
     if size <= bound:
         return BasisPursuitResult(np.zeros(A.shape[1]), np.zeros(len(y)), size, 0.0, 0, "zero")
-    # norms are rounded, and the bound holds for the norm as it is computed
-    p = Pursuit(A, y / size, bound / size * (1 - 64 * EPS), positive)
+    # the bound is to hold for the norm as it is computed, with its rounding
+    margin = min(64 * EPS * size / bound, 1e-3) if bound > 0 else 0.0
+    p = Pursuit(A, y / size, bound / size * (1 - margin), positive)
     best: BasisPursuitResult | None = None
     if solver == "cvxpy":
         best = _settle(p, _stated(p)) if bound > 0 else _stated(p)
@@ -313,7 +314,6 @@ def _without_path(
     starts: tuple[Callable[[], BasisPursuitResult | None], ...] = (
         lambda: broken_off,
         lambda: _interior(p._replace(y=near, bound=0.0)),
-        lambda: _simplex(p._replace(y=near, bound=0.0), tol),
         lambda: _stated(p),
     )
     for start in starts:
@@ -333,7 +333,7 @@ def _settle(
     """
     if start is None:
         return None
-    origin = {"route": start.route, "n_iter": start.n_iter}
+    origin: dict[str, Any] = {"route": start.route, "n_iter": start.n_iter}
     best: BasisPursuitResult | None = p.judge(start.coef, start.dual, "")._replace(**origin)
     norms = column_norms(p.A)
     size = np.abs(start.coef) * norms

@@ -44,9 +44,11 @@ def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> tuple[Pi
             return piece, n_iter, True
         if bound == 0 and piece.support.size > CROWDED * m:
             break
-        at_once = min(max(1, 2 * at_once), order.size)
-        below = meets[order[at_once]] if at_once < order.size else end
-        goal = 0.5 * (meets[order[at_once - 1]] + below)
+        few = max(1, m // 16, piece.support.size)  # more would bring in columns that leave again
+        at_once = min(max(1, 2 * at_once), few, order.size)
+        ties = np.count_nonzero(meets >= meets[order[at_once - 1]] * (1 - 1e-9))
+        below = meets[order[ties]] if ties < order.size else end
+        goal = 0.5 * (meets[order[ties - 1]] + below)
         new, lam_new, count = _corrected(A, y, piece, barred, (goal, lam), bound, positive)
         n_iter += count
         work += count * m * max(8, piece.support.size) ** 2
