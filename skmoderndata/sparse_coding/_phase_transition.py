@@ -1,4 +1,4 @@
-"""Share of sparse signals that a method recovers, over sparsity and number of measurements."""
+"""Fraction of sparse signals that a method recovers, over sparsity and number of measurements."""
 
 from typing import NamedTuple
 
@@ -230,45 +230,13 @@ class PhaseTransitionDisplay:
         self.estimator_name = estimator_name
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator,
-        *,
-        n_features=200,
-        delta=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        rho=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        n_trials=20,
-        coefficients="gaussian",
-        tol=1e-3,
-        n_jobs=None,
-        random_state=None,
-        theory=None,
-        ax=None,
-        name=None,
-        **kwargs,
-    ):
-        """Measure the shares, and draw them.
+    def from_estimator(cls, estimator, *, theory=None, ax=None, name=None, **settings):
+        """Measure the fractions recovered, and draw them.
 
         Parameters
         ----------
         estimator : estimator object
-            See `phase_transition`, also for what follows.
-        n_features : int, default=200
-            Number of unknowns.
-        delta : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-            Measurements for each unknown.
-        rho : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-            Non-zeros for each measurement.
-        n_trials : int, default=20
-            Signals for each pair.
-        coefficients : {"gaussian", "signs", "positive"}, default="gaussian"
-            The non-zeros.
-        tol : float, default=1e-3
-            Relative error up to which a signal counts as recovered.
-        n_jobs : int, default=None
-            Number of processes.
-        random_state : int, RandomState instance or None, default=None
-            Seed.
+            See `phase_transition`.
         theory : bool or "positive", default=None
             Whether the curve of the theory is drawn, or the one for non-negative unknowns. None
             takes the latter where the estimator has `positive=True`.
@@ -276,8 +244,8 @@ class PhaseTransitionDisplay:
             Where to draw; None makes a new figure.
         name : str, default=None
             Name in the title; None takes the class and, where it has one, the algorithm.
-        **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
+        **settings : dict
+            Passed on to `phase_transition`: the grids, the number of trials and so on.
 
         Returns
         -------
@@ -288,21 +256,11 @@ class PhaseTransitionDisplay:
         if theory is None:
             theory = "positive" if params.get("positive") is True else True
         _check_theory(theory)
-        found = phase_transition(
-            estimator,
-            n_features=n_features,
-            delta=delta,
-            rho=rho,
-            n_trials=n_trials,
-            coefficients=coefficients,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        found = phase_transition(estimator, **settings)
         if name is None:
             algorithm = params.get("algorithm")
             name = type(estimator).__name__ + ("" if algorithm is None else f", {algorithm}")
-        return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax, **kwargs)
+        return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax)
 
     def plot(self, ax=None, *, name=None, theory=None, **kwargs):
         """Draw the shares.

@@ -86,7 +86,7 @@ def _breakpoints(A: Array, piece: Piece, lam: float, positive: bool) -> Array:
     fitted, direction = piece.signs * piece.fitted, piece.signs * piece.direction
     shrinks = (fitted < 0) & (direction < 0)
     meets[piece.support] = np.divide(fitted, direction, out=np.zeros(len(fitted)), where=shrinks)
-    return np.minimum(meets, lam)
+    return np.asarray(np.minimum(meets, lam))
 
 
 def _corrected(
