@@ -98,7 +98,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         An atom with fewer users is replaced by the signal that is represented worst, and so is the
         less used of two atoms with a cosine above 0.9. 0 replaces only the latter.
     replace_until : float, default=1.0
-        Share of the passes in which atoms are replaced; 0 never replaces any. In the first 60 %
+        Fraction of the passes in which atoms are replaced; 0 never replaces any. In the first 60 %
         of these passes atoms that do the work of two are split as well.
     monotone : bool, default=False
         Let a signal keep its old code where the new one, pursuit being greedy, is worse: the
@@ -161,9 +161,9 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     while another serves hardly any. Such atoms are looked for after each pass: what the others
     leave of the signals of a busy atom lies near two lines, which become two atoms in place of the
     busy one and of the one that does least. In the recovery experiment of [1]_ (20 dimensions, 50
-    atoms, 1500 signals of 3 atoms, 80 passes) this raises the share of atoms found from about 92 %
-    at 10 dB and 95 % above to 99 % and more. It is not done with missing entries, `positive` or
-    ``replace_until=0``.
+    atoms, 1500 signals of 3 atoms, 80 passes) this raises the fraction of atoms found from about
+    92 % at 10 dB and 95 % above to 99 % and more. It is not done with missing entries, `positive`
+    or ``replace_until=0``.
 
     `partial_fit` codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, moves each
     atom to the least squares optimum given the others, and replaces atoms that in eight signals

@@ -17,7 +17,7 @@ class PhaseTransition(NamedTuple):
     """Result of `phase_transition`.
 
     `delta` (n_delta,) are measurements for each feature and `rho` (n_rho,) non-zeros for each
-    measurement, `success` (n_delta, n_rho) the shares of signals recovered, and `border`
+    measurement, `success` (n_delta, n_rho) the fractions of signals recovered, and `border`
     (n_delta,) where a logistic curve through them is one half, NaN where they do not cross it.
     """
 
@@ -76,7 +76,7 @@ def phase_transition(
     n_jobs=None,
     random_state=None,
 ):
-    """Share of random sparse signals that an estimator recovers from Gaussian measurements.
+    """Fraction of random sparse signals that an estimator recovers from Gaussian measurements.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class PhaseTransitionDisplay:
     rho : array-like of shape (n_rho,)
         Non-zeros for each measurement.
     success : array-like of shape (n_delta, n_rho)
-        Share of signals recovered.
+        Fraction of signals recovered.
     border : array-like of shape (n_delta,), default=None
         Where it is one half.
     theory : bool or "positive", default=True
@@ -198,15 +198,15 @@ class PhaseTransitionDisplay:
     figure_ : matplotlib Figure
         The figure that holds it.
     mesh_ : matplotlib QuadMesh
-        The shares.
+        The fractions.
     border_line_ : matplotlib Line2D or None
-        Where the share is one half.
+        Where the fraction is one half.
     theory_line_ : matplotlib Line2D or None
         The curve of the theory for the l1 norm.
 
     See Also
     --------
-    phase_transition : Measures the shares.
+    phase_transition : Measures the fractions.
     l1_phase_transition : The curve of the theory.
 
     Examples
@@ -263,7 +263,7 @@ class PhaseTransitionDisplay:
         return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax)
 
     def plot(self, ax=None, *, name=None, theory=None, **kwargs):
-        """Draw the shares.
+        """Draw the fractions.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class PhaseTransitionDisplay:
         return self
 
     def _ascending(self):
-        """Check the shares, and return them with `delta` and `rho` in ascending order."""
+        """Check the fractions, and return them with `delta` and `rho` in ascending order."""
         for name, grid in (("delta", self.delta), ("rho", self.rho)):
             if grid.ndim != 1 or len(np.unique(grid)) != grid.size or not grid.size:
                 raise ValueError(f"{name} must hold different numbers, at least one.")
