@@ -33,11 +33,11 @@ from skmoderndata._solvers.dictionaries.ksvd import Rules, Stream, add_batch, le
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import (
     check_array,
-    check_codes,
     check_fourth_powers,
     known_entries,
     validate_data,
 )
+from skmoderndata.decomposition._base import FromCodes
 from skmoderndata.decomposition._nmf_base import FEW, check_number
 
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
@@ -45,7 +45,9 @@ GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to 
 SIGNALS_PER_ATOM = 8
 
 
-class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class KSVD(
+    FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
     r"""Dictionary of unit atoms for codes with few non-zeros, by K-SVD.
 
     Looks for atoms D (rows) and codes A of the signals X (rows) with
@@ -463,25 +465,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         codes = self._code(*known_entries(X), prepare_atoms(self.components_))
         return to_dense(codes, len(self.components_), X.dtype)
 
-    def inverse_transform(self, X):
-        """Signals with given codes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_components)
-            Codes.
-
-        Returns
-        -------
-        signals : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
-        """
-        check_is_fitted(self)
-        X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
-        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
-
     def score(self, X, y=None):
-        """Minus the squared residuals of signals in proportion to their squares.
+        """Minus the squared residuals of signals relative to their squares.
 
         Parameters
         ----------
