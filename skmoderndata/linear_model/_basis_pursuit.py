@@ -54,8 +54,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         "path": the lasso path, whose last piece gives the answer with two triangular solves, and
         an interior point method for equations without a sparse solution; where the answer is not
         proved to `tol`, "simplex", or "cvxpy" for a positive bound. "simplex": the
-        dual simplex method of HiGHS on the linear program, repeated on what it missed, without
-        noise only. "cvxpy": the problem as it is stated, for comparison.
+        simplex method of HiGHS on the linear program, and the exact vertex that it ends at,
+        without noise only. "cvxpy": the problem as it is stated, for comparison.
     tol : float, default=1e-8
         Largest relative duality gap, and largest violation of the constraint relative to the norm
         of `y`. In single precision no less than ten units of its rounding.

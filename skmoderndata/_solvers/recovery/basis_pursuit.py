@@ -114,7 +114,7 @@ def basis_pursuit(
         "path" is the lasso path with two triangular solves at its end; where equations have no
         sparse solution, "interior", the interior point method and the vertex next to its end; and
         where the answer is not proved to `tol`, "simplex" (cvxpy for a positive bound). "simplex"
-        is HiGHS on the linear program of the case without noise, refined; "cvxpy" states the
+        is HiGHS on the linear program of the case without noise; "cvxpy" states the
         problem. "path only" returns None where the path does not prove the answer.
 
     Returns
@@ -132,7 +132,7 @@ def basis_pursuit(
     if solver == "cvxpy":
         best = _settle(p, _stated(p)) if bound > 0 else _stated(p)
     elif solver == "simplex":
-        best = _simplex(p, tol)
+        best = _simplex(p)
     if progress is not None:
         progress.begin()
     if best is None and solver != "interior":
@@ -305,7 +305,7 @@ def _without_path(
 ) -> BasisPursuitResult | None:
     """Solve what the path did not prove; `best` is where it ended."""
     if p.bound == 0:
-        return p.better(best, _simplex(p, tol))
+        return p.better(best, _simplex(p))
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     if float(linalg.norm(p.y - near)) > p.bound * (1 + 1e-9):
         return None
@@ -358,45 +358,10 @@ def _settle(
     return best
 
 
-def _simplex(p: Pursuit, tol: float) -> BasisPursuitResult | None:
-    """Dual simplex on ``min 1'(p + q)  s.t.  A (p - q) = y, p, q >= 0``, refined.
-
-    What the solution misses is solved for again, enlarged, as the tolerances of the solver are
-    absolute [Gleixner, Steffy, Wolter 2016]. Columns are of unit norm, costs their inverses.
-    """
-    from scipy import optimize
-
-    linprog: Any = optimize.linprog
-    used = np.flatnonzero(p.A.any(axis=0))
-    norms = column_norms(p.A[:, used])
-    B, cost = p.A[:, used] / norms, 1.0 / norms
-    unit = float(cost.min(initial=np.inf))
-    cost = cost / unit
-    if not p.positive:
-        B, cost = np.hstack([B, -B]), np.concatenate([cost, cost])
-    x, v = np.zeros(len(cost)), np.zeros(len(p.y))
-    enlarged, raised = 1.0, 1.0
-    best: BasisPursuitResult | None = None
-    for _ in range(6):
-        lower = -enlarged * x
-        out = linprog(
-            raised * (cost - B.T @ v), A_eq=B, b_eq=enlarged * (p.y - B @ x),
-            bounds=np.column_stack([lower, np.full(len(x), np.inf)]), method="highs-ds",
-        )  # fmt: skip
-        if out.status != 0:
-            break
-        x = np.where(out.x <= lower, 0.0, np.maximum(x + out.x / enlarged, 0.0))
-        v = v + np.asarray(out.eqlin.marginals) / raised
-        coef = np.zeros(p.A.shape[1])
-        coef[used] = (x if p.positive else x[: used.size] - x[used.size :]) / norms
-        result = p.judge(coef, unit * v, "simplex")
-        best = p.better(best, result)
-        if p.accepts(result, 1e-3 * tol):
-            break
-        # by a million at most in one round
-        enlarged = 1.0 / max(float(np.abs(p.y - B @ x).max()), 1e-6 / enlarged, 1e-15)
-        raised = 1.0 / max(-float((cost - B.T @ v).min()), 1e-6 / raised, 1e-15)
-    return best
+def _simplex(p: Pursuit) -> BasisPursuitResult | None:
+    """Simplex method of HiGHS on the linear program, and the exact vertex that it ends at."""
+    start = _stated(p)
+    return None if start is None else _settle(p, start._replace(route="simplex"), 1e-9)
 
 
 def _stated(p: Pursuit) -> BasisPursuitResult | None:
