@@ -239,10 +239,10 @@ def code_statistics(
     """Return ``A' W A``, ``A' W X`` and ``sum_i w_i |a_ij|`` of sparse codes A."""
     A = to_csr(codes, k)
     weighted: Any = sparse.csr_array(A.multiply(weights[:, None]))
-    T = weighted.T @ X
-    T = T.toarray() if sparse.issparse(T) else T
+    T: Any = weighted.T @ X
+    dense = T if isinstance(T, np.ndarray) else T.toarray()
     l1 = np.asarray(abs(weighted).sum(axis=0))
-    return (weighted.T @ A).toarray(), np.asarray(T, np.float64), l1
+    return (weighted.T @ A).toarray(), np.asarray(dense, np.float64), l1
 
 
 def learn_l1_dictionary(
