@@ -74,7 +74,7 @@ class NeuralGas(
         they are hardly missed to where the error is largest, one at a time and with k-means after
         each, as long as that lowers the inertia [4]_. False is neural gas as published.
     learning_rate : float, default=0.5
-        Share of the way to a sample that its nearest unit goes at first, in on-line steps.
+        Fraction of the way to a sample that its nearest unit goes at first, in on-line steps.
     final_learning_rate : float, default=0.005
         The same in the end.
     online_steps : int, default=10000
@@ -329,9 +329,9 @@ class NeuralGas(
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self._describe(X, w)
         self.objective_ = np.array([self.inertia_])
-        share = min(1.0, self.n_steps_ / self.online_steps)
+        fraction = min(1.0, self.n_steps_ / self.online_steps)
         wide, narrow = self._widths()
-        self.neighborhoods_ = np.array([wide * (narrow / wide) ** share])
+        self.neighborhoods_ = np.array([wide * (narrow / wide) ** fraction])
         return self
 
     def predict(self, X):

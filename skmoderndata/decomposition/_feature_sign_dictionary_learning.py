@@ -38,11 +38,12 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata._validation import check_array, check_codes, known_entries, validate_data
+from skmoderndata._validation import check_array, known_entries, validate_data
+from skmoderndata.decomposition._base import FromCodes
 
 
 class FeatureSignDictionaryLearning(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+    FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
     r"""Dictionary for codes with an l1 penalty, by feature-sign search and Lagrange's dual.
 
@@ -402,23 +403,6 @@ class FeatureSignDictionaryLearning(
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         return to_dense(self._transform(X), len(self.components_), X.dtype)
-
-    def inverse_transform(self, X):
-        """Signals with given codes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_components)
-            Codes.
-
-        Returns
-        -------
-        signals : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
-        """
-        check_is_fitted(self)
-        X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
-        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
         """Minus the squared residuals of signals relative to their squares.

@@ -33,11 +33,11 @@ from skmoderndata._solvers.dictionaries.ksvd import Rules, Stream, add_batch, le
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import (
     check_array,
-    check_codes,
     check_fourth_powers,
     known_entries,
     validate_data,
 )
+from skmoderndata.decomposition._base import FromCodes
 from skmoderndata.decomposition._nmf_base import FEW, check_number
 
 GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
@@ -45,7 +45,9 @@ GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to 
 SIGNALS_PER_ATOM = 8
 
 
-class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class KSVD(
+    FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
     r"""Dictionary of unit atoms for codes with few non-zeros, by K-SVD.
 
     Looks for atoms D (rows) and codes A of the signals X (rows) with
@@ -98,7 +100,7 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         An atom with fewer users is replaced by the signal that is represented worst, and so is the
         less used of two atoms with a cosine above 0.9. 0 replaces only the latter.
     replace_until : float, default=1.0
-        Share of the passes in which atoms are replaced; 0 never replaces any. In the first 60 %
+        Fraction of the passes in which atoms are replaced; 0 never replaces any. In the first 60 %
         of these passes atoms that do the work of two are split as well.
     monotone : bool, default=False
         Let a signal keep its old code where the new one, pursuit being greedy, is worse: the
@@ -161,9 +163,9 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     while another serves hardly any. Such atoms are looked for after each pass: what the others
     leave of the signals of a busy atom lies near two lines, which become two atoms in place of the
     busy one and of the one that does least. In the recovery experiment of [1]_ (20 dimensions, 50
-    atoms, 1500 signals of 3 atoms, 80 passes) this raises the share of atoms found from about 92 %
-    at 10 dB and 95 % above to 99 % and more. It is not done with missing entries, `positive` or
-    ``replace_until=0``.
+    atoms, 1500 signals of 3 atoms, 80 passes) this raises the fraction of atoms found from about
+    92 % at 10 dB and 95 % above to 99 % and more. It is not done with missing entries, `positive`
+    or ``replace_until=0``.
 
     `partial_fit` codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, moves each
     atom to the least squares optimum given the others, and replaces atoms that in eight signals
@@ -463,25 +465,8 @@ class KSVD(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         codes = self._code(*known_entries(X), prepare_atoms(self.components_))
         return to_dense(codes, len(self.components_), X.dtype)
 
-    def inverse_transform(self, X):
-        """Signals with given codes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_components)
-            Codes.
-
-        Returns
-        -------
-        signals : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
-        """
-        check_is_fitted(self)
-        X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
-        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
-
     def score(self, X, y=None):
-        """Minus the squared residuals of signals in proportion to their squares.
+        """Minus the squared residuals of signals relative to their squares.
 
         Parameters
         ----------

@@ -25,12 +25,15 @@ from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.dictionaries.sparsenet import dictionary_step, energies, smooth_codes
-from skmoderndata._validation import check_array, check_codes, validate_data
+from skmoderndata._validation import check_array, validate_data
+from skmoderndata.decomposition._base import FromCodes
 
 BLOCK = 512  # signals that are coded together
 
 
-class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class Sparsenet(
+    FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
     r"""Dictionary learned by maximum likelihood under a sparse prior of the codes.
 
     The energy of a signal x, minus the logarithm of its posterior but for constants, is
@@ -279,23 +282,6 @@ class Sparsenet(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         return self._final(X, self.components_.astype(np.float64)).astype(X.dtype, copy=False)
-
-    def inverse_transform(self, X):
-        """Signals with given codes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-            Codes.
-
-        Returns
-        -------
-        signals : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
-        """
-        check_is_fitted(self)
-        X = check_codes(X, len(self.components_), estimator=self)
-        return X @ self.components_.astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
         """Minus the mean energy of signals.

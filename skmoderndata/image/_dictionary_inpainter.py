@@ -41,7 +41,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     r"""Images with missing pixels filled in, by sparse codes of their overlapping patches.
 
     Every patch is coded by what is known of it (the mask :math:`M_i`), and the approximations are
-    averaged where they overlap, each with the share of its patch that is known as weight,
+    averaged where they overlap, each weighted by the known fraction of its patch,
 
     .. math::
         \min_{a_i} \|a_i\|_0 \quad\text{with}\quad
@@ -80,7 +80,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     max_patches : int, default=20000
         Most patches to learn from.
     min_known : float, default=0.3
-        Share of a patch that must be known to learn from it, with ``algorithm="masked"``.
+        Fraction of a patch that must be known to learn from it, with ``algorithm="masked"``.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None

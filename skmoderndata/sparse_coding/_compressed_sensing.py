@@ -66,7 +66,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     Parameters
     ----------
     n_measurements : int or float, default=0.5
-        Number of measurements m, or their share of the number of features.
+        Number of measurements m, or their fraction of the number of features.
     basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default="dct"
         Where signals are sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
         (wavelets); atoms in rows, of any number; or an operator from codes to signals, of shape
@@ -105,7 +105,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Shape of a signal, an image for example, for transforms and bases by name. None for one
         axis.
     density : float, default=None
-        Share of the entries of "sparse" that are not zero; None takes a third.
+        Fraction of the entries of "sparse" that are not zero; None takes a third.
     decay : float, default=0.0
         For "dct", "fourier" and "hadamard": rows of frequency f are drawn with probability in
         proportion to ``(1 + f) ** -decay``. Images have most of their energy at low frequencies;

@@ -246,15 +246,15 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             first = 1.0 / max(typical, 1e-6)
         growth = np.linspace(0, 1, max(2, self.n_discriminative))[: self.n_discriminative]
         objective = []
-        for share in growth:
+        for fraction in growth:
             progress.begin()
             step = discriminative_pass(
                 data,
                 target,
                 dictionaries,
                 n_nonzero=self.n_nonzero_coefs,
-                sharpness=first * SHARPER**share,
-                weight=self.reconstruction * LOOSER ** (1 - share),
+                sharpness=first * SHARPER**fraction,
+                weight=self.reconstruction * LOOSER ** (1 - fraction),
                 rng=rng,
                 n_jobs=self.n_jobs,
             )

@@ -1,4 +1,4 @@
-"""Share of sparse signals that a method recovers, over sparsity and number of measurements."""
+"""Fraction of sparse signals that a method recovers, over sparsity and number of measurements."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ class PhaseTransition(NamedTuple):
     """Result of `phase_transition`.
 
     `delta` (n_delta,) are measurements for each feature and `rho` (n_rho,) non-zeros for each
-    measurement, `success` (n_delta, n_rho) the shares of signals recovered, and `border`
+    measurement, `success` (n_delta, n_rho) the fractions of signals recovered, and `border`
     (n_delta,) where a logistic curve through them is one half, NaN where they do not cross it.
     """
 
@@ -76,7 +76,7 @@ def phase_transition(
     n_jobs=None,
     random_state=None,
 ):
-    """Share of random sparse signals that an estimator recovers from Gaussian measurements.
+    """Fraction of random sparse signals that an estimator recovers from Gaussian measurements.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class PhaseTransitionDisplay:
     rho : array-like of shape (n_rho,)
         Non-zeros for each measurement.
     success : array-like of shape (n_delta, n_rho)
-        Share of signals recovered.
+        Fraction of signals recovered.
     border : array-like of shape (n_delta,), default=None
         Where it is one half.
     theory : bool or "positive", default=True
@@ -198,15 +198,15 @@ class PhaseTransitionDisplay:
     figure_ : matplotlib Figure
         The figure that holds it.
     mesh_ : matplotlib QuadMesh
-        The shares.
+        The fractions.
     border_line_ : matplotlib Line2D or None
-        Where the share is one half.
+        Where the fraction is one half.
     theory_line_ : matplotlib Line2D or None
         The curve of the theory for the l1 norm.
 
     See Also
     --------
-    phase_transition : Measures the shares.
+    phase_transition : Measures the fractions.
     l1_phase_transition : The curve of the theory.
 
     Examples
@@ -230,45 +230,13 @@ class PhaseTransitionDisplay:
         self.estimator_name = estimator_name
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator,
-        *,
-        n_features=200,
-        delta=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        rho=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        n_trials=20,
-        coefficients="gaussian",
-        tol=1e-3,
-        n_jobs=None,
-        random_state=None,
-        theory=None,
-        ax=None,
-        name=None,
-        **kwargs,
-    ):
-        """Measure the shares, and draw them.
+    def from_estimator(cls, estimator, *, theory=None, ax=None, name=None, **settings):
+        """Measure the fractions recovered, and draw them.
 
         Parameters
         ----------
         estimator : estimator object
-            See `phase_transition`, also for what follows.
-        n_features : int, default=200
-            Number of unknowns.
-        delta : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-            Measurements for each unknown.
-        rho : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-            Non-zeros for each measurement.
-        n_trials : int, default=20
-            Signals for each pair.
-        coefficients : {"gaussian", "signs", "positive"}, default="gaussian"
-            The non-zeros.
-        tol : float, default=1e-3
-            Relative error up to which a signal counts as recovered.
-        n_jobs : int, default=None
-            Number of processes.
-        random_state : int, RandomState instance or None, default=None
-            Seed.
+            See `phase_transition`.
         theory : bool or "positive", default=None
             Whether the curve of the theory is drawn, or the one for non-negative unknowns. None
             takes the latter where the estimator has `positive=True`.
@@ -276,8 +244,8 @@ class PhaseTransitionDisplay:
             Where to draw; None makes a new figure.
         name : str, default=None
             Name in the title; None takes the class and, where it has one, the algorithm.
-        **kwargs : dict
-            Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
+        **settings : dict
+            Passed on to `phase_transition`: the grids, the number of trials and so on.
 
         Returns
         -------
@@ -288,24 +256,14 @@ class PhaseTransitionDisplay:
         if theory is None:
             theory = "positive" if params.get("positive") is True else True
         _check_theory(theory)
-        found = phase_transition(
-            estimator,
-            n_features=n_features,
-            delta=delta,
-            rho=rho,
-            n_trials=n_trials,
-            coefficients=coefficients,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        found = phase_transition(estimator, **settings)
         if name is None:
             algorithm = params.get("algorithm")
             name = type(estimator).__name__ + ("" if algorithm is None else f", {algorithm}")
-        return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax, **kwargs)
+        return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax)
 
     def plot(self, ax=None, *, name=None, theory=None, **kwargs):
-        """Draw the shares.
+        """Draw the fractions.
 
         Parameters
         ----------
@@ -370,7 +328,7 @@ class PhaseTransitionDisplay:
         return self
 
     def _ascending(self):
-        """Check the shares, and return them with `delta` and `rho` in ascending order."""
+        """Check the fractions, and return them with `delta` and `rho` in ascending order."""
         for name, grid in (("delta", self.delta), ("rho", self.rho)):
             if grid.ndim != 1 or len(np.unique(grid)) != grid.size or not grid.size:
                 raise ValueError(f"{name} must hold different numbers, at least one.")

@@ -92,7 +92,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         code.
     occlusion : bool, default=False
         Let the code contain single features as well, atoms that belong to no class, for samples
-        parts of which are covered; their share is left out of the residuals. Dense samples and
+        parts of which are covered; their fraction is left out of the residuals. Dense samples and
         the linear kernel only.
     tol : float, default=1e-4
         Largest duality gap of the code of a sample, in proportion to its objective.
@@ -403,11 +403,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             del rows
             sums = np.stack([abs(part).sum(axis=1) for part in self._by_class(codes)], axis=1)
             total = sums.sum(axis=1)
-            share = np.divide(
+            fraction = np.divide(
                 sums.max(axis=1), total, out=np.full(len(total), 1 / sums.shape[1]),
                 where=total > 0,
             )  # fmt: skip
-            parts.append((sums.shape[1] * share - 1) / (sums.shape[1] - 1))
+            parts.append((sums.shape[1] * fraction - 1) / (sums.shape[1] - 1))
         return np.concatenate(parts)
 
     def encode(self, X):

@@ -79,8 +79,7 @@ def test_every_update_of_an_atom_lowers_the_objective(kind, seed):
     sparse = codes.indptr, codes.indices, values
 
     def objective():
-        out = np.empty(len(X))
-        squared_residuals(X, mask, D, *sparse, out)
+        out = squared_residuals(X, mask, D, *sparse)
         A = to_dense(codes._replace(values=values), len(D))
         R = X - A @ D
         assert_allclose(out, np.sum((R if mask is None else R * mask) ** 2, axis=1), rtol=1e-9)
@@ -400,12 +399,11 @@ def test_optimal_directions_never_raise_the_objective(positive, hidden, seed):
     known = np.random.default_rng(seed).uniform(size=X.shape) < 0.7 if hidden else None
     values = np.abs(codes.values) if positive else codes.values.copy()
     sparse = codes.indptr, codes.indices, values
-    before, after = np.empty(len(X)), np.empty(len(X))
     last = None
     for _ in range(4):
-        squared_residuals(X, known, D, *sparse, before)
+        before = squared_residuals(X, known, D, *sparse)
         least_squares_atoms(X, known, D, *sparse, positive=positive)
-        squared_residuals(X, known, D, *sparse, after)
+        after = squared_residuals(X, known, D, *sparse)
         assert after.sum() <= before.sum() * (1 + 1e-10)
         last = before.sum() if last is None else last
     assert after.sum() < 0.9 * last

@@ -153,8 +153,10 @@ def gap_by_definition(A, y, a, bound, positive=False):
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("kind", ["hadamard", "gaussian"])
 @pytest.mark.parametrize("s", [20, 45])
-def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed):
+def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed, monkeypatch):
     """Both stages alone; at 45 of 256 non-zeros columns beyond the support enter the dual."""
+    monkeypatch.setattr(l1_recovery, "FORMED_ROWS", 0)
+    monkeypatch.setattr(l1_recovery, "primal_dual", None)
     rng = np.random.RandomState(seed)
     if kind == "hadamard":
         A = transform_measurements("scrambled_hadamard", 256, (1024,), rng=rng)
@@ -166,7 +168,7 @@ def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed
     code = np.abs(code) if positive else code
     y = A.forward(code[None])[0]
     y, code = y / np.linalg.norm(y), code / np.linalg.norm(y)
-    found = least_l1(y, A, positive=positive, last_resort=False)
+    found = least_l1(y, A, positive=positive)
     assert found.done
     assert found.gap <= 1e-8
     assert_allclose(found.coef, code, atol=1e-10)
@@ -174,7 +176,7 @@ def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed
         e = rng.normal(size=256)
         noisy = y + bound * e / np.linalg.norm(e)
         size = np.linalg.norm(noisy)
-        found = least_l1(noisy / size, A, bound=bound / size, positive=positive, last_resort=False)
+        found = least_l1(noisy / size, A, bound=bound / size, positive=positive)
         assert found.done
         assert found.missed <= 1e-8
         dense = to_matrix(A)
@@ -184,12 +186,12 @@ def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("by_columns", [True, False])
+@pytest.mark.parametrize("formed", [True, False])
 @pytest.mark.parametrize("positive", [False, True])
-def test_the_last_resorts_reach_the_optimum_alone(positive, by_columns, seed, monkeypatch):
+def test_the_last_resorts_reach_the_optimum_alone(positive, formed, seed, monkeypatch):
     """As many non-zeros as measurements; norms of columns differ by up to a hundred."""
-    if not by_columns:
-        monkeypatch.setattr(l1_recovery, "BY_COLUMNS", 0)
+    if not formed:
+        monkeypatch.setattr(l1_recovery, "FORMED_ROWS", 0)
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(40, 90)) * 10 ** rng.uniform(-1, 1, 90)
     y = A @ np.abs(rng.normal(size=90)) if positive else rng.normal(size=40)
@@ -245,7 +247,7 @@ def test_the_smallest_residual_where_equations_cannot_be_met(positive, seed):
 @pytest.mark.parametrize("max_iter", [1, 100, 1000])
 def test_a_warning_tells_gap_and_residual(max_iter, seed, monkeypatch):
     """Many equations without a non-negative solution, and too few products."""
-    monkeypatch.setattr(l1_recovery, "BY_COLUMNS", 0)
+    monkeypatch.setattr(l1_recovery, "FORMED_ROWS", 0)
     rng = np.random.default_rng(seed)
     A = np.abs(rng.normal(size=(30, 50)))
     model = SparseRecovery(algorithm="basis_pursuit", positive=True, max_iter=max_iter)

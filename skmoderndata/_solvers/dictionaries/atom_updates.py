@@ -17,6 +17,7 @@ from skmoderndata._solvers.common.nnls import nnls
 Array = np.ndarray[Any, np.dtype[Any]]
 
 UPDATES = ("approximate", "exact", "mod")
+BLOCK = 2**21  # entries of residuals that are held at a time
 ROUNDING = 1e-14  # fraction below which a coefficient, or an atom, is rounding
 
 
@@ -24,20 +25,9 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     """Where the users of each atom begin, their rows, and the places of their coefficients."""
     start = np.zeros(k + 1, np.int64)
     np.cumsum(np.bincount(codes.indices, minlength=k), out=start[1:])
-    rows, place = np.empty(start[-1], np.int64), np.empty(start[-1], np.int64)
-    _group(codes.indptr, codes.indices, start[:-1].copy(), rows, place)
+    place = np.argsort(codes.indices, kind="stable")
+    rows = np.repeat(np.arange(len(codes.indptr) - 1), np.diff(codes.indptr))[place]
     return start, rows, place
-
-
-@jit
-def _group(indptr, indices, at, rows, place):
-    """Rows and places of the coefficients of each atom, from the places `at`, which move on."""
-    for i in range(indptr.shape[0] - 1):
-        for q in range(indptr[i], indptr[i + 1]):
-            t = at[indices[q]]
-            rows[t] = i
-            place[t] = q
-            at[indices[q]] = t + 1
 
 
 @jit
@@ -113,8 +103,7 @@ def least_squares_atoms(
     the same, the statistics being singular, is taken back; so D has to satisfy the constraints.
     """
     k = len(D)
-    before, after = np.empty(len(X)), np.empty(len(X))
-    squared_residuals(X, known, D, indptr, indices, values, before)
+    before = squared_residuals(X, known, D, indptr, indices, values)
     old = D.copy(), values.copy()
     largest = np.zeros(len(X))
     rows = np.repeat(np.arange(len(X)), np.diff(indptr))
@@ -149,7 +138,7 @@ def least_squares_atoms(
     kept = norms > ROUNDING * np.maximum(1.0, own)
     D[kept] = new[kept] / norms[kept, None]
     values *= np.where(kept, norms, 0.0)[indices]
-    squared_residuals(X, known, D, indptr, indices, values, after)
+    after = squared_residuals(X, known, D, indptr, indices, values)
     total = float(np.sum(np.square(X, dtype=np.float64)))
     if not after.sum() <= before.sum() * (1 + 1e-12) + ROUNDING**2 * total:
         D[:], values[:] = old
@@ -382,25 +371,15 @@ def masked_sweep(
                 values[own] = max(value, 0.0) if positive else value
 
 
-@jit
-def squared_residuals(X, known, D, indptr, indices, values, out):
+def squared_residuals(
+    X: Array, known: Array | None, D: Array, indptr: Array, indices: Array, values: Array
+) -> Array:
     """Squared norms of the residuals of the rows, over the known entries."""
-    n = D.shape[1]
-    r = np.empty(n)
-    for i in range(X.shape[0]):
-        for p in range(n):
-            r[p] = X[i, p]
-        for q in range(indptr[i], indptr[i + 1]):
-            v = values[q]
-            d = D[indices[q]]
-            for p in range(n):
-                r[p] -= v * d[p]
-        total = 0.0
-        if known is None:
-            for p in range(n):
-                total += r[p] * r[p]
-        else:
-            for p in range(n):
-                if known[i, p]:
-                    total += r[p] * r[p]
-        out[i] = total
+    A = sparse.csr_array((values, indices, indptr), shape=(len(X), len(D)))
+    out, step = np.empty(len(X)), max(1, BLOCK // X.shape[1])
+    for first in range(0, len(X), step):
+        rows = slice(first, first + step)
+        R = X[rows] - A[rows] @ D
+        R = R if known is None else np.where(known[rows], R, 0.0)
+        out[rows] = np.einsum("ij,ij->i", R, R)
+    return out

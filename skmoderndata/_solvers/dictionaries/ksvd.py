@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.signal_blocks import (
     Atoms,
     SparseCodes,
@@ -125,21 +125,20 @@ def learn_dictionary(
         if former is not None and monotone:
             codes = _better(former, codes)
         values = codes.values.copy()
-        sparse = codes.indptr, codes.indices, values
+        arrays = codes.indptr, codes.indices, values
         users = users_of_atoms(codes, len(D))
         order = rng.permutation(len(D))
         if constant:
             order = order[order != 0]
         if update == "mod":
-            least_squares_atoms(X, known, D, *sparse, positive=positive, constant=constant)
+            least_squares_atoms(X, known, D, *arrays, positive=positive, constant=constant)
         elif known is not None:
-            masked_sweep(X, known, D, *sparse, *users, order, positive, center)
+            masked_sweep(X, known, D, *arrays, *users, order, positive, center)
         elif update == "exact" and not positive:
-            exact_sweep(X, D, *sparse, *users, order, center)
+            exact_sweep(X, D, *arrays, *users, order, center)
         else:
-            power_sweep(X, D, *sparse, *users, order, 1, positive, center)
-        residual_sq = np.empty(len(X))
-        squared_residuals(X, known, D, *sparse, residual_sq)
+            power_sweep(X, D, *arrays, *users, order, 1, positive, center)
+        residual_sq = squared_residuals(X, known, D, *arrays)
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
         count = 0
@@ -276,32 +275,12 @@ def _better(former: SparseCodes, new: SparseCodes) -> SparseCodes:
     old = former.residual_sq < new.residual_sq
     if not old.any():
         return new
-    counts = np.where(old, np.diff(former.indptr), np.diff(new.indptr))
-    indptr = np.zeros(counts.size + 1, np.int64)
-    np.cumsum(counts, out=indptr[1:])
-    indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
-    _merge(
-        old, former.indptr, former.indices, former.values, new.indptr, new.indices, new.values,
-        indptr, indices, values,
-    )  # fmt: skip
-    residual_sq = np.where(old, former.residual_sq, new.residual_sq)
-    return new._replace(indptr=indptr, indices=indices, values=values, residual_sq=residual_sq)
-
-
-@jit
-def _merge(
-    old, indptr_a, indices_a, values_a, indptr_b, indices_b, values_b, indptr, indices, values
-):
-    """Rows of the first matrix where `old`, else of the second."""
-    for i in range(old.shape[0]):
-        place = indptr[i]
-        if old[i]:
-            for q in range(indptr_a[i], indptr_a[i + 1]):
-                indices[place] = indices_a[q]
-                values[place] = values_a[q]
-                place += 1
-        else:
-            for q in range(indptr_b[i], indptr_b[i + 1]):
-                indices[place] = indices_b[q]
-                values[place] = values_b[q]
-                place += 1
+    k = 1 + int(max(former.indices.max(initial=0), new.indices.max(initial=0)))
+    place = np.arange(len(old)) + np.where(old, 0, len(old))
+    matrix = sparse.vstack([to_csr(former, k), to_csr(new, k)]).tocsr()[place]
+    return new._replace(
+        indptr=matrix.indptr.astype(np.int64),
+        indices=matrix.indices,
+        values=matrix.data,
+        residual_sq=np.where(old, former.residual_sq, new.residual_sq),
+    )

@@ -237,15 +237,12 @@ def code_statistics(
     codes: SparseCodes, X: Any, weights: Array, k: int
 ) -> tuple[Array, Array, Array]:
     """Return ``A' W A``, ``A' W X`` and ``sum_i w_i |a_ij|`` of sparse codes A."""
-    if sparse.issparse(X):
-        A = to_csr(codes, k)
-        weighted: Any = sparse.csr_array(A.multiply(weights[:, None]))
-        products = (weighted.T @ A).toarray(), np.asarray((weighted.T @ X).toarray(), np.float64)
-        return *products, np.asarray(abs(weighted).sum(axis=0))
-    S, T, l1 = np.zeros((k, k)), np.zeros((k, X.shape[1])), np.zeros(k)
-    _add_statistics(codes.indptr, codes.indices, codes.values, X, weights, S, T, l1)
-    upper = np.triu(S, 1)
-    return np.diag(np.diag(S)) + upper + upper.T, T, l1
+    A = to_csr(codes, k)
+    weighted: Any = sparse.csr_array(A.multiply(weights[:, None]))
+    T: Any = weighted.T @ X
+    dense = T if isinstance(T, np.ndarray) else T.toarray()
+    l1 = np.asarray(abs(weighted).sum(axis=0))
+    return (weighted.T @ A).toarray(), np.asarray(dense, np.float64), l1
 
 
 def learn_l1_dictionary(
@@ -440,22 +437,3 @@ def draw_atoms(
     out = np.concatenate([start, np.abs(more) if positive else more])
     out /= np.linalg.norm(out, axis=1, keepdims=True)
     return out
-
-
-@jit
-def _add_statistics(indptr, indices, values, X, weights, S, T, l1):
-    """Add the products of the codes of every signal; of S the entries with ``i <= j``."""
-    n = X.shape[1]
-    for i in range(X.shape[0]):
-        w = weights[i]
-        x = X[i]
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            v = w * values[p]
-            l1[j] += abs(v)
-            row = T[j]
-            for q in range(n):
-                row[q] += v * x[q]
-            for q in range(indptr[i], indptr[i + 1]):
-                if indices[q] >= j:
-                    S[j, indices[q]] += v * values[q]

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 NEGLIGIBLE = 1e-12  # strength of the last rank that still counts
 BLOCK_BYTES = 2**24
-CANCELS = 1e-6  # below this share of its terms a squared distance is taken from differences
+CANCELS = 1e-6  # below this fraction of its terms a squared distance is taken from differences
 
 
 class Gas(NamedTuple):
@@ -83,9 +83,9 @@ def distinct_rows(X: Any) -> Array:
     return np.unique(rank, return_index=True)[1]
 
 
-def annealed(first: float, last: float, share: float) -> float:
-    """Value at the given share of a geometric descent from `first` to `last`."""
-    return float(first * (last / first) ** min(max(share, 0.0), 1.0))
+def annealed(first: float, last: float, fraction: float) -> float:
+    """Value at the given fraction of a geometric descent from `first` to `last`."""
+    return float(first * (last / first) ** min(max(fraction, 0.0), 1.0))
 
 
 def strengths(width: float, k: int) -> Array:
@@ -227,8 +227,8 @@ def batch_neural_gas(
     ranges: list[float] = []
     stopped = False
     for t in range(max_iter):
-        share = t / (max_iter - 1) if max_iter > 1 else 1.0
-        ranges.append(annealed(width, last_width, share))
+        fraction = t / (max_iter - 1) if max_iter > 1 else 1.0
+        ranges.append(annealed(width, last_width, fraction))
         if progress is not None:
             progress.begin()
         C, value = batch_pass(X, own, w, C, ranges[-1])
@@ -442,9 +442,9 @@ def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
     for o in range(order.shape[0]):
         i = order[o]
         x = X[i]
-        share = min(1.0, (step + o) / n_steps)
-        here = width * (last_width / width) ** share
-        eta = rate * (last_rate / rate) ** share
+        fraction = min(1.0, (step + o) / n_steps)
+        here = width * (last_width / width) ** fraction
+        eta = rate * (last_rate / rate) ** fraction
         if w[i] != 1.0:
             eta = 1.0 - (1.0 - eta) ** w[i]
         for j in range(k):
@@ -479,9 +479,9 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
     products = np.empty(n_nonzero)
     free = np.empty(k, np.bool_)
     for o in range(total_steps):
-        share = o / total_steps
-        here = width * (last_width / width) ** share
-        eta = rate * (last_rate / rate) ** share
+        fraction = o / total_steps
+        here = width * (last_width / width) ** fraction
+        eta = rate * (last_rate / rate) ** fraction
         most = min(k, int(-here * np.log(1e-3)) + 1)
         for q in range(n):
             r[q] = X[order[o], q] * scale

@@ -100,7 +100,7 @@ def training_patches(
     """At most `max_patches` patches without their means, from anywhere in the image.
 
     Left out are those of squared norm at most `above` for each known number, which need no atom,
-    and those of which less than the share `min_known` is known. Sums over boxes find them.
+    and those of which less than the fraction `min_known` is known. Sums over boxes find them.
     """
     seen = np.ones(image.shape) if known is None else known.astype(np.float64)
     image64 = np.where(seen > 0, image, 0.0).astype(np.float64)
@@ -138,8 +138,8 @@ def average_patches(
 ) -> tuple[Array, Array]:
     """Code all patches; sums of their approximations, and of weights, at every pixel.
 
-    Without a mask each patch has weight one. With one its weight, for each channel, is the share
-    of it that is known, so that patches of which nothing is known say nothing.
+    Without a mask each patch has weight one. With one its weight, for each channel, is the known
+    fraction of it, so that patches of which nothing is known say nothing.
     """
     total = np.zeros(image.shape)
     weight = np.zeros(image.shape)
@@ -148,20 +148,20 @@ def average_patches(
         patches = take_patches(image, grid, index)
         seen = None if known is None else take_patches(known, grid, index)
         data, means = take_means_away(patches, grid.channels, seen)
-        shares = np.ones(means.shape)
+        fractions = np.ones(means.shape)
         if seen is not None:
-            shares = seen.reshape(len(index), -1, grid.channels).mean(axis=1)
+            fractions = seen.reshape(len(index), -1, grid.channels).mean(axis=1)
         codes = code(data, seen)
         _add_patches(
-            codes.indptr, codes.indices, codes.values, atoms, means, shares, first, grid.columns,
-            grid.p, grid.q, total, weight,
+            codes.indptr, codes.indices, codes.values, atoms, means, fractions, first,
+            grid.columns, grid.p, grid.q, total, weight,
         )  # fmt: skip
     return total, weight
 
 
 @jit
 def _add_patches(
-    indptr, indices, values, atoms, means, shares, first, columns, p, q, total, weight
+    indptr, indices, values, atoms, means, fractions, first, columns, p, q, total, weight
 ):
     """Add approximations of consecutive patches, and their weights, at their places."""
     channels = total.shape[2]
@@ -180,8 +180,8 @@ def _add_patches(
         for dy in range(p):
             for dx in range(q):
                 for c in range(channels):
-                    total[y + dy, x + dx, c] += shares[i, c] * patch[e]
-                    weight[y + dy, x + dx, c] += shares[i, c]
+                    total[y + dy, x + dx, c] += fractions[i, c] * patch[e]
+                    weight[y + dy, x + dx, c] += fractions[i, c]
                     e += 1
 
 

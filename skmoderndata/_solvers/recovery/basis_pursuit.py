@@ -1,11 +1,12 @@
 """Basis pursuit: the representation of least l1 norm, exactly or within a bound on the noise.
 
-The lasso path ends in it (`homotopy`). The support and the signs on its last piece determine the
-coefficients and the dual variable by two triangular solves, and the duality gap says whether they
-are right.
+The lasso path ends in it (`homotopy`); where equations have no sparse solution `interior_point` is
+faster. The support and the signs at either's end determine the coefficients and the dual variable
+by two triangular solves, and the duality gap says whether they are right.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,24 +15,28 @@ from scipy import linalg
 from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.recovery.homotopy import follow_path
+from skmoderndata._solvers.recovery.interior_point import interior_point
 from skmoderndata._solvers.recovery.optimality import (
     EPS,
     column_norms,
-    end_of_piece,
+    exact_piece,
     first_of_repeated,
     largest_slope,
+    quick_piece,
     relative_gap,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+SURE = 1e-12  # gap and violation that need no orthogonal factorisation
+
+
 class BasisPursuitResult(NamedTuple):
     """Coefficients (k,), dual variable (n,), and what is proved of them.
 
     `gap` is relative to the l1 norm; `route` says which solver gave the coefficients: "path",
-    "quick", "simplex", "cvxpy" or "zero". `n_iter` counts steps of the path, or pairs of products
-    with A and its transpose.
+    "interior", "simplex", "cvxpy" or "zero". `n_iter` counts factorisations.
     """
 
     coef: Array
@@ -57,12 +62,14 @@ class Pursuit(NamedTuple):
 
     def solution(self, support: Array, signs: Array) -> BasisPursuitResult | None:
         """Solve the problem for a support and signs; None where they have no solution."""
-        end = end_of_piece(self.A[:, support], self.y, signs, self.bound, self.positive)
-        if end is None:
-            return None
-        coef = np.zeros(self.A.shape[1])
-        coef[support] = end.coef
-        return self.judge(coef, end.dual, "path")
+        best: BasisPursuitResult | None = None
+        for make in (quick_piece, exact_piece):
+            piece = make(self.A, self.y, support, signs)
+            end = None if piece is None else piece.end(self.A, self.bound, self.positive)
+            best = best if end is None else self.better(best, self.judge(*end, "path"))
+            if best is not None and self.accepts(best, SURE):
+                break
+        return best
 
     def dual_of_residual(self, coef: Array) -> Array:
         """Multiple of the residual on the border of the dual constraint."""
@@ -103,10 +110,12 @@ def basis_pursuit(
         0 asks for ``A a = y``.
     tol : float
         Relative duality gap, and residual relative to the norm of `y`, that are accepted.
-    solver : {"path", "simplex", "cvxpy"}
-        "path" is the lasso path with two triangular solves at its end, and "simplex" where its
-        answer is not proved to `tol` (cvxpy for a positive bound); "simplex" is HiGHS on the
-        linear program of the case without noise, refined; "cvxpy" states the problem.
+    solver : {"path", "path only", "interior", "simplex", "cvxpy"}
+        "path" is the lasso path with two triangular solves at its end; where equations have no
+        sparse solution, "interior", the interior point method and the vertex next to its end; and
+        where the answer is not proved to `tol`, "simplex" (cvxpy for a positive bound). "simplex"
+        is HiGHS on the linear program of the case without noise; "cvxpy" states the
+        problem. "path only" returns None where the path does not prove the answer.
 
     Returns
     -------
@@ -116,17 +125,65 @@ def basis_pursuit(
     size = float(linalg.norm(y))
     if size <= bound:
         return BasisPursuitResult(np.zeros(A.shape[1]), np.zeros(len(y)), size, 0.0, 0, "zero")
-    p = Pursuit(A, y / size, bound / size, positive)
+    # the bound is to hold for the norm as it is computed, with its rounding
+    margin = min(64 * EPS * size / bound, 1e-3) if bound > 0 else 0.0
+    p = Pursuit(A, y / size, bound / size * (1 - margin), positive)
     best: BasisPursuitResult | None = None
-    if solver == "cvxpy" and bound > 0:
-        best = _settle(p, _stated(p))
-    if best is None and (solver == "path" or bound > 0):
-        best = _follow(p, tol, progress)
-        if best is None or not p.accepts(best, tol):
-            best = _without_path(p, best, tol)
-    elif best is None:
-        best = _stated(p) if solver == "cvxpy" else _simplex(p, tol)
+    if solver == "cvxpy":
+        best = _settle(p, _stated(p)) if bound > 0 else _stated(p)
+    elif solver == "simplex":
+        best = _simplex(p)
+    if progress is not None:
+        progress.begin()
+    if best is None and solver != "interior":
+        best = _follow(p)
+    accepted = best is not None and p.accepts(best, tol)
+    if not accepted and bound == 0 and solver in ("path", "interior"):
+        best = p.better(best, _interior(p))
+        accepted = best is not None and p.accepts(best, tol)
+    if progress is not None:
+        progress.end()
+    if solver == "path only" and not accepted:
+        return None
+    if not accepted and solver != "simplex":
+        best = _without_path(p, best, tol)
     return None if best is None else in_units(best, A, size, positive)
+
+
+class MatrixPursuit:
+    """Basis pursuit of signals that share a matrix.
+
+    Without a bound (None) equations that cannot hold are replaced by the nearest that can.
+    """
+
+    def __init__(
+        self, A: Array, *, bound: float | None, positive: bool, tol: float, solver: str = "path"
+    ) -> None:
+        self.A, self.bound, self.positive, self.tol, self.solver = A, bound, positive, tol, solver
+
+    @cached_property
+    def range(self) -> Array | None:
+        """Range of the matrix; None for the whole space."""
+        return range_of(self.A)
+
+    def solve(self, y: Array, progress: Progress | None = None) -> BasisPursuitResult | None:
+        """Coefficients and dual variable; None where the bound is out of reach."""
+        A, positive, solver = self.A, self.positive, self.solver
+        form: dict[str, Any] = {"positive": positive, "tol": self.tol, "progress": progress}
+        if self.bound is not None:
+            return basis_pursuit(A, y, bound=self.bound, solver=solver, **form)
+        if solver == "path" and A.shape[0] < A.shape[1]:
+            result = basis_pursuit(A, y, solver="path only", **form)
+            if result is not None:
+                return result
+            solver = "interior" if self.range is None else solver
+        near = y if self.range is None else self.range @ (self.range.T @ y)
+        result = basis_pursuit(A, near, solver=solver, **form)
+        limit = self.tol * float(linalg.norm(near))
+        if positive and (result is None or result.residual > limit):
+            near = nearest(A, y[:, None], positive=True)[:, 0]
+            result = basis_pursuit(A, near, solver=self.solver, **form)
+        return result
 
 
 def in_units(
@@ -223,22 +280,24 @@ def within_bound(
     return coef
 
 
-def _follow(p: Pursuit, tol: float, progress: Progress | None) -> BasisPursuitResult | None:
-    """Go down the lasso path to its last piece, or to the piece where the residual is `bound`."""
+def _follow(p: Pursuit) -> BasisPursuitResult | None:
+    """Go down the lasso path to its end, or to where the residual is `bound`."""
     A = first_of_repeated(p.A, signed=p.positive)
-    best: BasisPursuitResult | None = None
-    if progress is not None:
-        progress.begin()
-    for piece in follow_path(A, p.y, bound=p.bound, positive=p.positive):
-        result = p.solution(piece.support, piece.signs)
-        if result is not None:
-            result = result._replace(n_iter=piece.n_iter)
-            best = p.better(best, result)
-            if p.accepts(result, tol):
-                break
-    if progress is not None:
-        progress.end()
-    return best
+    piece, n_iter, ended = follow_path(A, p.y, bound=p.bound, positive=p.positive)
+    if p.bound == 0 and not ended:
+        return None
+    best = p.solution(piece.support, piece.signs)
+    return None if best is None else best._replace(n_iter=n_iter)
+
+
+def _interior(p: Pursuit) -> BasisPursuitResult | None:
+    """Interior point method, and the vertex next to its end; None without a solution."""
+    norms = column_norms(p.A)
+    least = float(norms.min())
+    coef, dual, n_iter = interior_point(p.A / norms, p.y, least / norms, positive=p.positive)
+    start = p.judge(coef / norms, dual / least, "interior")
+    best = _settle(p, start._replace(n_iter=n_iter), 0.0)
+    return None if best is None or best.residual > 1e-6 else best
 
 
 def _without_path(
@@ -246,7 +305,7 @@ def _without_path(
 ) -> BasisPursuitResult | None:
     """Solve what the path did not prove; `best` is where it ended."""
     if p.bound == 0:
-        return p.better(best, _simplex(p, tol))
+        return p.better(best, _simplex(p))
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     if float(linalg.norm(p.y - near)) > p.bound * (1 + 1e-9):
         return None
@@ -254,7 +313,7 @@ def _without_path(
     broken_off = best
     starts: tuple[Callable[[], BasisPursuitResult | None], ...] = (
         lambda: broken_off,
-        lambda: _simplex(p._replace(y=near, bound=0.0), tol),
+        lambda: _interior(p._replace(y=near, bound=0.0)),
         lambda: _stated(p),
     )
     for start in starts:
@@ -264,25 +323,28 @@ def _without_path(
     return best
 
 
-def _settle(p: Pursuit, start: BasisPursuitResult | None) -> BasisPursuitResult | None:
+def _settle(
+    p: Pursuit, start: BasisPursuitResult | None, least: float = 1e-6
+) -> BasisPursuitResult | None:
     """Find the piece of the path that a solution which is nearly right belongs to.
 
+    Coefficients below the fraction `least` of the largest are none.
     Columns of the wrong sign leave the active ones, those whose slope is too large enter.
     """
     if start is None:
         return None
-    best: BasisPursuitResult | None = p.judge(start.coef, start.dual, start.route)._replace(
-        n_iter=start.n_iter
-    )
+    origin: dict[str, Any] = {"route": start.route, "n_iter": start.n_iter}
+    best: BasisPursuitResult | None = p.judge(start.coef, start.dual, "")._replace(**origin)
     norms = column_norms(p.A)
     size = np.abs(start.coef) * norms
-    signs = np.where(size > 1e-6 * size.max(initial=0.0), np.sign(start.coef), 0.0)
+    signs = np.where(size > least * size.max(initial=0.0), np.sign(start.coef), 0.0)
     for _ in range(2 * len(p.y) + 20):
         active = np.flatnonzero(signs)
         result = p.solution(active, signs[active])
         if result is None:
             break
-        best = p.better(best, result)
+        best = p.better(best, result._replace(**origin))
+        best = p.better(best, p.judge(result.coef, start.dual, "")._replace(**origin))
         wrong = result.coef * signs < 0
         if wrong.any():
             signs[np.where(wrong, np.abs(result.coef) * norms, 0.0).argmax()] = 0.0
@@ -296,45 +358,10 @@ def _settle(p: Pursuit, start: BasisPursuitResult | None) -> BasisPursuitResult 
     return best
 
 
-def _simplex(p: Pursuit, tol: float) -> BasisPursuitResult | None:
-    """Dual simplex on ``min 1'(p + q)  s.t.  A (p - q) = y, p, q >= 0``, refined.
-
-    What the solution misses is solved for again, enlarged, as the tolerances of the solver are
-    absolute [Gleixner, Steffy, Wolter 2016]. Columns are of unit norm, costs their inverses.
-    """
-    from scipy import optimize
-
-    linprog: Any = optimize.linprog
-    used = np.flatnonzero(p.A.any(axis=0))
-    norms = column_norms(p.A[:, used])
-    B, cost = p.A[:, used] / norms, 1.0 / norms
-    unit = float(cost.min(initial=np.inf))
-    cost = cost / unit
-    if not p.positive:
-        B, cost = np.hstack([B, -B]), np.concatenate([cost, cost])
-    x, v = np.zeros(len(cost)), np.zeros(len(p.y))
-    enlarged, raised = 1.0, 1.0
-    best: BasisPursuitResult | None = None
-    for _ in range(6):
-        lower = -enlarged * x
-        out = linprog(
-            raised * (cost - B.T @ v), A_eq=B, b_eq=enlarged * (p.y - B @ x),
-            bounds=np.column_stack([lower, np.full(len(x), np.inf)]), method="highs-ds",
-        )  # fmt: skip
-        if out.status != 0:
-            break
-        x = np.where(out.x <= lower, 0.0, np.maximum(x + out.x / enlarged, 0.0))
-        v = v + np.asarray(out.eqlin.marginals) / raised
-        coef = np.zeros(p.A.shape[1])
-        coef[used] = (x if p.positive else x[: used.size] - x[used.size :]) / norms
-        result = p.judge(coef, unit * v, "simplex")
-        best = p.better(best, result)
-        if p.accepts(result, 1e-3 * tol):
-            break
-        # by a million at most in one round
-        enlarged = 1.0 / max(float(np.abs(p.y - B @ x).max()), 1e-6 / enlarged, 1e-15)
-        raised = 1.0 / max(-float((cost - B.T @ v).min()), 1e-6 / raised, 1e-15)
-    return best
+def _simplex(p: Pursuit) -> BasisPursuitResult | None:
+    """Simplex method of HiGHS on the linear program, and the exact vertex that it ends at."""
+    start = _stated(p)
+    return None if start is None else _settle(p, start._replace(route="simplex"), 1e-9)
 
 
 def _stated(p: Pursuit) -> BasisPursuitResult | None:

@@ -1,153 +1,127 @@
-"""The lasso path from the largest penalty down: homotopy.
+"""The lasso path from the largest penalty down: homotopy that passes many breakpoints at a time.
 
 The minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` are piecewise linear in the penalty lam [Osborne,
 Presnell and Turlach 2000; Efron, Hastie, Johnstone and Tibshirani 2004, section 3.1]. The path
 ends in basis pursuit, and passes its noisy form where the residual meets the bound.
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy import linalg
-from scipy.linalg.lapack import dtrtrs
 
-from skmoderndata._solvers.recovery.optimality import column_norms, largest_slope
+from skmoderndata._solvers.recovery.optimality import Piece, largest_slope, quick_piece
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SPAN = 1e-9  # distance of a unit column from the span of others that counts as none
-REFRESH = 50  # steps after which slopes and residual are computed anew
+ROUNDING = 1e-12  # relative to the largest penalty, or to a slope
+CORRECTIONS = 12  # of a support at one penalty
+WORK = 50  # operations, relative to a product with A for each row, after which the path is left
+CROWDED = 0.75  # non-zeros per equation beyond which the interior point method is faster
 
 
-class PathEnd(NamedTuple):
-    """Support and signs of a piece of the path that may hold its end, and steps up to it."""
-
-    support: Array
-    signs: Array
-    n_iter: int
-
-
-class ActiveColumns:
-    """QR factorisation of the active columns, in the order in which they came in."""
-
-    def __init__(self, A: Array) -> None:
-        m = len(A)
-        self.A, self.places = A, np.zeros(0, np.int64)
-        self.norms = column_norms(A)
-        self.Q, self.R = np.zeros((m, m), order="F"), np.zeros((m, m), order="F")
-
-    def add(self, j: int) -> bool:
-        """Add a column, by Gram-Schmidt twice; False where it is in the span of the others."""
-        t = len(self.places)
-        if t == len(self.Q):
-            return False
-        v, Q = self.A[:, j] / self.norms[j], self.Q[:, :t]
-        coefficients = Q.T @ v
-        v = v - Q @ coefficients
-        again = Q.T @ v
-        v = v - Q @ again
-        distance = float(linalg.norm(v))
-        if distance <= SPAN:
-            return False
-        self.Q[:, t] = v / distance
-        self.R[:t, t] = (coefficients + again) * self.norms[j]
-        self.R[t, t] = distance * self.norms[j]
-        self.places = np.append(self.places, j)
-        return True
-
-    def remove(self, i: int) -> None:
-        """Remove the column that came i-th."""
-        t = len(self.places)
-        self.places = np.delete(self.places, i)
-        if t > 1:
-            Q, R = linalg.qr_delete(
-                self.Q[:, :t], self.R[:t, :t], i, which="col", check_finite=False
-            )
-            self.Q[:, : t - 1], self.R[: t - 1, : t - 1] = Q[:, : t - 1], R[: t - 1]
-
-    def directions(self, signs: Array) -> tuple[Array, Array]:
-        """Return ``d = inv(A_I'A_I) signs`` and ``u = A_I d``, with ``A_I'u = signs``."""
-        t = len(self.places)
-        R = self.R[:t, :t]
-        inner = dtrtrs(R, signs, trans=1)[0]
-        return dtrtrs(R, inner)[0], self.Q[:, :t] @ inner
-
-
-def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> Iterator[PathEnd]:
+def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> tuple[Piece, int, bool]:
     """Follow the path to where the residual is of norm `bound`, or to its end; y of norm one.
 
-    Yields pieces that hold that point, up to rounding; the last where the path breaks off.
+    From a piece the penalty goes down by several breakpoints, those of the piece, and the support
+    is corrected there: a primal-dual active set method with continuation [Fan, Jiao and Lu 2014].
+    Where that does not settle, fewer breakpoints are passed, at last a single one.
 
-    Along a piece, as lam falls by t, ``a_I <- a_I + t d``, ``r <- r - t u``, ``c <- c - t A'u``
-    with the slopes c; it ends where a column meets ``|c_j| = lam``, or a coefficient zero.
+    Returns the last piece, the number of factorisations, and whether that is the end: the path may
+    break off, and is left where the solution of equations is not sparse.
     """
-    k = A.shape[1]
-    a, signs, r, c = np.zeros(k), np.zeros(k), y.copy(), A.T @ y
-    lam = largest_slope(c, positive)
-    active = ActiveColumns(A)
-    barred = np.zeros(k, np.bool_)  # in the span of active ones
-    new = int(np.argmax(c if positive else np.abs(c)))
-    left = np.zeros(k)  # sign of the column that the last step took out
-    step, most = 0, 8 * min(A.shape) + 20
-    while step < most and lam > 0:
-        step += 1
-        if new >= 0 and active.add(new):
-            signs[new] = np.sign(c[new])
-        elif new >= 0:
-            barred[new] = True
-        support = active.places
-        if support.size == 0:
+    m, k = A.shape
+    none = np.zeros(0)
+    piece = Piece(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
+    lam = first = largest_slope(A.T @ y, positive)
+    barred = np.zeros(k, np.bool_)  # in the span of the support
+    at_once, n_iter, work = max(1, m // 16), 0, 0
+    while work <= WORK * m * m * k:
+        end = piece.penalty(bound)
+        meets = np.where(barred, 0.0, _breakpoints(A, piece, lam, positive))
+        order = np.argsort(-meets, kind="stable")
+        order = order[meets[order] > max(end * (1 + ROUNDING), ROUNDING * first)]
+        if order.size == 0:
+            return piece, n_iter, True
+        if bound == 0 and piece.support.size > CROWDED * m:
             break
-        d, u = active.directions(signs[support])
-        w = A.T @ u
-        if float(linalg.norm(r - lam * u)) <= 1e-13:  # equations are met at the end of this piece
-            r, c = lam * u, lam * w
-        entries = _meetings(c, w, lam, left)
-        if not positive:
-            entries = np.minimum(entries, _meetings(-c, -w, lam, -left))
-        entries[support] = entries[barred] = np.inf
-        exits = np.full(support.size, np.inf)
-        shrinks = a[support] * d < 0
-        exits[shrinks] = -a[support][shrinks] / d[shrinks]
-        new, i = int(np.argmin(entries)), int(np.argmin(exits))
-        t = min(entries[new], exits[i])
-        end = _end(r, u, lam, bound)
-        if end <= t * (1 + 1e-6):
-            yield PathEnd(support, signs[support], step)
-            if end <= t:
-                return
-        a[support] += t * d
-        r, c, lam = r - t * u, c - t * w, lam - t
-        left[:] = 0.0
-        if exits[i] <= entries[new]:
-            j, new = support[i], -1
-            left[j] = signs[j]
-            active.remove(i)
-            a[j] = signs[j] = 0.0
-            barred[:] = False
-        if step % REFRESH == 0:
-            r = y - A[:, active.places] @ a[active.places]
-            c = A.T @ r
-    yield PathEnd(active.places, signs[active.places], step)
+        few = max(1, m // 16, piece.support.size)  # more would bring in columns that leave again
+        at_once = min(max(1, 2 * at_once), few, order.size)
+        ties = np.count_nonzero(meets >= meets[order[at_once - 1]] * (1 - 1e-9))
+        below = meets[order[ties]] if ties < order.size else end
+        goal = 0.5 * (meets[order[ties - 1]] + below)
+        new, lam_new, count = _corrected(A, y, piece, barred, (goal, lam), bound, positive)
+        n_iter += count
+        work += count * m * max(8, piece.support.size) ** 2
+        if new is None and at_once == 1:  # one column enters or leaves, as on the path itself
+            j, lam_new = order[0], meets[order[0]]
+            stays = piece.support != j
+            support, signs = piece.support[stays], piece.signs[stays]
+            if stays.all():
+                slope = A[:, j] @ (piece.rest + lam_new * piece.u)
+                support, signs = np.append(support, j), np.append(signs, np.sign(slope))
+            new = quick_piece(A, y, support, signs)
+            barred[j] = new is None
+            if new is None and not stays.all():
+                break
+        elif new is None:
+            at_once //= 8
+        if new is not None:
+            if barred.any():  # until a column leaves
+                barred &= np.isin(piece.support, new.support).all()
+            piece, lam = new, lam_new
+    return piece, n_iter, False
 
 
-def _meetings(c: Array, w: Array, lam: float, left: Array) -> Array:
-    """Fall of the penalty after which slopes ``c - t w`` of columns outside meet ``lam - t``.
+def _breakpoints(A: Array, piece: Piece, lam: float, positive: bool) -> Array:
+    """Penalty below which a column leaves the piece or enters it; 0 for none.
 
-    A column that has just left starts from there, and is told by a sign of 1.
+    A column outside enters where its slope ``c + lam w`` meets lam or its opposite, an active one
+    leaves where its coefficient is zero.
     """
-    t = np.full(len(c), np.inf)
-    nears = (w < 1 - 1e-10) & (left <= 0)
-    t[nears] = np.maximum(lam - c[nears], 0.0) / (1 - w[nears])
-    return t
+    c, w = A.T @ piece.rest, A.T @ piece.u
+    meets = np.divide(c, 1 - w, out=np.zeros(len(c)), where=w < 1 - 1e-10)
+    if not positive:
+        other = np.divide(-c, 1 + w, out=np.zeros(len(c)), where=w > -1 + 1e-10)
+        meets = np.maximum(meets, other)
+    fitted, direction = piece.signs * piece.fitted, piece.signs * piece.direction
+    shrinks = (fitted < 0) & (direction < 0)
+    meets[piece.support] = np.divide(fitted, direction, out=np.zeros(len(fitted)), where=shrinks)
+    return np.asarray(np.minimum(meets, lam))
 
 
-def _end(r: Array, u: Array, lam: float, bound: float) -> float:
-    """Fall of the penalty after which ``|r - t u| = bound``, or the penalty is zero."""
-    uu, ru = float(u @ u), float(r @ u)
-    inside = ru * ru - uu * (float(r @ r) - bound * bound)
-    if bound == 0 or inside < 0:
-        return lam
-    t = (ru - float(np.sqrt(inside))) / uu
-    return min(lam, t) if t >= 0 else lam
+def _corrected(
+    A: Array,
+    y: Array,
+    piece: Piece,
+    barred: Array,
+    penalties: tuple[float, float],
+    bound: float,
+    positive: bool,
+) -> tuple[Piece | None, float, int]:
+    """Solution at the lower of two penalties, or where the residual meets the bound in between.
+
+    Coefficients of the wrong sign leave the support, columns whose slope is too large enter. Also
+    returns the penalty and the number of factorisations; None where that does not settle.
+    """
+    goal, former = penalties
+    lam, last = goal, A.shape[1]
+    for step in range(CORRECTIONS):
+        slopes = A.T @ (piece.rest + lam * piece.u)
+        wrong = (piece.fitted - lam * piece.direction) * piece.signs < 0
+        beyond = slopes if positive else np.abs(slopes)
+        beyond[piece.support] = beyond[barred] = 0.0
+        new = np.flatnonzero(beyond > lam * (1 + ROUNDING))
+        changes = np.count_nonzero(wrong) + new.size
+        if changes == 0 and step > 0:
+            return piece, lam, step
+        if step > 3 and changes > max(last, 2):
+            break
+        last = changes
+        support = np.concatenate([piece.support[~wrong], new])
+        signs = np.concatenate([piece.signs[~wrong], np.sign(slopes[new])])
+        found = quick_piece(A, y, support, signs)
+        if found is None:
+            break
+        piece = found
+        lam = min(max(goal, piece.penalty(bound)), former)
+    return None, former, step + 1

@@ -6,41 +6,28 @@
    with matrices that mix well, where the solution is sparse; no promise otherwise.
 2. From a support and signs, Newton's method on the optimality conditions (`support_newton`). It
    starts from the first stage each time that has got nearer.
-3. Without such luck, and with few measurements, the problem is solved with some of the columns;
-   those that the dual variable tells are missing come in, until none is.
+3. Without such luck, and with few measurements, the matrix is formed (`basis_pursuit`).
 4. With many a primal-dual iteration (`primal_dual`), which always converges.
 
 Equations that cannot be met are replaced by the nearest that can. What is returned has a gap
 computed from the definition, whatever stage it comes from.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
 
-from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._solvers.recovery.basis_pursuit import (
-    BasisPursuitResult,
-    Pursuit,
-    basis_pursuit,
-    in_units,
-    nearest,
-)
+from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Facts, Problem, facts_of
-from skmoderndata._solvers.recovery.measurements import Operator, columns_of, from_matrix
+from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.message_passing import message_passing
-from skmoderndata._solvers.recovery.optimality import column_norms, may_repeat
 from skmoderndata._solvers.recovery.primal_dual import primal_dual
 from skmoderndata._solvers.recovery.support_newton import sharpen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-BY_COLUMNS = 600  # measurements up to which columns are formed where they are needed
-QUICK_COLUMNS = 512  # with fewer, the path is as fast
-QUICK_PAIRS = 500  # of products with A and its transpose, after which the path is the better way
+FORMED_ROWS, FORMED_ENTRIES = 600, 2**26  # up to which the matrix is formed where it is needed
 
 
 class L1Recovery(NamedTuple):
@@ -68,7 +55,6 @@ def least_l1(
     tol: float = 1e-8,
     max_iter: int = 10_000,
     facts: Facts | None = None,
-    last_resort: bool = True,
 ) -> L1Recovery:
     """Solve ``min |a|_1  s.t.  |y - A a| <= bound``; ``a >= 0`` with `positive`.
 
@@ -81,8 +67,6 @@ def least_l1(
     max_iter : int
         Pairs of products, one with A and one with its transpose, after which the best so far is
         returned. A step that is under way is finished.
-    last_resort : bool
-        Whether the other stages follow where the first two do not succeed.
     """
     facts = facts_of(A) if facts is None else facts
     unit = 1.0 / np.sqrt(facts.mean_sq)
@@ -114,14 +98,14 @@ def least_l1(
         if best.badness <= tol or spent():
             break
     reachable = True
-    if best.badness > tol and last_resort and not spent():
+    if best.badness > tol and not spent():
         near = _nearest(p)
         if near is not None and bound == 0:
             p = p._replace(y=near)
         elif near is not None:
             reachable = float(np.linalg.norm(y - near)) <= bound * (1 + 1e-9)
-        if reachable and A.shape[0] <= BY_COLUMNS:
-            candidate, p, reachable = _by_columns(p, best, tol, spent)
+        if reachable and A.shape[0] <= FORMED_ROWS and A.shape[0] * A.shape[1] <= FORMED_ENTRIES:
+            candidate, reachable = _by_matrix(p, tol)
             best = min(best, candidate, key=_badness)
         if reachable and best.badness > tol:
             best = min(best, primal_dual(p, tol, spent), key=_badness)
@@ -129,56 +113,6 @@ def least_l1(
     return L1Recovery(
         unit * best.coef, unit * best.dual, best.gap, best.missed, used // 2, done, reachable
     )
-
-
-def quick_facts(A: Array) -> Facts | None:
-    """Return what `quick_pursuit` has to know of A; None where the path is the better way."""
-    if A.shape[1] < QUICK_COLUMNS or A.shape[0] >= A.shape[1]:
-        return None
-    norms = column_norms(A)
-    if norms.max() > 100 * norms.min() or may_repeat(A, norms):
-        return None
-    return facts_of(from_matrix(A))
-
-
-def quick_pursuit(
-    A: Array,
-    y: Array,
-    *,
-    bound: float = 0.0,
-    positive: bool = False,
-    tol: float = 1e-8,
-    facts: Facts | None = None,
-    progress: Progress | None = None,
-) -> BasisPursuitResult | None:
-    """Try to solve the problem of `basis_pursuit` in fewer products with A than the path takes.
-
-    Message passing finds a support and Newton's method the signs; a factor of their columns makes
-    the coefficients exact. None without success, which is no proof that there is no solution, and
-    for problems that it does not pay for. `facts` are ``quick_facts(A)``, if they are known.
-    """
-    size = float(linalg.norm(y))
-    facts = quick_facts(A) if facts is None else facts
-    if facts is None or size <= bound:
-        return None
-    p = Pursuit(A, y / size, bound / size, positive)
-    if progress is not None:
-        progress.begin()
-    # of equations the dual variable is used as it is
-    accuracy = tol if bound > 0 else 1e-3 * tol
-    quick = least_l1(
-        p.y, from_matrix(A), bound=p.bound, positive=positive, tol=accuracy, facts=facts,
-        max_iter=QUICK_PAIRS, last_resort=False,
-    )  # fmt: skip
-    if progress is not None:
-        progress.end()
-    support = np.flatnonzero(quick.coef)
-    exact = p.solution(support, np.sign(quick.coef[support]))
-    coef = quick.coef if exact is None else exact.coef
-    best = p.better(exact, p.judge(coef, quick.dual, "quick"))
-    if best is None or not p.accepts(best, tol):
-        return None
-    return in_units(best._replace(n_iter=quick.n_iter, route="quick"), A, size, positive)
 
 
 def _badness(candidate: Candidate) -> float:
@@ -203,50 +137,15 @@ def _nearest(p: Problem) -> Array | None:
     return p.y - r if gradient <= 1e-8 * p.norm * float(np.linalg.norm(r)) else None
 
 
-def _by_columns(
-    p: Problem, start: Candidate, tol: float, spent: Callable[[], bool]
-) -> tuple[Candidate, Problem, bool]:
-    """Solve the problem with some columns; those that violate the dual constraint come in.
-
-    Where equations have no non-negative solution the problem becomes the nearest that has. Also
-    tells whether the bound can be kept.
-    """
-    m, n = p.A.shape
-    ranked = np.argsort(-p.slopes if p.positive else -np.abs(p.slopes), kind="stable")
-    chosen = np.union1d(ranked[: 2 * m], np.flatnonzero(start.coef)[: 2 * m])
-    columns, best, moved = columns_of(p.A, chosen), p.failure(), False
-    for _ in range(40):
-        result = basis_pursuit(columns, p.y, bound=p.bound, positive=p.positive, tol=0.1 * tol)
-        if result is not None and result.residual > p.bound + tol:
-            result = None
-        if result is None:
-            near = nearest(columns, p.y[:, None], positive=p.positive)[:, 0]
-            residual = p.y - near
-            slopes, limit = p.adjoint(residual), 1e-9 * float(np.linalg.norm(residual))
-        else:
-            coef = np.zeros(n)
-            coef[chosen] = result.coef
-            best = min(best, p.judge(coef, result.dual), key=_badness)
-            if best.badness <= tol or spent():
-                break
-            slopes, limit = p.adjoint(result.dual), 1 + 0.1 * tol
-        beyond = p.beyond(slopes, limit)
-        beyond[chosen] = False
-        new = np.flatnonzero(beyond)
-        if new.size == 0:
-            if result is not None:
-                break
-            if p.bound > 0:
-                return best, p, float(np.linalg.norm(residual)) <= p.bound * (1 + 1e-9)
-            if moved:
-                break
-            p, moved = p._replace(y=near), True
-            if not np.any(near):
-                return Candidate(np.zeros(n), near, 0.0, 0.0), p, True
-            continue
-        new = new[np.argsort(-np.abs(slopes[new]), kind="stable")[:m]]
-        columns = np.hstack([columns, columns_of(p.A, new)])
-        chosen = np.append(chosen, new)
-        if len(chosen) > 8 * m:
-            break
-    return best, p, True
+def _by_matrix(p: Problem, tol: float) -> tuple[Candidate, bool]:
+    """Form the matrix and follow the path; also tells whether the bound can be kept."""
+    pursuit = MatrixPursuit(
+        to_matrix(p.A), bound=p.bound or None, positive=p.positive, tol=0.1 * tol
+    )
+    result = pursuit.solve(p.y)
+    if result is None:
+        return p.failure(), False
+    candidate = p.judge(result.coef, result.dual)
+    if p.bound == 0:  # the equations may be those of the nearest measurements
+        candidate = candidate._replace(missed=0.0, gap=result.gap)
+    return candidate, True

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
 
@@ -34,49 +35,84 @@ def largest_slope(slopes: Array, positive: bool) -> float:
 
 
 class Piece(NamedTuple):
-    """Coefficients on a support, and the dual variable, at the end of a piece of the path."""
+    """The lasso for a support I and signs: ``a_I = fitted - lam direction``, ``r = rest + lam u``.
 
-    coef: Array
-    dual: Array
-
-
-def end_of_piece(B: Array, y: Array, signs: Array, bound: float, positive: bool) -> Piece | None:
-    """Solve the problem for a support, the columns `B`, and signs; y is of norm one.
-
-    On the piece the residual is ``r + lam B v`` with ``v = inv(B'B) signs`` and `r` the residual
-    of least squares; it ends at the penalty lam for which the norm of that is `bound`. None where
-    there is none, or where non-negative coefficients are asked for and one is not.
+    `fitted` is least squares with the residual `rest`, ``u = A_I direction`` with ``A_I'u`` the
+    signs.
     """
-    if not 0 < len(signs) <= len(y):
+
+    support: Array
+    signs: Array
+    fitted: Array
+    direction: Array
+    rest: Array
+    u: Array
+
+    def penalty(self, bound: float) -> float:
+        """Penalty lam for which the residual is of norm `bound`; 0 where there is none."""
+        square = bound * bound - float(self.rest @ self.rest)
+        return float(np.sqrt(square / (self.u @ self.u))) if square > 0 and self.u.any() else 0.0
+
+    def end(self, A: Array, bound: float, positive: bool) -> tuple[Array, Array] | None:
+        """Coefficients (k,) for that penalty and the dual variable.
+
+        None where no penalty leads to the bound, or where non-negative coefficients are asked for
+        and one is not.
+        """
+        penalty = self.penalty(bound)
+        if self.support.size == 0:
+            return None
+        if bound > 0 and float(self.rest @ self.rest) > bound * bound:
+            return None
+        dual = self.u + self.rest / penalty if penalty > 0 else self.u
+        values = self.fitted - penalty * self.direction
+        if positive and values.min() < -1e-9 * np.abs(values).max():
+            return None
+        values = np.maximum(values, 0.0) if positive else values
+        # of no weight for the residual, nor for the l1 norm
+        size = np.abs(values)
+        sizes = size * column_norms(A[:, self.support])
+        nothing = (sizes <= 1e-12 * sizes.max()) & (size <= 1e-12 * size.max())
+        coef = np.zeros(A.shape[1])
+        coef[self.support] = np.where(nothing, 0.0, values)
+        return coef, dual
+
+
+def quick_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | None:
+    """Piece by the normal equations, refined once; None where columns depend on each other."""
+    if not 0 < support.size <= len(y):
         return None
+    B = A.take(support, axis=1)
+    gram = B.T @ B
+    factor, info = dpotrf(gram, lower=1, clean=0)
+    if info or (np.diagonal(factor) ** 2 <= 1e-13 * np.diagonal(gram)).any():
+        return None
+    fitted, direction = dpotrs(factor, np.array([B.T @ y, signs]).T, lower=1)[0].T
+    rest = y - B @ fitted
+    again = dpotrs(factor, B.T @ rest, lower=1)[0]
+    fitted, rest = fitted + again, rest - B @ again
+    if float(rest @ rest) <= 1e-26:  # the equations hold
+        rest = np.zeros(len(y))
+    return Piece(support, signs, fitted, direction, rest, B @ direction)
+
+
+def exact_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | None:
+    """Piece by an orthogonal factorisation, for columns of any norms; y is of norm one."""
+    if not 0 < support.size <= len(y):
+        return None
+    B = A[:, support]
     norms = column_norms(B)
     Q, R = linalg.qr(B / norms, mode="economic", check_finite=False)
     if not np.abs(np.diagonal(R)).min() > DEPENDENT:
         return None
-    fitted = linalg.solve_triangular(R, Q.T @ y, check_finite=False)
+    fitted = linalg.solve_triangular(R, Q.T @ y, check_finite=False) / norms
     inner = linalg.solve_triangular(R, signs / norms, trans="T", check_finite=False)
-    direction = linalg.solve_triangular(R, inner, check_finite=False)
-    dual = Q @ inner  # B v, with B' (B v) = signs
-    residual = y - Q @ (Q.T @ y)
-    residual -= Q @ (Q.T @ residual)
-    if len(signs) == len(y) or float(linalg.norm(residual)) <= 32 * EPS:
-        residual[:] = 0.0  # rounding, which a small penalty would enlarge
-    penalty = 0.0
-    if bound > 0:
-        square = bound**2 - float(residual @ residual)
-        if square < 0:
-            return None
-        penalty = float(np.sqrt(square) / linalg.norm(dual))
-        dual = dual + residual / penalty if penalty > 0 else dual
-    values = fitted - penalty * direction  # of columns of unit norm
-    coef = values / norms
-    if positive and coef.min() < -1e-9 * np.abs(coef).max():
-        return None
-    values = np.maximum(values, 0.0) if positive else values
-    # of no weight for the residual, nor for the l1 norm
-    nothing = np.abs(values) <= 1e-12 * np.abs(values).max(initial=0.0)
-    nothing &= np.abs(coef) <= 1e-12 * np.abs(coef).max(initial=0.0)
-    return Piece(np.where(nothing, 0.0, values / norms), dual)
+    direction = linalg.solve_triangular(R, inner, check_finite=False) / norms
+    rest = y - Q @ (Q.T @ y)
+    rest -= Q @ (Q.T @ rest)
+    if support.size == len(y) or float(linalg.norm(rest)) <= 32 * EPS:
+        rest = np.zeros(len(y))  # rounding, which a small penalty would enlarge
+    return Piece(support, signs, fitted, direction, rest, Q @ inner)
 
 
 def column_norms(A: Array) -> Array:
@@ -88,7 +124,7 @@ def column_norms(A: Array) -> Array:
 
 def may_repeat(A: Array, norms: Any = 1.0) -> bool:
     """Tell whether there may be columns of one direction, by their products with a vector."""
-    seen = np.sort(np.abs(np.random.RandomState(1).normal(size=len(A)) @ A) / norms)
+    seen = np.sort(np.abs(np.cos(np.arange(len(A)) ** 2) @ A) / norms)
     return bool((np.diff(seen) <= 1e-11 * seen[-1]).any())
 
 

@@ -29,23 +29,23 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
         return e, e * (1 + t * t) + (1 - e) * sides * ((1 + t * t) * tail - t * density)
 
     out = np.empty(len(delta))
-    for i, share in enumerate(delta):
-        if share >= 1:
+    for i, fraction in enumerate(delta):
+        if fraction >= 1:
             out[i] = 1.0
             continue
-        t = brentq(lambda t, share=share: both(t)[1] - share, 1e-9, 12.0, xtol=1e-13)
-        out[i] = both(t)[0] / share
+        t = brentq(lambda t, fraction=fraction: both(t)[1] - fraction, 1e-9, 12.0, xtol=1e-13)
+        out[i] = both(t)[0] / fraction
     return out
 
 
 def half_success(rho: Array, hits: Array, trials: Array) -> float:
-    """Place where a logistic curve through shares of successes is one half.
+    """Place where a logistic curve through fractions of successes is one half.
 
     ``P(success) = expit(b (place - rho))`` by maximum likelihood, half an observation of each kind
-    added to every place. NaN where the shares do not cross one half.
+    added to every place. NaN where the fractions do not cross one half.
     """
-    share = hits / trials
-    if not (share.max() >= 0.5 > share.min()):
+    fraction = hits / trials
+    if not (fraction.max() >= 0.5 > fraction.min()):
         return float("nan")
     hits, trials = hits + 0.5, trials + 1.0
     x = (rho - rho.mean()) / (np.ptp(rho) or 1.0)

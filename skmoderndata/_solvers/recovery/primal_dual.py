@@ -7,7 +7,7 @@ import numpy as np
 
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem, operator_norm
 from skmoderndata._solvers.recovery.measurements import Operator, columns_of
-from skmoderndata._solvers.recovery.optimality import EPS, end_of_piece
+from skmoderndata._solvers.recovery.optimality import EPS, exact_piece
 from skmoderndata._solvers.recovery.support_newton import sharpen
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -84,12 +84,14 @@ def _factors_pay(p: Problem, active: Array) -> bool:
 
 def solution(p: Problem, active: Array, signs: Array) -> Candidate:
     """Solution with a given support and signs, from a factor of its columns."""
-    end = end_of_piece(columns_of(p.A, active), p.y, signs, p.bound, p.positive)
+    columns = columns_of(p.A, active)
+    piece = exact_piece(columns, p.y, np.arange(active.size), signs)
+    end = None if piece is None else piece.end(columns, p.bound, p.positive)
     if end is None:
         return p.failure()
     coef = np.zeros(p.A.shape[1])
-    coef[active] = end.coef
-    return p.judge(coef, end.dual)
+    coef[active] = end[0]
+    return p.judge(coef, end[1])
 
 
 def _completed(p: Problem, active: Array, signs: Array) -> Candidate:

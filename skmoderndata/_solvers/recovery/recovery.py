@@ -6,7 +6,7 @@ its transpose alone (`operator_pursuit`, `l1_recovery`).
 """
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +19,9 @@ from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, t
 from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.thresholding import hard_thresholding
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._solvers.recovery.basis_pursuit import (
-    basis_pursuit,
-    nearest,
-    range_of,
-)
+from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
 from skmoderndata._solvers.recovery.l1_problem import Facts, facts_of
-from skmoderndata._solvers.recovery.l1_recovery import least_l1, quick_facts, quick_pursuit
+from skmoderndata._solvers.recovery.l1_recovery import least_l1
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.operator_pursuit import Columns, prepare_columns, pursue
 from skmoderndata._solvers.recovery.optimality import first_of_repeated
@@ -122,7 +118,10 @@ def recover(
         return _by_coders(Y, to_matrix(A), asked, limits, n_jobs, progress)
     solve: Callable[[Array], Code]
     if formed:
-        solve = MatrixPursuit(to_matrix(A), asked).solve
+        pursuit = MatrixPursuit(
+            to_matrix(A), bound=residual_tol or None, positive=positive, tol=tol
+        )
+        solve = partial(_by_matrix, pursuit=pursuit, asked=asked)
     elif method == "basis_pursuit":
         solve = partial(_least_l1_norm, A=A, asked=asked, facts=facts_of(A))
     else:
@@ -162,34 +161,13 @@ def _by_coders(
     return Recovery(a, residual, np.full(len(Y), np.nan), codes.n_iter, done)
 
 
-class MatrixPursuit:
-    """Basis pursuit for signals that share a matrix."""
-
-    def __init__(self, A: Array, asked: Settings) -> None:
-        self.A, self.asked, self.facts = A, asked, quick_facts(A)
-
-    @cached_property
-    def range(self) -> Array | None:
-        """Range of the matrix; None for the whole space, or where a bound is asked for."""
-        return range_of(self.A) if self.asked.bound == 0 else None
-
-    def solve(self, y: Array) -> Code:
-        A, (_, _, bound, positive, tol, _) = self.A, self.asked
-        result = None
-        if self.facts is not None:
-            result = quick_pursuit(A, y, bound=bound, positive=positive, tol=tol, facts=self.facts)
-        if result is None:
-            near = y if self.range is None else self.range @ (self.range.T @ y)
-            form: Any = {"bound": bound, "positive": positive, "tol": tol}
-            result = basis_pursuit(A, near, **form)
-            limit = bound + tol * float(np.linalg.norm(near))
-            if positive and bound == 0 and (result is None or result.residual > limit):
-                near = nearest(A, y[:, None], positive=True)[:, 0]
-                result = basis_pursuit(A, near, **form)
-        if result is None:
-            raise self.asked.out_of_reach()
-        residual = float(np.linalg.norm(y - A @ result.coef))
-        return Code(result.coef, residual, result.gap, result.n_iter, result.gap <= tol)
+def _by_matrix(y: Array, *, pursuit: MatrixPursuit, asked: Settings) -> Code:
+    """Basis pursuit with a matrix."""
+    result = pursuit.solve(y)
+    if result is None:
+        raise asked.out_of_reach()
+    residual = float(np.linalg.norm(y - pursuit.A @ result.coef))
+    return Code(result.coef, residual, result.gap, result.n_iter, result.gap <= asked.tol)
 
 
 def _least_l1_norm(y: Array, *, A: Operator, asked: Settings, facts: Facts) -> Code:
