@@ -22,12 +22,9 @@ from skmoderndata._solvers.codes.signal_blocks import (
     STALL,
     TOL,
     Atoms,
-    Block,
     SparseCodes,
-    compact,
-    dense_block,
-    join,
-    replace_rows,
+    from_dense,
+    replace_codes,
     to_dense,
 )
 
@@ -76,13 +73,10 @@ def bounded_lasso_codes(
         code = block_coder(signals, some, settings, known)
         least, bounds, reached = floor[which], tol_sq[which], floor[which].copy()
 
-        def work(part: slice) -> Block:
+        def work(part: slice) -> SparseCodes:
             seen = None if known is None else known[part]
-            x, bound, lam = (
-                np.asarray(signals[part], dtype=np.float64),
-                bounds[part],
-                reached[part],
-            )
+            x = np.asarray(signals[part], dtype=np.float64)
+            bound, lam = bounds[part], reached[part]
             found = code(part, lam, bound)
             rr, gap, margin = _bound_gaps(x, seen, found.a, some.rows, bound, positive)
             top = _largest_penalty(x, some.rows, positive)
@@ -91,7 +85,7 @@ def bounded_lasso_codes(
             sure = (gap <= tol) & met
             stop = np.where(sure, TOL, np.where(short & found.done, STALL, MAX_ITER))
             gap = np.where(short, found.gap, gap)
-            return dense_block(found.a / some.norms, rr, stop.astype(np.int8), gap, found.n_iter)
+            return from_dense(found.a / some.norms, rr, stop, gap, found.n_iter)
 
         codes = in_blocks(signals, some, settings, work)
         levels[which] = reached
@@ -106,7 +100,7 @@ def bounded_lasso_codes(
         np.array(X[unmet], dtype=np.float64), known, atoms, tol_sq[unmet], least, levels[unmet],
         settings,
     )  # fmt: skip
-    return replace_rows(codes, unmet, found, len(atoms.rows))
+    return replace_codes(codes, unmet, found)
 
 
 def _largest_penalty(X: Array, rows: Array, positive: bool) -> Array:
@@ -178,8 +172,7 @@ def _search_penalties(
         new = np.where(usable, secant, halves)
         # nothing below has been tried yet: the least penalty tells whether the bound can be met
         lam[todo] = np.where(np.isnan(below[todo]) & (number > 0), least[todo], np.sqrt(new))
-    block = dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
-    return join([compact(block)])
+    return from_dense(codes / atoms.norms, residual_sq, stop, gap, steps)
 
 
 def _bound_gaps(

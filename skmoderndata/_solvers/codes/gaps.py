@@ -1,6 +1,6 @@
 """The duality gap of penalised codes, in one place."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,18 +51,37 @@ def penalised_gaps(xr, rr, penalty, largest, lam):
     return gap, objective
 
 
-def lasso_gaps(
-    X: Array, known: Array | None, A: Array, rows: Array, alpha: Array, positive: bool
-) -> tuple[Array, Array, Array]:
-    """Duality gaps, objectives and squared residuals of lasso codes A (N, k).
+class Groups(NamedTuple):
+    """Atoms ``edges[g]`` to ``edges[g + 1]``, whose norm costs ``weights[g]``."""
 
-    All from the residuals ``X - A D``, on the entries where the 0/1 matrix `known` is 1.
+    edges: Array
+    weights: Array
+
+
+def code_gaps(
+    X: Array, known: Array | None, A: Array, rows: Array, B: Array, alpha: Array, positive: bool,
+    groups: Groups | None = None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Duality gaps, objectives and squared residuals of lasso or group lasso codes A (N, k).
+
+    All from the residuals ``X - A D``, on the entries where the 0/1 matrix `known` is 1; where the
+    code is zero, from ``B = X D^T``.
     """
-    R = X - A @ rows
-    if known is not None:
-        R *= known
-    C = R @ rows.T
-    largest = C.max(axis=1, initial=0.0) if positive else np.abs(C).max(axis=1, initial=0.0)
+    used = np.flatnonzero(A.any(axis=1))
+    R, C = X, B
+    if used.size:
+        R, C = X.copy(), B.copy()
+        part = X[used] - A[used] @ rows
+        if known is not None:
+            part *= known[used] if len(known) > 1 else known
+        R[used], C[used] = part, part @ rows.T
+    C = np.maximum(C, 0.0) if positive else np.abs(C)
+    penalties = np.abs(A)
+    if groups is not None:
+        C, penalties = (np.sqrt(np.add.reduceat(Z * Z, groups.edges[:-1], axis=1)) for Z in (C, A))
+        C, penalties = C / groups.weights, penalties * groups.weights
     xr, rr = np.einsum("ij,ij->i", X, R), np.einsum("ij,ij->i", R, R)
-    gap, objective = penalised_gaps(xr, rr, np.abs(A).sum(axis=1), largest, alpha)
+    gap, objective = penalised_gaps(
+        xr, rr, penalties.sum(axis=1), C.max(axis=1, initial=0.0), alpha
+    )
     return np.maximum(gap, 0.0), objective, rr

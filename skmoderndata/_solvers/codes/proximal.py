@@ -4,18 +4,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.codes.gaps import penalised_gaps
+from skmoderndata._solvers.codes.gaps import code_gaps
 from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     MEMORY,
     TOL,
     Atoms,
-    Block,
     SparseCodes,
     block_size,
     code_in_blocks,
-    dense_block,
+    from_dense,
     gram_pays,
 )
 
@@ -52,7 +51,7 @@ def proximal_codes(
     # a mask does not make the norm larger
     largest = _largest_eigenvalue(rows @ transposed if k <= n else transposed @ rows)
 
-    def work(part: slice) -> Block:
+    def work(part: slice) -> SparseCodes:
         x = np.array(X[part], dtype=np.float64, order="C")
         known = None if mask is None else mask[part].astype(np.float64)
         if known is not None:
@@ -61,8 +60,8 @@ def proximal_codes(
         codes, gap, residual_sq, steps, done = _proximal_gradient(
             problem, largest, accelerate, tol, max_iter
         )
-        stop = np.where(done, TOL, MAX_ITER).astype(np.int8)
-        return dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
+        stop = np.where(done, TOL, MAX_ITER)
+        return from_dense(codes / atoms.norms, residual_sq, stop, gap, steps)
 
     return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block_size(n, 2 * k, memory))
 
@@ -105,15 +104,6 @@ class _Problem(NamedTuple):
             -self.residual(A) @ self.transposed if self.gram is None else A @ self.gram - B
         )
         return out
-
-    def gaps(self, A: Array) -> tuple[Array, Array, Array]:
-        """Duality gaps, objectives and squared residuals of codes."""
-        R = self.residual(A)
-        largest = self.dual_norm(R @ self.transposed)
-        xr, rr = np.einsum("ij,ij->i", self.x, R), np.einsum("ij,ij->i", R, R)
-        penalty = np.abs(A).sum(axis=1)
-        gap, objective = penalised_gaps(xr, rr, penalty, largest, self.alpha)
-        return np.maximum(gap, 0.0), objective, rr
 
 
 def _largest_eigenvalue(gram: Array) -> float:
@@ -159,7 +149,9 @@ def _proximal_gradient(
             Y = new
         A = new
         if step % 10 == 0 or step == max_iter:
-            reached, objective, rr = running.gaps(A)
+            reached, objective, rr = code_gaps(
+                running.x, running.known, A, running.rows, b, running.alpha, running.positive
+            )
             certain = reached <= np.maximum(tol * objective, floor)
             ready = certain | np.bool_(step == max_iter)
             rows = active[ready]
