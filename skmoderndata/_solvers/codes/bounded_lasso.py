@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.codes.gaps import dual_norms
 from skmoderndata._solvers.codes.homotopy import FLOOR
 from skmoderndata._solvers.codes.lasso import (
     Settings,
@@ -79,7 +80,7 @@ def bounded_lasso_codes(
             bound, lam = bounds[part], reached[part]
             found = code(part, lam, bound)
             rr, gap, margin = _bound_gaps(x, seen, found.a, some.rows, bound, positive)
-            top = _largest_penalty(x, some.rows, positive)
+            top = dual_norms(x @ some.rows.T, positive)
             met = rr <= bound - margin
             short = ~met & (lam <= np.maximum(least[part], FLOOR * top) * (1 + 1e-12))
             sure = (gap <= tol) & met
@@ -103,13 +104,6 @@ def bounded_lasso_codes(
     return replace_codes(codes, unmet, found)
 
 
-def _largest_penalty(X: Array, rows: Array, positive: bool) -> Array:
-    """Penalty from which on the code of a signal is zero."""
-    B = X @ rows.T
-    out: Array = (np.maximum(B, 0.0) if positive else np.abs(B)).max(axis=1)
-    return out
-
-
 def _search_penalties(
     X: Array,
     mask: Array | None,
@@ -122,7 +116,7 @@ def _search_penalties(
     """Codes whose squared residual is the bound: bisection and secants over squared penalties."""
     if mask is not None:
         X = np.where(mask, X, 0.0)
-    top = _largest_penalty(X, atoms.rows, settings.positive)
+    top = dual_norms(X @ atoms.rows.T, settings.positive)
     least = FLOOR * top if alpha is None else np.maximum(alpha, FLOOR * top)
     lam = np.clip(levels, least, top)
     # squared penalties on both sides of the bound, and how far squared residuals are from it
@@ -183,7 +177,7 @@ def _bound_gaps(
     if known is not None:
         R *= known
     C = R @ rows.T
-    q = (np.maximum(C, 0.0) if positive else np.abs(C)).max(axis=1)
+    q = dual_norms(C, positive)
     rr = np.einsum("ij,ij->i", R, R)
     norm = np.abs(A).sum(axis=1)
     # r x = a c + |r|^2

@@ -6,17 +6,23 @@ the signs that it has reached (`lasso`).
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.gram_rows import ask_row
-from skmoderndata._solvers.codes.lasso_signal import correlations, known_entries
+from skmoderndata._solvers.codes.lasso_signal import correlations, known_entries, write_code
 from skmoderndata._solvers.codes.products import ZERO
 
 PATIENCE = 30  # sweeps over the active atoms, after which their equations are better solved
 
 
 @jit
-def code_by_coordinate_descent(signals, active, scratch, G, codes, steps, thorough):
+def code_by_coordinate_descent(signals, active, scratch, G, codes, R, steps, thorough):
     """Descend from the code of each signal in `codes`, which is replaced; returns G."""
     for i in range(signals.X.shape[0]):
         steps[i], G = coordinate_descent(signals, i, active, scratch, G, codes[i], thorough)
+        t, index, a = ZERO, active.chosen, active.a
+        for j in range(codes.shape[1]):
+            if codes[i, j] != 0.0:
+                index[t], a[t] = j, codes[i, j]
+                t += 1
+        write_code(signals, i, known_entries(signals, i), active, t, codes[i], R[i])
     return G
 
 

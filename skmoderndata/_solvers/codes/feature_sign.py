@@ -16,6 +16,7 @@ from skmoderndata._solvers.codes.lasso_signal import (
     known_entries,
     leave,
     solve_signs,
+    write_code,
 )
 from skmoderndata._solvers.codes.products import EPS, ZERO, largest_entry, low_bits
 
@@ -23,12 +24,12 @@ SLACK = 1e-10  # relative excess of a correlation over the penalty that counts a
 
 
 @jit
-def code_by_feature_sign(signals, active, scratch, G, codes, steps):
-    """Write the code of one signal after the other, and its steps; returns G.
+def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
+    """Write the code of one signal after the other, its residual, and its steps; returns G.
 
     `codes` holds the start of each signal, of which the independent atoms are taken.
     """
-    index, a, theta = active.chosen, active.a, active.theta
+    a, theta = active.a, active.theta
     for i in range(signals.X.shape[0]):
         known, code, t = known_entries(signals, i), codes[i], ZERO
         for j in range(code.shape[0]):
@@ -39,10 +40,8 @@ def code_by_feature_sign(signals, active, scratch, G, codes, steps):
                     a[t] = code[j]
                     theta[t] = 1.0 if code[j] > 0.0 else -1.0
                 t = grown
-            code[j] = 0.0
         t, steps[i], G = feature_sign(signals, i, known, active, scratch, G, t)
-        for s in range(t):
-            code[index[s]] = a[s]
+        write_code(signals, i, known, active, t, code, R[i])
     return G
 
 
@@ -53,18 +52,19 @@ def feature_sign(signals, i, known, active, scratch, G, t):
     c, _, score, banned, _ = scratch
     b, place, lam, positive = signals.B[i], signals.place, signals.alpha[i], signals.positive
     k, bits, low = c.shape[0], score.view(np.int64), low_bits(c.shape[0])
-    largest = 0.0
     for j in range(k):
-        largest = max(largest, abs(b[j]))
-    enough = lam * (1 + SLACK) + 8 * EPS * largest
+        score[j] = b[j]
+    enough = lam * (1 + SLACK) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
     fresh, steps, solved, some_banned = ZERO - 1, ZERO, t == 0, False
     for _ in range(20 * k + 50):
         steps += 1
         if solved:
             correlations(b, active, G, t, c)
             for j in range(k):
-                wanted = max(c[j], 0.0) if positive else c[j]
-                score[j] = 0.0 if banned[j] else wanted
+                score[j] = max(c[j], 0.0) if positive else c[j]
+            if some_banned:
+                for j in range(k):
+                    score[j] = 0.0 if banned[j] else score[j]
             for s in range(t):
                 score[index[s]] = 0.0
             new = largest_entry(bits, k, low)

@@ -58,30 +58,30 @@ class Groups(NamedTuple):
     weights: Array
 
 
+def dual_norms(C: Array, positive: bool, groups: Groups | None = None) -> Array:
+    """Least penalties for which the code with correlations C (N, k) of the residual is zero."""
+    if groups is None:
+        largest: Array = C.max(axis=1, initial=0.0)
+        return largest if positive else np.maximum(largest, -C.min(axis=1, initial=0.0))
+    norms = group_norms(np.maximum(C, 0.0) if positive else C, groups) / groups.weights
+    return np.asarray(norms.max(axis=1))
+
+
+def group_norms(A: Array, groups: Groups) -> Array:
+    """Euclidean norms of the groups of each row."""
+    return np.asarray(np.sqrt(np.add.reduceat(A * A, groups.edges[:-1], axis=1)))
+
+
 def code_gaps(
-    X: Array, known: Array | None, A: Array, rows: Array, B: Array, alpha: Array, positive: bool,
+    X: Array, R: Array, A: Array, rows: Array, alpha: Array, positive: bool,
     groups: Groups | None = None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Duality gaps, objectives and squared residuals of lasso or group lasso codes A (N, k).
 
-    All from the residuals ``X - A D``, on the entries where the 0/1 matrix `known` is 1; where the
-    code is zero, from ``B = X D^T``.
+    All from the residuals ``R = X - A D``, zero where entries are missing.
     """
-    used = np.flatnonzero(A.any(axis=1))
-    R, C = X, B
-    if used.size:
-        R, C = X.copy(), B.copy()
-        part = X[used] - A[used] @ rows
-        if known is not None:
-            part *= known[used] if len(known) > 1 else known
-        R[used], C[used] = part, part @ rows.T
-    C = np.maximum(C, 0.0) if positive else np.abs(C)
-    penalties = np.abs(A)
-    if groups is not None:
-        C, penalties = (np.sqrt(np.add.reduceat(Z * Z, groups.edges[:-1], axis=1)) for Z in (C, A))
-        C, penalties = C / groups.weights, penalties * groups.weights
+    penalty = np.abs(A).sum(axis=1) if groups is None else group_norms(A, groups) @ groups.weights
     xr, rr = np.einsum("ij,ij->i", X, R), np.einsum("ij,ij->i", R, R)
-    gap, objective = penalised_gaps(
-        xr, rr, penalties.sum(axis=1), C.max(axis=1, initial=0.0), alpha
-    )
+    largest = dual_norms(R @ rows.T, positive, groups)
+    gap, objective = penalised_gaps(xr, rr, penalty, largest, alpha)
     return np.maximum(gap, 0.0), objective, rr

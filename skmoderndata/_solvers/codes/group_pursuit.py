@@ -127,6 +127,9 @@ def _group_omp(signals, dictionary, found, G, place, most, start, n_nonzero):
             for j in range(k):
                 c[j] = b[j]
             add_rows(c, -1.0, a, G, at, t)
+            if bound >= 0.0:
+                rho = returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
+        if bound < 0.0:
             rho = returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
         sort_pairs(index, value, t)
         found.counts[i] = t
@@ -188,10 +191,17 @@ def _take_least_norms(
             U = U[:, s > np.sqrt(SPAN) * s[0]]
             A[same, part] = A[same, part] @ U @ U.T
     changed = np.flatnonzero(short.any(axis=1))
-    R = (signals.x[changed] - A[changed] @ rows) * signals.known[changed]
-    for i, rho in zip(changed, np.einsum("ij,ij->i", R, R), strict=True):
-        allowed = signals.tol_sq[i] if found.stop[i] == TOL else found.residual_sq[i] * (1 + 1e-9)
-        if rho <= allowed + 1e-24 * (signals.x[i] @ signals.x[i]) * (found.stop[i] != TOL):
-            chosen = np.flatnonzero(A[i])
-            found.counts[i], found.residual_sq[i] = len(chosen), rho
-            found.chosen[i, : len(chosen)], found.values[i, : len(chosen)] = chosen, A[i, chosen]
+    x, met = signals.x[changed], found.stop[changed] == TOL
+    R = (x - A[changed] @ rows) * signals.known[changed]
+    rho, rounding = np.einsum("ij,ij->i", R, R), 1e-24 * np.einsum("ij,ij->i", x, x)
+    slack = found.residual_sq[changed] * (1 + 1e-9) + rounding
+    better = rho <= np.where(met, signals.tol_sq[changed], slack)
+    changed, rho = changed[better], rho[better]
+    row, chosen = np.nonzero(A[changed] != 0)
+    counts = np.bincount(row, minlength=len(changed))
+    at = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    found.counts[changed], found.residual_sq[changed] = counts, rho
+    found.chosen[changed[row], at], found.values[changed[row], at] = (
+        chosen,
+        A[changed[row], chosen],
+    )

@@ -139,7 +139,7 @@ def _descend_together(
     some = np.arange(len(X))
     for turn in range(ROUNDS + 1):
         gap, objective, rr = code_gaps(
-            X[some], None, out.a[some], rows, B[some], lam[some], positive, groups
+            X[some], X[some] - out.a[some] @ rows, out.a[some], rows, lam[some], positive, groups
         )
         out.residual_sq[some] = rr
         out.gap[some] = np.divide(gap, objective, out=np.zeros_like(gap), where=objective > 0)

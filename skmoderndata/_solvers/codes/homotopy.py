@@ -11,7 +11,7 @@ import numpy as np
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, solve
 from skmoderndata._solvers.codes.gram_rows import ask_row
-from skmoderndata._solvers.codes.lasso_signal import known_entries, leave, solve_signs
+from skmoderndata._solvers.codes.lasso_signal import known_entries, leave, solve_signs, write_code
 from skmoderndata._solvers.codes.products import (
     EPS,
     MAGNITUDE,
@@ -28,17 +28,14 @@ FLOOR = 1e-8  # fraction of the largest penalty: below, a bound that is not met 
 
 
 @jit
-def code_by_homotopy(signals, active, scratch, G, codes, steps):
-    """Write the code of one signal after the other, and its steps; returns G.
+def code_by_homotopy(signals, active, scratch, G, codes, R, steps):
+    """Write the code of one signal after the other, its residual, and its steps; returns G.
 
     With a bound `alpha` receives the penalty that meets it. There is no use for a start.
     """
     for i in range(signals.X.shape[0]):
         t, steps[i], G = homotopy(signals, i, active, scratch, G)
-        code, index, a = codes[i], active.chosen, active.a
-        code[:] = 0.0
-        for s in range(t):
-            code[index[s]] = a[s]
+        write_code(signals, i, known_entries(signals, i), active, t, codes[i], R[i])
     return G
 
 

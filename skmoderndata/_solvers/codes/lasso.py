@@ -12,7 +12,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.codes.coordinate_descent import code_by_coordinate_descent
 from skmoderndata._solvers.codes.feature_sign import code_by_feature_sign
-from skmoderndata._solvers.codes.gaps import code_gaps
+from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
 from skmoderndata._solvers.codes.gram_rows import all_rows, no_rows
 from skmoderndata._solvers.codes.homotopy import code_by_homotopy
 from skmoderndata._solvers.codes.lasso_signal import Signals, room_for
@@ -187,13 +187,20 @@ def block_coder(
         a = np.zeros((m, k))
         if start is not None:
             a += (start.toarray() if sparse.issparse(start) else start) * atoms.norms
-        out = Codes(a, np.zeros(m), np.zeros(m), np.zeros(m, np.bool_), np.zeros(m, np.int32))
+        out = Codes(
+            a, signals.sizes.copy(), np.zeros(m), np.ones(m, np.bool_), np.zeros(m, np.int32)
+        )
         some = np.arange(m)
+        if bound is None:  # from the largest correlation on the code is zero
+            top = dual_norms(signals.B, settings.positive)
+            some = np.flatnonzero(
+                (top > alpha) if start is None else (top > alpha) | a.any(axis=1)
+            )
+        out.done[some] = False
         for route in ROUTES[settings.method]:
-            _run(route, signals, out, some, G)
-            some = np.flatnonzero(~out.done)
-            if some.size == 0:
-                break
+            if some.size:
+                _run(route, signals, out, some, G)
+                some = some[~out.done[some]]
         return out
 
     return code
@@ -210,12 +217,9 @@ def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> Non
     if signals.most >= 0:  # the rows at hand may be those of another mask
         signals.place[:-1], signals.place[-1] = -1, 0
     a = out.a if whole else out.a[some]
-    steps = np.zeros(len(a), np.int32)
-    route(signals, *room_for(signals), G, a, steps)
-    known = None if (signals.known == 1).all() else signals.known
-    gap, objective, rr = code_gaps(
-        signals.X, known, a, signals.rows, signals.B, signals.alpha, signals.positive
-    )
+    R, steps = np.empty_like(signals.X), np.zeros(len(a), np.int32)
+    route(signals, *room_for(signals), G, a, R, steps)
+    gap, objective, rr = code_gaps(signals.X, R, a, signals.rows, signals.alpha, signals.positive)
     if not whole:
         out.a[some] = a
     out.residual_sq[some] = rr

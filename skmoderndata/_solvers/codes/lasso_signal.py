@@ -13,7 +13,7 @@ import numpy as np
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, drop, solve
 from skmoderndata._solvers.codes.gram_rows import forget_rows, same_entries
-from skmoderndata._solvers.codes.products import add_rows
+from skmoderndata._solvers.codes.products import add_rows, residual_sq
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -108,6 +108,17 @@ def leave(active, t, position):
         a[s] = a[s + 1]
         theta[s] = theta[s + 1]
     return t - 1
+
+
+@jit_leaf
+def write_code(signals, i, known, active, t, code, r):
+    """Write the code of the active atoms, and its residual from the signal itself."""
+    index, a = active.chosen, active.a
+    for j in range(code.shape[0]):
+        code[j] = 0.0
+    for s in range(t):
+        code[index[s]] = a[s]
+    residual_sq(signals.X[i], known, signals.rows, index, a, t, r)
 
 
 @jit_leaf

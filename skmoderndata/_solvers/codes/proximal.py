@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.codes.gaps import code_gaps
+from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
 from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
@@ -84,10 +84,6 @@ class _Problem(NamedTuple):
             return np.asarray(np.maximum(Z - t, 0.0))
         return np.asarray(np.sign(Z) * np.maximum(np.abs(Z) - t, 0.0))
 
-    def dual_norm(self, C: Array) -> Array:
-        """Largest correlation that counts, for each row."""
-        return np.asarray((C if self.positive else np.abs(C)).max(axis=1, initial=0.0))
-
     def some(self, which: Array) -> "_Problem":
         """Return the problem of some of the signals."""
         known = None if self.known is None else self.known[which]
@@ -127,7 +123,7 @@ def _proximal_gradient(
     codes, gap, residual_sq = np.zeros((m, k)), np.zeros(m), size.copy()
     steps, done = np.zeros(m, np.int32), np.ones(m, np.bool_)
     # without an atom, or with a large penalty, zero is the answer
-    active = np.flatnonzero(problem.dual_norm(B) > problem.alpha)
+    active = np.flatnonzero(dual_norms(B, problem.positive) > problem.alpha)
     if largest <= 0:
         active = active[:0]
     A = np.zeros((active.size, k))
@@ -150,7 +146,7 @@ def _proximal_gradient(
         A = new
         if step % 10 == 0 or step == max_iter:
             reached, objective, rr = code_gaps(
-                running.x, running.known, A, running.rows, b, running.alpha, running.positive
+                running.x, running.residual(A), A, running.rows, running.alpha, running.positive
             )
             certain = reached <= np.maximum(tol * objective, floor)
             ready = certain | np.bool_(step == max_iter)

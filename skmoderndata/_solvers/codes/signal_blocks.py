@@ -274,10 +274,11 @@ def from_dense(
     codes: Array, residual_sq: Array, stop: Array, gap: Array, n_iter: Array
 ) -> SparseCodes:
     """Codes that a solver has as an array of shape (N, k)."""
-    row, chosen = np.nonzero(codes)
+    flat = np.flatnonzero(codes != 0)
+    row, chosen = np.divmod(flat, codes.shape[1])
     return from_pairs(
-        np.bincount(row, minlength=len(codes)), chosen, codes[row, chosen], residual_sq, stop, gap,
-        n_iter,
+        np.bincount(row, minlength=len(codes)), chosen, codes.ravel()[flat], residual_sq, stop,
+        gap, n_iter,
     )  # fmt: skip
 
 
