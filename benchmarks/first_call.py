@@ -3,8 +3,8 @@
 Each parameter set of a card is fitted in a process of its own whose `NUMBA_CACHE_DIR` is an empty
 folder; the clock runs from the start of the process to the end of `fit` (`fit_transform`, where
 there is one). A second process with the filled cache shows what later sessions wait for. With
-`--options` every value of every named option follows, each also with every switch, with groups, and
-with missing entries, where the estimator takes them.
+`--options` every value of every named option follows, each also with every switch, with groups,
+and with missing entries, where the estimator takes them.
 """
 
 import argparse

@@ -10,13 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
-    POSITIVE,
-    StrOptions,
-    fit_context,
-)
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import (
@@ -231,11 +225,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             {},
             {"transform_algorithm": "lasso", "transform_alpha": 0.1},
             {"transform_algorithm": "omp", "residual_rtol": 0.3, "positive_code": True},
-            {
-                "transform_algorithm": "cosamp",
-                "transform_n_nonzero_coefs": 2,
-                "normalize": False,
-            },
+            {"transform_algorithm": "cosamp", "transform_n_nonzero_coefs": 2, "normalize": False},
             {"transform_algorithm": "fista", "transform_alpha": 0.1, "tol": 1e-3},
         ),
         comparison=Comparison(
@@ -309,26 +299,23 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self : SparseCoder
             The fitted estimator.
         """
-        self._fit(X)
+        X = self._validate(X, reset=True)
+        self._check_combination()
+        self._given_bounds(X.shape[0])
+        self.components_ = self._dictionary(X)
+        k = len(self.components_)
+        self._labels = None  # 0, 1, ... for each atom
+        if self.groups is not None:
+            self._labels = check_groups(self.groups, k, member="atom", whole="the dictionary")
+        self._atoms = prepare_atoms(
+            self.components_,
+            normalize=self.normalize or self.transform_algorithm in (*GREEDY, *PRUNING),
+            # the split between equal atoms is arbitrary, unless they are in different groups
+            distinct=self._labels is None,
+            signed=self.positive_code,
+            gram=gram_pays(k, 0, _memory()),
+        )
         return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
-        """Make the dictionary ready and code signals.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals; NaN marks missing entries.
-        y : Ignored
-            Present by convention.
-
-        Returns
-        -------
-        codes : ndarray or csr_array of shape (n_samples, n_atoms)
-            The codes.
-        """
-        return self._encode(self._fit(X), residuals=False).codes
 
     def transform(self, X):
         """Code signals.
@@ -417,30 +404,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _validate(self, X, reset):
         return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
-        )
-
-    def _fit(self, X):
-        X = self._validate(X, reset=True)
-        self._check_combination()
-        self._given_bounds(X.shape[0])
-        self.components_ = self._dictionary(X)
-        k = len(self.components_)
-        self._labels = self._group_labels(k)
-        self._atoms = prepare_atoms(
-            self.components_,
-            normalize=self.normalize or self.transform_algorithm in (*GREEDY, *PRUNING),
-            # the split between equal atoms is arbitrary, unless they are in different groups
-            distinct=self._labels is None,
-            signed=self.positive_code,
-            gram=gram_pays(k, 0, _memory()),
-        )
-        return X
+        )  # fmt: skip
 
     def _check_combination(self):
         name, algorithm = type(self).__name__, self.transform_algorithm
@@ -448,9 +414,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             unbounded = algorithm not in BOUNDED
             grouped = self.groups is not None and algorithm == "lasso"
             if getattr(self, bound) is not None and (unbounded or grouped):
+                where = " with groups" if grouped else ""
                 raise ValueError(
-                    f"{name}(transform_algorithm={algorithm!r}) takes no {bound}"
-                    f"{' with groups' if grouped else ''}: leave it out and choose "
+                    f"{name}(transform_algorithm={algorithm!r}) takes no {bound}{where}: leave it "
+                    "out and choose "
                     "transform_alpha, or use transform_algorithm='lasso' without groups, or 'omp'."
                 )
         if self.groups is not None and algorithm in ("ormp", "mp", "ista", "fista", *LASSO):
@@ -484,12 +451,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 f"{X.shape[1]} features: atoms are rows."
             )
         return dictionary
-
-    def _group_labels(self, n_atoms):
-        """Return 0, 1, ... for each atom, or None."""
-        if self.groups is None:
-            return None
-        return check_groups(self.groups, n_atoms, member="atom", whole="the dictionary")
 
     def _encode(self, X, residuals=True):
         """Codes of validated signals, sparse ones in stretches that fit in memory."""
@@ -528,14 +489,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             found = found._replace(residual_sq=residual_sq, stop=stop)
         k = len(self.components_)
         codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, dtype)
+        reasons, residual = np.array(STOP_REASONS)[found.stop], np.sqrt(found.residual_sq)
         return Encoding(
-            codes,
-            np.diff(found.indptr),
-            np.sqrt(found.residual_sq),
-            np.array(STOP_REASONS)[found.stop],
-            found.gap,
-            found.n_iter,
-        )
+            codes, np.diff(found.indptr), residual, reasons, found.gap, found.n_iter
+        )  # fmt: skip
 
     def _warn_unfinished(self, which, gaps):
         algorithm = self.transform_algorithm
@@ -637,7 +594,7 @@ def _memory():
     return get_config()["working_memory"] * 2**20
 
 
-def _stretches(X, n_atoms=0):
+def _stretches(X, n_atoms):
     """Slices of rows that fit in memory with their codes."""
     row_bytes = 8 * (4 * X.shape[1] + 2 * n_atoms)
     step = max(1, int(_memory() / row_bytes))

@@ -27,7 +27,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BARRED = 1e-3  # an atom of which a mask leaves less (squared norm) would get a huge coefficient
-ROWS_KEPT = 2**25  # bytes of rows that are kept for the next signal
+ROWS_KEPT = 2**25  # bytes of rows that the next signal takes over
 
 
 class Signals(NamedTuple):
@@ -178,7 +178,7 @@ def no_rows(n_atoms: int, capacity: int = 64) -> tuple[Array, Array]:
 
 
 def all_rows(gram: Array) -> tuple[Array, Array]:
-    """Return a Gram matrix in the form that `ask_row` takes, with nothing left to compute."""
+    """Return a Gram matrix in the form that `ask_row` takes, complete."""
     return np.require(gram, requirements=["C", "W"]), np.arange(len(gram) + 1)
 
 

@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._solvers.codes.cholesky import (
-    SPAN,
-    append_atom,
-    drop,
-    solve_chosen,
-    solve_upper,
-)
+from skmoderndata._solvers.codes.cholesky import SPAN, append_atom, drop, solve_chosen, solve_upper
 from skmoderndata._solvers.codes.gram_rows import (
     ask_row,
     code_by_rows,

@@ -29,7 +29,7 @@ SMALL = 2**24  # entries of X up to which one thread is enough
 
 
 class GroupLassoResult(NamedTuple):
-    """Coefficients (p,), the duality gap in proportion to ``1/2 |y|^2``, sweeps or steps taken.
+    """Coefficients (p,), the duality gap relative to ``1/2 |y|^2``, sweeps or steps taken.
 
     From `lam_max` on all coefficients are zero.
     """
@@ -125,7 +125,7 @@ class WorkingSet:
         self.gram: Array | None = np.zeros((0, 0))
 
     def fits(self, groups: Array, most: int) -> bool:
-        """Whether no more than `most` squared inner products are kept with more groups."""
+        """Whether at most the square of `most` inner products are stored with more groups."""
         sizes = np.diff(self.all_edges)[np.append(self.groups, groups)]
         count = int(sizes.sum())
         return int((sizes**2).sum() if self._by_columns(count) else count**2) <= most**2
@@ -198,16 +198,16 @@ def group_lasso(
     weights : array (n_groups,)
         Positive.
     mix : float in [0, 1]
-        Share of the l1 norm.
+        Fraction of the l1 norm.
     tol : float
-        Duality gap in proportion to ``1/2 |y|^2``.
+        Duality gap relative to ``1/2 |y|^2``.
     max_iter : int
         Sweeps of coordinate descent, or steps of proximal gradient.
     start : array (p,) or None
         Coefficients to start from.
     most_columns : int
-        Size of the working set beyond which inner products are not kept, and accelerated proximal
-        gradient steps [Beck and Teboulle 2009] are taken instead.
+        Size of the working set beyond which inner products are not stored, and accelerated
+        proximal gradient steps [Beck and Teboulle 2009] are taken instead.
     """
     X, edges = work.X, work.all_edges
     w = np.zeros(int(edges[-1])) if start is None else np.array(start, dtype=np.float64)
@@ -541,13 +541,13 @@ def descend(
                 for j in range(size):
                     z[j] = a[first + j] + slope[j] / L
                 _shrink_group(z[:size], group_lam[g] / L, single_lam / L, positive, new)
-                step, length = 0.0, 0.0
+                step, norm_sq = 0.0, 0.0
                 for j in range(size):
                     z[j] = new[j] - a[first + j]
                     step += z[j] * z[j]
-                    length += new[j] * new[j]
+                    norm_sq += new[j] * new[j]
                     a[first + j] = new[j]
-                if size == 1 or step <= 1e-6 * length:
+                if size == 1 or step <= 1e-6 * norm_sq:
                     break
                 for q in range(size):
                     if z[q] != 0.0:

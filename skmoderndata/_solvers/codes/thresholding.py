@@ -42,7 +42,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
-FEW = 16  # so many of the largest are found by insertion
 CANCELLED = 1e-6  # less of |x|^2 is computed from the residual, not as a difference
 GO_ON = -1
 
@@ -505,26 +504,6 @@ def _nth_largest(keys, m, s):
 
 
 @jit_leaf
-def _least_of_largest(keys, m, s, work):
-    """Return the s-th largest of the first `m` integers, all different."""
-    if s > FEW:
-        for g in range(m):
-            work[g] = keys[g]
-        return _nth_largest(work, m, s)
-    for q in range(s):
-        work[q] = -1
-    for g in range(m):  # the largest so far in order: few of many integers enter
-        key = keys[g]
-        if key > work[s - 1]:
-            q = s - 1
-            while q > 0 and work[q - 1] < key:
-                work[q] = work[q - 1]
-                q -= 1
-            work[q] = key
-    return work[s - 1]
-
-
-@jit_leaf
 def _select(z, s, whole, positive, choice, index):
     """Write the atoms of the s largest groups of `z` to `index`; returns how many there are.
 
@@ -544,7 +523,9 @@ def _select(z, s, whole, positive, choice, index):
     for g in range(n_groups):
         # magnitudes of doubles are ordered as their bits are; the index makes all different
         keys[g] = (bits[g] & MAGNITUDE & ~low) | (n_groups - 1 - g)
-    least = _least_of_largest(keys, n_groups, min(s, n_groups), choice.work)
+    for g in range(n_groups):
+        choice.work[g] = keys[g]
+    least = _nth_largest(choice.work, n_groups, min(s, n_groups))
     t = ZERO
     for g in range(n_groups):
         if keys[g] >= least and score[g] > 0.0:
