@@ -107,7 +107,7 @@ def group_lasso_codes(
         out = Codes(A, np.zeros(m), np.full(m, MAX_ITER), np.zeros(m), np.zeros(m, np.int64))
         if small:
             _descend_together(x, everything, atoms, lam, weights, positive, tol, max_iter, out)
-        for i in np.flatnonzero(out.stop != TOL):
+        for i in np.flatnonzero(out.stop != TOL).tolist():
             # one of its own where groups join: the code of a signal does not depend on others
             own = everything if small else WorkingSet(columns, edges)
             _code(i, x[i], own, float(lam[i]), weights, positive, tol, max_iter, out)

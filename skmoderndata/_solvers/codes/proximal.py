@@ -87,9 +87,9 @@ def _proximal_gradient(
     codes, residual_sq, gaps = np.zeros((m, k)), size.copy(), np.zeros(m)
     stop, steps = np.full(m, TOL), np.zeros(m, np.int64)
     # from the largest correlation on, and without an atom, the code is zero
-    active = np.flatnonzero(dual_norms(B, positive) > alpha) if smooth > 0 else np.arange(0)
-    A = Y = np.zeros((active.size, k))
-    t = np.ones(active.size)
+    active: Array = np.flatnonzero((dual_norms(B, positive) > alpha) & (smooth > 0))
+    A: Array = np.zeros((active.size, k))
+    Y, t = A, np.ones(active.size, dtype=alpha.dtype)
     x, known, B, alpha, floor = (v[active] for v in (x, known, B, alpha, 4 * EPS * size))
     for step in range(1, max_iter + 1):
         if active.size == 0:
