@@ -28,6 +28,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     STALL,
     STOP_REASONS,
     TOL,
+    bounds_for_rounding,
     gram_pays,
     prepare_atoms,
     squared_residuals,
@@ -47,7 +48,6 @@ from skmoderndata._validation import (
 
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")
-SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
 BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `residual_tol`
 
 
@@ -470,12 +470,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         dtype = X.dtype
         X, mask = known_entries(X)
         X = X.astype(np.float64, copy=False)
-        sizes = np.sqrt(np.einsum("ij,ij->i", X, X))
         if self.residual_rtol is not None:
+            sizes = np.sqrt(np.einsum("ij,ij->i", X, X))
             bounds = np.maximum(bounds, self.residual_rtol * sizes)
-        # codes in single precision: each coefficient is off by 2^-24 at most, their sum by more
-        margin = SINGLE_MARGIN * sizes if dtype == np.float32 else 0.0
-        inner = np.where(bounds > 0, bounds - np.minimum(margin, 0.5 * bounds), bounds)
+        inner = bounds_for_rounding(bounds, X) if dtype == np.float32 else bounds
         found = self._solve(X, mask, inner)
         unfinished = int(np.count_nonzero(found.stop == MAX_ITER))
         if unfinished:

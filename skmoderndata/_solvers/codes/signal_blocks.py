@@ -17,6 +17,7 @@ BLOCK = 256  # signals a block: their correlations with some hundred atoms stay 
 ROOM = 2**25  # bytes of the arrays of a block
 SMALL = 512  # atoms: their Gram matrix is small whatever it is for
 MEMORY = 2**28  # bytes of a Gram matrix, where nothing else is asked for
+SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
 FEW = 16  # rows of the Gram matrix for a code, where its number of atoms is not known
 
 
@@ -252,6 +253,16 @@ def replace_codes(codes: SparseCodes, rows: Array, new: SparseCodes) -> SparseCo
     place = np.arange(len(codes.stop))
     place[rows] = len(place) + np.arange(len(rows))
     return take_codes(concatenate_codes([codes, new]), place)
+
+
+def bounds_for_rounding(bounds: Array, X: Array) -> Array:
+    """Bounds of residual norms for codes that will be rounded to single precision.
+
+    A coefficient is off by 2^-24 at most, their sum by more: 2^-20 of the norm of the signal, at
+    most half of the bound. X holds 0 for missing entries; -1 is no bound.
+    """
+    margin = SINGLE_MARGIN * np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    return np.where(bounds > 0, bounds - np.minimum(margin, 0.5 * bounds), bounds)
 
 
 def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | None) -> Array:
