@@ -1,8 +1,10 @@
 """Time import plus first fit with an empty cache: `python -m benchmarks.first_call`.
 
 Each parameter set of a card is fitted in a process of its own whose `NUMBA_CACHE_DIR` is an empty
-folder; the clock runs from the start of the process to the end of `fit`. A second process with the
-filled cache shows what later sessions wait for.
+folder; the clock runs from the start of the process to the end of `fit` (`fit_transform`, where
+there is one). A second process with the filled cache shows what later sessions wait for. With
+`--options` every value of every named option follows, each also with every switch, with groups,
+and with missing entries, where the estimator takes them.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from time import perf_counter
 
@@ -27,7 +30,10 @@ warnings.simplefilter("ignore")
 import skmoderndata
 from skmoderndata.compile import small_data
 model = skmoderndata.{name}(**{parameters})
-model.fit(*small_data(model))
+X, y = small_data(model)
+if {missing}:
+    X[::7, ::3] = float("nan")
+getattr(model, "fit_transform", model.fit)(X, y)
 """
 
 
@@ -38,6 +44,9 @@ def main(arguments=None):
     parser.add_argument(
         "--defaults", action="store_true", help="the first parameter set of each card only"
     )
+    parser.add_argument(
+        "--options", action="store_true", help="every named option, switch, groups and missing"
+    )
     parser.add_argument("--repeat", type=int, default=1, help="rounds; the median is shown")
     parser.add_argument("--write-docs", action="store_true", help=f"write {PAGE.name}")
     options = parser.parse_args(arguments)
@@ -45,28 +54,69 @@ def main(arguments=None):
     for cls in all_estimators():
         if options.names and cls.__name__ not in options.names:
             continue
-        for parameters in cls._card.checks[: 1 if options.defaults else None]:
+        sets = [(parameters, False) for parameters in cls._card.checks]
+        if options.options:
+            sets += [given for given in option_sets(cls) if given not in sets]
+        for parameters, missing in sets[: 1 if options.defaults else None]:
             if small_data(cls(**parameters))[0] is None:
                 continue
-            rounds = [measure(cls.__name__, parameters) for _ in range(options.repeat)]
+            rounds = [measure(cls.__name__, parameters, missing) for _ in range(options.repeat)]
             first, later = (statistics.median(times) for times in zip(*rounds, strict=True))
-            rows.append((cls.__name__, parameters, first, later))
-            print(
-                f"{first:6.1f} s {later:6.1f} s  {cls.__name__}({_shown(parameters)})", flush=True
-            )
+            shown = _shown(parameters) + ", missing entries" * missing
+            rows.append((cls.__name__, shown, first, later))
+            print(f"{first:6.1f} s {later:6.1f} s  {cls.__name__}({shown})", flush=True)
     beyond = [row for row in rows if row[2] > limit(row[1])]
     print(f"{len(rows)} first calls, {len(beyond)} beyond their limit")
     if options.write_docs:
-        given = " --defaults" * options.defaults + f" --repeat {options.repeat}"
+        given = " --defaults" * options.defaults + " --options" * options.options
+        given += f" --repeat {options.repeat}"
         PAGE.write_text(page(rows, options.repeat, given), encoding="utf-8")
     return int(bool(beyond))
 
 
-def measure(name, parameters):
+def option_sets(cls):
+    """Pairs of parameters and whether entries are missing; what the class refuses is left out."""
+    constraints = cls._parameter_constraints
+    named = [{}]
+    for name, kinds in constraints.items():
+        values = {value for kind in kinds for value in getattr(kind, "options", ())}
+        named += [{name: value} for value in sorted(values, key=str)]
+    switches = [{}]
+    default = cls().get_params()
+    for name, kinds in constraints.items():
+        if kinds == ["boolean"]:
+            switches.append({name: not default[name]})
+    if "groups" in constraints:
+        switches += [{"groups": [0, 0, 1, 1, 2, 2] * 2}, {"groups": [0, 0, 1, 1, 2, 2]}]
+    found = []
+    for option in named:
+        given = [({**option, **switch}, False) for switch in switches]
+        if cls().__sklearn_tags__().input_tags.allow_nan:
+            given.append((option, True))
+        found += [
+            (parameters, missing) for parameters, missing in given if _is_taken(cls, parameters)
+        ]
+    return found
+
+
+def _is_taken(cls, parameters):
+    """Whether the class takes the parameters."""
+    estimator = cls(**parameters)
+    X, y = small_data(estimator)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimator.fit(X, y)
+    except ValueError:
+        return False
+    return True
+
+
+def measure(name, parameters, missing=False):
     """Seconds of a process with an empty cache, and of the next one."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, **ONE_THREAD, "NUMBA_CACHE_DIR": folder}
-        code = FIT.format(name=name, parameters=repr(dict(parameters)))
+        code = FIT.format(name=name, parameters=repr(dict(parameters)), missing=missing)
         times = []
         for _ in range(2):
             start = perf_counter()
@@ -75,9 +125,9 @@ def measure(name, parameters):
         return times
 
 
-def limit(parameters):
-    """Seconds that a first call may take."""
-    return LIMITS["options" if parameters else "defaults"]
+def limit(shown):
+    """Seconds that a first call with these parameters may take."""
+    return LIMITS["options" if shown else "defaults"]
 
 
 def page(rows, repeat, given):
@@ -93,9 +143,9 @@ def page(rows, repeat, given):
         "| estimator | parameters | first (s) | later (s) | within the limit |",
         "|---|---|---|---|---|",
     ]
-    for name, parameters, first, later in rows:
-        within = "yes" if first <= limit(parameters) else "**no**"
-        shown = f"`{_shown(parameters)}`" if parameters else "defaults"
+    for name, shown, first, later in rows:
+        within = "yes" if first <= limit(shown) else "**no**"
+        shown = f"`{shown}`" if shown else "defaults"
         lines.append(f"| {name} | {shown} | {first:.1f} | {later:.1f} | {within} |")
     lines += [
         "",

@@ -30,9 +30,9 @@ means = patches.mean(axis=1, keepdims=True)
 def denoise(**settings):
     """Code the patches, put them back, and return the picture and the number of atoms."""
     coder = SparseCoder(dictionary, **settings)
-    codes = coder.fit_transform(patches - means)
-    smooth = (coder.inverse_transform(codes) + means).reshape(-1, size, size)
-    return reconstruct_from_patches_2d(smooth, clean.shape), coder.n_nonzero_coefs_
+    encoding = coder.fit(patches - means).encode(patches - means)
+    smooth = (coder.inverse_transform(encoding.codes) + means).reshape(-1, size, size)
+    return reconstruct_from_patches_2d(smooth, clean.shape), encoding.n_nonzero_coefs
 
 
 def psnr(image):

@@ -22,6 +22,7 @@ from skmoderndata._solvers.codes.greedy import (
     orthogonal_matching_pursuit,
 )
 from skmoderndata._solvers.codes.signal_blocks import (
+    bounds_for_rounding,
     prepare_atoms,
     to_csr,
     to_dense,
@@ -594,12 +595,13 @@ class KSVD(
         """Code signals."""
         n = data.shape[1]
         most = max(1, n // 10) if self.residual_tol is None else len(atoms.rows)
-        bound = -1.0 if self.residual_tol is None else float(self.residual_tol) ** 2  # -1: none
+        bounds = np.full(len(data), -1.0 if self.residual_tol is None else self.residual_tol)
+        if data.dtype == np.float32:
+            bounds = bounds_for_rounding(bounds, data)
         given = {
             "n_nonzero": self.n_nonzero_coefs or most,
-            "tol_sq": np.full(len(data), bound),
+            "tol_sq": np.where(bounds < 0, -1.0, bounds**2),  # -1: none
             "mask": known,
-            "single": data.dtype == np.float32,
             "n_jobs": self.n_jobs,
         }
         if self.positive:

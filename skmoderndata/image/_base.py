@@ -130,7 +130,6 @@ def code_patches(estimator, patches, known, atoms, sigma):
         n_nonzero=estimator.n_nonzero_coefs or max(1, n // 2),
         tol_sq=(gain * sigma) ** 2 * count,
         mask=known,
-        single=patches.dtype == np.float32,
         n_jobs=estimator.n_jobs,
     )
 

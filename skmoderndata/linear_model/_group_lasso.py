@@ -56,8 +56,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         many consecutive features form a group, the last may be smaller. Every feature is in one
         group. None makes each feature a group.
     l1_ratio : float, default=0.0
-        Share :math:`\tau` of the l1 norm: 0 is the group lasso, between 0 and 1 the sparse group
-        lasso [2]_, in which coefficients are zero within groups too, 1 the lasso.
+        Fraction :math:`\tau` of the l1 norm: 0 is the group lasso, between 0 and 1 the sparse
+        group lasso [2]_, in which coefficients are zero within groups too, 1 the lasso.
     group_weights : array-like of shape (n_groups,), default=None
         Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
         list). None takes the square roots of the sizes.
@@ -71,7 +71,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     max_iter : int, default=1000
         Most sweeps of coordinate descent for a target.
     tol : float, default=1e-8
-        Largest duality gap in proportion to the objective of zero coefficients.
+        Largest duality gap relative to the objective of zero coefficients.
     warm_start : bool, default=False
         Start from the coefficients of the last fit.
 
@@ -88,8 +88,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     alpha_max_ : float
         The smallest `alpha` for which all coefficients are zero.
     dual_gap_ : float
-        Duality gap in proportion to the objective of zero coefficients (half the variance of y),
-        the largest over targets: the objective is within this share of the minimum.
+        Duality gap relative to the objective of zero coefficients (half the variance of y),
+        the largest over targets: the objective is within this fraction of the minimum.
     n_iter_ : int
         Sweeps of coordinate descent, the most over targets.
     n_features_in_ : int
@@ -100,7 +100,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     See Also
     --------
     sklearn.linear_model.Lasso : Without groups, same scaling of `alpha`. Its `tol` and `dual_gap_`
-        are not in proportion to the same quantity.
+        are not relative to the same quantity.
     sklearn.linear_model.MultiTaskLasso : The special case in which a feature is a group of one
         coefficient for each target.
     skmoderndata.sparse_coding.SparseCoder : With `groups`, for many signals and one dictionary.
@@ -329,7 +329,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         return weights
 
     def _columns(self, X, weight, order):
-        """Columns in the order of groups, with means and the unit (a power of two) of entries."""
+        """Columns in the order of groups, with means and the unit of entries."""
         root = np.sqrt(weight)
         unit = _unit(X)
         if sparse.issparse(X):

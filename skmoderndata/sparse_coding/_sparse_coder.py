@@ -10,13 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import (
-    AT_LEAST_ONE,
-    NON_NEGATIVE,
-    POSITIVE,
-    StrOptions,
-    fit_context,
-)
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import (
@@ -34,12 +28,12 @@ from skmoderndata._solvers.codes.signal_blocks import (
     STALL,
     STOP_REASONS,
     TOL,
+    bounds_for_rounding,
     gram_pays,
     prepare_atoms,
     squared_residuals,
     to_csr,
     to_dense,
-    with_gram,
 )
 from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.thresholding import hard_thresholding
@@ -54,12 +48,11 @@ from skmoderndata._validation import (
 
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")
-SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
 BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `residual_tol`
 
 
 class Encoding(NamedTuple):
-    """Codes of signals, and what is known of each: see the attributes of `SparseCoder`."""
+    """Codes of signals, and what is known of each: see `SparseCoder.encode`."""
 
     codes: np.ndarray
     n_nonzero_coefs: np.ndarray
@@ -92,7 +85,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     .. math::
         \min_a \sum_j |a_j| \text{ with } \|x - a D\|^2 \le \varepsilon^2
 
-    to a duality gap that is proved for every signal. Missing entries are NaN, and are in no sum.
+    to a certified duality gap for every signal. Missing entries are NaN, and are in no sum.
 
     Parameters
     ----------
@@ -133,7 +126,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Codes of at least zero.
     normalize : bool, default=True
         Take the atoms at unit norm and scale the codes back. It matters for penalties only, where
-        with False long atoms are cheaper than short ones.
+        with False atoms of large norm are cheaper than short ones.
     tol : float, default=1e-6
         Largest duality gap of a signal, relative to its objective.
     transform_max_iter : int, default=None
@@ -150,21 +143,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     ----------
     components_ : ndarray of shape (n_atoms, n_features)
         The dictionary.
-    n_nonzero_coefs_ : ndarray of shape (n_samples,)
-        Number of atoms in the code of each training signal.
-    residual_norm_ : ndarray of shape (n_samples,)
-        Euclidean norm of the residual of each training signal.
-    stop_reason_ : ndarray of shape (n_samples,)
-        Why the code of a training signal ended: "tol" (the bound, or the gap, is met), "atoms"
-        (`transform_n_nonzero_coefs` reached), "rank" (no atom left that is independent of the
-        chosen ones), "stall" (nothing left to gain; a bound that is out of reach, or needs a
-        penalty below `transform_alpha`), "max_iter".
-    dual_gap_ : ndarray of shape (n_samples,)
-        Duality gap of each training signal relative to its objective (with a bound that is met,
-        to the l1 norm of the code); NaN for the algorithms that solve no convex problem, for which
-        `residual_norm_` and `n_nonzero_coefs_` say all that can be checked.
-    n_iter_ : int
-        Most steps taken for a training signal.
     n_features_in_ : int
         Number of columns seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -181,22 +159,22 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     Notes
     -----
-    `fit` has nothing to learn but codes the training signals for the attributes; `fit_transform`
-    codes them once. `encode` returns the codes with their certificates for any signals.
+    `fit` has nothing to learn: it makes the dictionary ready. `encode` returns the codes of
+    signals with what is known of each.
 
     Orthogonal matching pursuit takes ``n k + s k + s^2 k`` operations for a signal of n values, k
     atoms and s atoms in the code: one matrix product for a block of signals, then a compiled loop
     over a progressive Cholesky factorisation in which no signal allocates memory. Signals are
     taken in blocks, so that memory is the Gram matrix of the dictionary, the codes, and a few
-    dozen megabytes a thread. Where signals are fewer than a sixteenth of the atoms, or the Gram
-    matrix would not fit in scikit-learn's `working_memory`, pursuit and the lasso without groups
-    do without it: they compute the products of the atoms that they take up, ``2 n k`` for each. So
-    they do with missing entries, where every pattern of them has a Gram matrix of its own; where
-    many signals share a pattern, that is computed.
+    dozen megabytes a thread. Where all codes together have fewer atoms than a sixteenth of the
+    dictionary, or the Gram matrix would not fit in scikit-learn's `working_memory`, only its rows
+    of the atoms that are chosen are computed, ``2 n k`` for each. So it is with missing entries,
+    where every pattern of them has a Gram matrix of its own; where many signals share a pattern,
+    that is computed. The Gram matrix of more than 512 atoms is computed anew in every call.
 
     All is computed in double precision. Float32 input gives float32 codes: they are computed
     within bounds that leave a margin for rounding (2^-20 of the norm of the signal, at most half
-    of the bound), `residual_norm_` is that of the rounded codes, `dual_gap_` that of the codes
+    of the bound); `encode` gives the residuals of the rounded codes, and the gaps of the codes
     before rounding. Where atoms repeat (or are opposite, unless `positive_code`), the first is
     used. Atoms of which missing entries hide more than 99.9 % (squared) are not used by the
     algorithms without penalty. A signal that is zero or has no known entry has a zero code.
@@ -247,11 +225,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             {},
             {"transform_algorithm": "lasso", "transform_alpha": 0.1},
             {"transform_algorithm": "omp", "residual_rtol": 0.3, "positive_code": True},
-            {
-                "transform_algorithm": "cosamp",
-                "transform_n_nonzero_coefs": 2,
-                "normalize": False,
-            },
+            {"transform_algorithm": "cosamp", "transform_n_nonzero_coefs": 2, "normalize": False},
             {"transform_algorithm": "fista", "transform_alpha": 0.1, "tol": 1e-3},
         ),
         comparison=Comparison(
@@ -311,12 +285,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Prepare the dictionary, and code the training signals for the attributes.
+        """Make the dictionary ready.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals; NaN marks missing entries.
+            Signals, of which only the number of features counts.
         y : Ignored
             Present by convention.
 
@@ -325,26 +299,23 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self : SparseCoder
             The fitted estimator.
         """
-        self._fit(X)
+        X = self._validate(X, reset=True)
+        self._check_combination()
+        self._given_bounds(X.shape[0])
+        self.components_ = self._dictionary(X)
+        k = len(self.components_)
+        self._labels = None  # 0, 1, ... for each atom
+        if self.groups is not None:
+            self._labels = check_groups(self.groups, k, member="atom", whole="the dictionary")
+        self._atoms = prepare_atoms(
+            self.components_,
+            normalize=self.normalize or self.transform_algorithm in (*GREEDY, *PRUNING),
+            # the split between equal atoms is arbitrary, unless they are in different groups
+            distinct=self._labels is None,
+            signed=self.positive_code,
+            gram=gram_pays(k, 0, _memory()),
+        )
         return self
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X, y=None):
-        """Prepare the dictionary and code the training signals.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals; NaN marks missing entries.
-        y : Ignored
-            Present by convention.
-
-        Returns
-        -------
-        codes : ndarray or csr_array of shape (n_samples, n_atoms)
-            The codes.
-        """
-        return self._fit(X)
 
     def transform(self, X):
         """Code signals.
@@ -360,7 +331,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             The codes; the code of a row depends on that row alone.
         """
         check_is_fitted(self)
-        return self._encode(self._validate(X, reset=False)).codes
+        return self._encode(self._validate(X, reset=False), residuals=False).codes
 
     def encode(self, X):
         """Code signals, and tell what is known of each code.
@@ -373,8 +344,18 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         encoding : Encoding
-            Named tuple `(codes, n_nonzero_coefs, residual_norm, stop_reason, dual_gap, n_iter)`
-            with one entry for each signal; see the attributes.
+            Named tuple with one entry for each signal:
+
+            - `codes`;
+            - `n_nonzero_coefs`, the number of atoms in the code;
+            - `residual_norm`, the Euclidean norm of the residual;
+            - `stop_reason`, why the code ended: "tol" (the bound, or the gap, is met), "atoms"
+              (`transform_n_nonzero_coefs` reached), "rank" (no atom is independent of the chosen
+              ones), "stall" (nothing more to gain; a bound that is out of reach, or needs a
+              penalty below `transform_alpha`), "max_iter";
+            - `dual_gap`, relative to the objective (with a bound that is met, to the l1 norm of
+              the code); NaN for the algorithms that solve no convex problem;
+            - `n_iter`, the steps taken.
         """
         check_is_fitted(self)
         return self._encode(self._validate(X, reset=False))
@@ -423,42 +404,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _validate(self, X, reset):
         return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
-        )
-
-    def _fit(self, X):
-        X = self._validate(X, reset=True)
-        self._check_combination()
-        self.components_ = self._dictionary(X)
-        k = len(self.components_)
-        self._labels = self._group_labels(k)
-        grouped_lasso = self._labels is not None and self.transform_algorithm == "lasso"
-        self._atoms = prepare_atoms(
-            self.components_,
-            normalize=self.normalize or self.transform_algorithm in (*GREEDY, *PRUNING),
-            # the split between equal atoms is arbitrary, unless they are in different groups
-            distinct=self._labels is None,
-            signed=self.positive_code,
-            gram=not grouped_lasso
-            and (not self._by_rows() or gram_pays(k, X.shape[0], _memory())),
-        )
-        encoding = self._encode(X)
-        self.n_nonzero_coefs_ = encoding.n_nonzero_coefs
-        self.residual_norm_ = encoding.residual_norm
-        self.stop_reason_ = encoding.stop_reason
-        self.dual_gap_ = encoding.dual_gap
-        self.n_iter_ = max(1, int(encoding.n_iter.max(initial=1)))
-        return encoding.codes
-
-    def _by_rows(self):
-        """Whether the algorithm can do without the whole Gram matrix."""
-        algorithm = self.transform_algorithm
-        return algorithm in CONVEX or (algorithm in GREEDY and self._labels is None)
+        )  # fmt: skip
 
     def _check_combination(self):
         name, algorithm = type(self).__name__, self.transform_algorithm
@@ -466,9 +414,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             unbounded = algorithm not in BOUNDED
             grouped = self.groups is not None and algorithm == "lasso"
             if getattr(self, bound) is not None and (unbounded or grouped):
+                where = " with groups" if grouped else ""
                 raise ValueError(
-                    f"{name}(transform_algorithm={algorithm!r}) takes no {bound}"
-                    f"{' with groups' if grouped else ''}: leave it out and choose "
+                    f"{name}(transform_algorithm={algorithm!r}) takes no {bound}{where}: leave it "
+                    "out and choose "
                     "transform_alpha, or use transform_algorithm='lasso' without groups, or 'omp'."
                 )
         if self.groups is not None and algorithm in ("ormp", "mp", "ista", "fista", *LASSO):
@@ -503,23 +452,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             )
         return dictionary
 
-    def _group_labels(self, n_atoms):
-        """Return 0, 1, ... for each atom, or None."""
-        if self.groups is None:
-            return None
-        return check_groups(self.groups, n_atoms, member="atom", whole="the dictionary")
-
-    def _encode(self, X):
+    def _encode(self, X, residuals=True):
         """Codes of validated signals, sparse ones in stretches that fit in memory."""
         bounds = self._given_bounds(X.shape[0])
-        atoms, k = self._atoms, len(self.components_)
-        many = X.shape[0] >= k and gram_pays(k, k, _memory())
-        if many and self._labels is None and self._by_rows():  # prepared for few signals
-            atoms = with_gram(atoms)
         if not sparse.issparse(X):
-            return self._encode_dense(X, atoms, bounds)
+            return self._encode_dense(X, bounds, residuals)
         parts = [
-            self._encode_dense(X[part].toarray(), atoms, bounds[part])
+            self._encode_dense(X[part].toarray(), bounds[part], residuals)
             for part in _stretches(X, len(self.components_))
         ]
         stack = sparse.vstack if self.code_format == "csr" else np.concatenate
@@ -527,26 +466,31 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         others = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
         return Encoding(codes, *others)
 
-    def _encode_dense(self, X, atoms, bounds):
+    def _encode_dense(self, X, bounds, residuals):
+        dtype = X.dtype
         X, mask = known_entries(X)
-        bounds = self._bounds(X, bounds)
-        if X.dtype == np.float64:
-            found = self._solve(X, mask, atoms, bounds)
-        else:
-            found = self._solve_single(X, mask, atoms, bounds)
+        X = X.astype(np.float64, copy=False)
+        if self.residual_rtol is not None:
+            sizes = np.sqrt(np.einsum("ij,ij->i", X, X))
+            bounds = np.maximum(bounds, self.residual_rtol * sizes)
+        inner = bounds_for_rounding(bounds, X) if dtype == np.float32 else bounds
+        found = self._solve(X, mask, inner)
         unfinished = int(np.count_nonzero(found.stop == MAX_ITER))
         if unfinished:
             self._warn_unfinished(f"{unfinished} of {len(X)} signals", found.gap)
+        if dtype == np.float32 and residuals:
+            rounded = found.values.astype(dtype).astype(np.float64)
+            found = found._replace(values=rounded)
+            residual_sq = squared_residuals(found, X, self._atoms, mask)
+            missed = (bounds >= 0) & (found.stop == TOL) & (residual_sq > bounds**2)
+            stop = np.where(missed, STALL, found.stop)
+            found = found._replace(residual_sq=residual_sq, stop=stop)
         k = len(self.components_)
-        codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, X.dtype)
+        codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, dtype)
+        reasons, residual = np.array(STOP_REASONS)[found.stop], np.sqrt(found.residual_sq)
         return Encoding(
-            codes,
-            np.diff(found.indptr),
-            np.sqrt(found.residual_sq),
-            np.array(STOP_REASONS)[found.stop],
-            found.gap,
-            found.n_iter,
-        )
+            codes, np.diff(found.indptr), residual, reasons, found.gap, found.n_iter
+        )  # fmt: skip
 
     def _warn_unfinished(self, which, gaps):
         algorithm = self.transform_algorithm
@@ -569,98 +513,49 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             return
         warn_not_converged(self, reached=reached, remedy=remedy)
 
-    def _solve_single(self, X, mask, atoms, bounds):
-        """Codes of signals in single precision, with their own residuals.
-
-        They are computed in double precision, within bounds that leave room for rounding. The
-        gaps are those of the codes before they are rounded.
-        """
-        known = X.astype(np.float64)
-        # coefficients are off by 2^-24 at most, their sum by more
-        margin = np.minimum(SINGLE_MARGIN * np.linalg.norm(known, axis=1), 0.5 * bounds)
-        inner = np.where(bounds > 0, bounds - margin, bounds)  # -1 for no bound
-        codes = self._solve(known, mask, atoms, inner)
-        codes = codes._replace(values=codes.values.astype(np.float32).astype(np.float64))
-        residual_sq = squared_residuals(codes, known, atoms, mask)
-        missed = (bounds >= 0) & (codes.stop == TOL) & (residual_sq > bounds**2)
-        return codes._replace(residual_sq=residual_sq, stop=np.where(missed, STALL, codes.stop))
-
-    def _solve(self, X, mask, atoms, bounds):
+    def _solve(self, X, mask, bounds):
         """Codes whose residuals are at most `bounds` in norm, -1 for no bound."""
         n, algorithm, alpha = X.shape[1], self.transform_algorithm, self.transform_alpha
+        groups, positive, max_iter = self._labels, self.positive_code, self.transform_max_iter
+        options = {"mask": mask, "n_jobs": self.n_jobs, "memory": _memory()}
         limits = np.where(bounds < 0, -1.0, bounds**2)
-        common = {"mask": mask, "n_jobs": self.n_jobs}
-        bounded = self._bounded()
         if algorithm in CONVEX:
-            common |= {"positive": self.positive_code, "tol": self.tol}
             weight = np.full(len(X), 1.0 if alpha is None else float(alpha))
-            if not bounded:
-                return self._penalised(X, atoms, {"alpha": weight, **common})
-            return bounded_lasso_codes(
-                X,
-                atoms,
-                tol_sq=np.maximum(limits, 0.0),
-                alpha=None if alpha is None else weight,
-                max_iter=self.transform_max_iter or 1000,
-                memory=_memory(),
-                **common,
-            )
-        greedy = algorithm in GREEDY
-        if mask is None and atoms.gram is None and greedy and self._labels is None:
-            # as with missing entries: rows of the Gram matrix for the atoms that are chosen
-            common["mask"] = np.ones(X.shape, np.bool_)
-        most = self.transform_n_nonzero_coefs or (
-            len(self._atoms.rows) if bounded and greedy else None
-        )
-        common |= {"n_nonzero": most or max(1, n // 10), "tol_sq": limits}
+            options |= {"alpha": weight, "positive": positive, "tol": self.tol}
+            if algorithm in ("ista", "fista"):
+                return proximal_codes(
+                    X, self._atoms, accelerate=algorithm == "fista", max_iter=max_iter or 10_000,
+                    **options,
+                )  # fmt: skip
+            options["max_iter"] = max_iter or 1000
+            if groups is not None:
+                return group_lasso_codes(X, self._atoms, groups=groups, **options)
+            if self._bounded():
+                options["alpha"] = None if alpha is None else weight
+                limits = np.maximum(limits, 0.0)
+                return bounded_lasso_codes(X, self._atoms, tol_sq=limits, **options)
+            method = "homotopy" if algorithm == "lasso" else algorithm
+            return lasso_codes(X, self._atoms, method=method, **options)
+        most = self.transform_n_nonzero_coefs
+        if most is None:
+            many = self._bounded() and algorithm in GREEDY
+            most = len(self._atoms.rows) if many else max(1, n // 10)
+        options |= {"n_nonzero": most, "tol_sq": limits}
         if algorithm in PRUNING:
             return hard_thresholding(
-                X,
-                atoms,
-                method=algorithm,
-                groups=self._labels,
-                positive=self.positive_code,
-                max_iter=self.transform_max_iter or 100,
-                **common,
-            )
+                X, self._atoms, method=algorithm, groups=groups, positive=positive,
+                max_iter=max_iter or 100, **options,
+            )  # fmt: skip
         if algorithm == "mp":
             return matching_pursuit(
-                X, atoms, positive=self.positive_code, max_iter=self.transform_max_iter, **common
+                X, self._atoms, positive=positive, max_iter=max_iter, **options
             )
-        if self._labels is not None:
-            return group_matching_pursuit(X, atoms, self._labels, **common)
-        if self.positive_code:
-            return nonnegative_matching_pursuit(X, atoms, **common)
-        return orthogonal_matching_pursuit(X, atoms, optimised=algorithm == "ormp", **common)
-
-    def _penalised(self, X, atoms, common):
-        """Codes with the penalty alpha."""
-        algorithm = self.transform_algorithm
-        if self._labels is not None and algorithm == "lasso":
-            return group_lasso_codes(
-                X,
-                atoms,
-                groups=self._labels,
-                max_iter=self.transform_max_iter or 1000,
-                **common,
-            )
-        if algorithm in ("ista", "fista"):
-            return proximal_codes(
-                X,
-                atoms,
-                accelerate=algorithm != "ista",
-                max_iter=self.transform_max_iter or 10_000,
-                memory=_memory(),
-                **common,
-            )
-        return lasso_codes(
-            X,
-            atoms,
-            method="homotopy" if algorithm == "lasso" else algorithm,
-            max_iter=self.transform_max_iter or 1000,
-            memory=_memory(),
-            **common,
-        )
+        if groups is not None:
+            return group_matching_pursuit(X, self._atoms, groups, **options)
+        if positive:
+            return nonnegative_matching_pursuit(X, self._atoms, **options)
+        optimised = algorithm == "ormp"
+        return orthogonal_matching_pursuit(X, self._atoms, optimised=optimised, **options)
 
     def _given_bounds(self, n_signals):
         """`residual_tol` for each signal, -1 for none."""
@@ -680,13 +575,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             )
         return bounds
 
-    def _bounds(self, X, bounds):
-        """Bound on the norm of the residual of each signal, -1 for none."""
-        if self.residual_rtol is not None:
-            sizes = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-            bounds = np.maximum(bounds, self.residual_rtol * sizes)
-        return bounds
-
     @property
     def _n_features_out(self):
         return len(self.components_)
@@ -704,7 +592,7 @@ def _memory():
     return get_config()["working_memory"] * 2**20
 
 
-def _stretches(X, n_atoms=0):
+def _stretches(X, n_atoms):
     """Slices of rows that fit in memory with their codes."""
     row_bytes = 8 * (4 * X.shape[1] + 2 * n_atoms)
     step = max(1, int(_memory() / row_bytes))

@@ -57,9 +57,9 @@ def test_pursuit_of_image_patches_is_that_of_the_textbook():
         expected = [oracle.omp(x, D, limit, t) for x, t in zip(X, squares, strict=True)]
         assert_array_equal(codes != 0, np.array(expected) != 0)
         residual = np.linalg.norm(X - codes @ D, axis=1)
-        met = coder.stop_reason_ == "tol"
-        assert_array_equal(coder.n_nonzero_coefs_, (codes != 0).sum(axis=1))
-        assert_allclose(coder.residual_norm_, residual, rtol=1e-8)
+        met = coder.encode(X).stop_reason == "tol"
+        assert_array_equal(coder.encode(X).n_nonzero_coefs, (codes != 0).sum(axis=1))
+        assert_allclose(coder.encode(X).residual_norm, residual, rtol=1e-8)
         if bounds is not None:
             assert (residual[met] <= bounds[met] * (1 + 1e-12)).all()
             assert met.any()
@@ -92,9 +92,9 @@ def test_the_gap_is_reached_for_every_signal(algorithm, positive, seed):
         transform_max_iter=50_000,
     )
     codes = coder.fit_transform(X)
-    assert (coder.stop_reason_ == "tol").all()
+    assert (coder.encode(X).stop_reason == "tol").all()
     norms = np.linalg.norm(D, axis=1)
-    for x, a, gap in zip(X, codes * norms, coder.dual_gap_, strict=True):
+    for x, a, gap in zip(X, codes * norms, coder.encode(X).dual_gap, strict=True):
         true_gap = oracle.lasso_gap(x, a, D / norms[:, None], 0.3, positive=positive)
         assert true_gap <= 1e-6 + 1e-12
         assert_allclose(gap, true_gap, atol=1e-9)
@@ -113,25 +113,27 @@ def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     codes = coder.fit_transform(X).astype(np.float64)
     R = np.where(np.isnan(X), 0, known - codes @ D.astype(np.float64))
     residual, bound = np.linalg.norm(R, axis=1), 0.3 * np.linalg.norm(known, axis=1)
-    assert (coder.stop_reason_ == "tol").all()
+    assert (coder.encode(X).stop_reason == "tol").all()
     assert (residual <= bound).all()
-    assert_allclose(coder.residual_norm_, residual, rtol=1e-9)
+    assert_allclose(coder.encode(X).residual_norm, residual, rtol=1e-9)
     norms = np.linalg.norm(D.astype(np.float64), axis=1)
     theta = R / np.abs(R @ (D / norms[:, None]).T).max(axis=1)[:, None]
     dual = np.sum(known * theta, axis=1) - bound * np.linalg.norm(theta, axis=1)
     size = np.abs(codes * norms).sum(axis=1)
     # a rounded residual is a dual point that is off by as much, the gap is that of the exact one
     rounding = 1e-12 if dtype == np.float64 else 1e-5
-    assert (coder.dual_gap_ <= 1e-6).all()
-    assert_allclose(coder.dual_gap_, (size - dual) / size, atol=1e-9 + rounding)
+    assert (coder.encode(X).dual_gap <= 1e-6).all()
+    assert_allclose(coder.encode(X).dual_gap, (size - dual) / size, atol=1e-9 + rounding)
     # with a least penalty, whichever comes first
     floor = SparseCoder(
         D, transform_algorithm="lasso", residual_rtol=0.3, transform_alpha=1.0
     ).fit(X)
     plain = SparseCoder(D, transform_algorithm="lasso").fit(X)
-    expected = np.maximum(plain.residual_norm_, residual)
-    assert_allclose(floor.residual_norm_, expected, rtol=1e-4)
-    assert_array_equal(floor.stop_reason_ == "tol", plain.residual_norm_ <= bound)
+    expected = np.maximum(plain.encode(X).residual_norm, residual)
+    assert_allclose(floor.encode(X).residual_norm, expected, rtol=1e-4)
+    assert_array_equal(
+        floor.encode(X).stop_reason == "tol", plain.encode(X).residual_norm <= bound
+    )
 
 
 @pytest.mark.oracle
@@ -141,12 +143,14 @@ def test_every_signal_has_its_bound(algorithm, seed):
     bounds = np.random.default_rng(seed).uniform(1, 2.5, size=12)
     given = {"transform_algorithm": algorithm, "transform_n_nonzero_coefs": 9}
     together = SparseCoder(D, residual_tol=bounds, **given).fit(X)
+    reached = together.encode(X).residual_norm
     with config_context(working_memory=0.003):
-        stretches = SparseCoder(D, residual_tol=list(bounds), **given).fit(sparse.csr_array(X))
-    assert_allclose(stretches.residual_norm_, together.residual_norm_, rtol=1e-9)
+        table = sparse.csr_array(X)
+        stretches = SparseCoder(D, residual_tol=list(bounds), **given).fit(table).encode(table)
+    assert_allclose(stretches.residual_norm, reached, rtol=1e-9)
     for i, bound in enumerate(bounds):
-        alone = SparseCoder(D, residual_tol=bound, **given).fit(X[i : i + 1])
-        assert_allclose(alone.residual_norm_[0], together.residual_norm_[i], rtol=1e-9)
+        alone = SparseCoder(D, residual_tol=bound, **given).fit(X).encode(X[i : i + 1])
+        assert_allclose(alone.residual_norm[0], reached[i], rtol=1e-9)
     assert_array_equal(together.encode(X).codes, together.transform(X))
     with pytest.raises(
         ValueError, match="residual_tol of SparseCoder holds 12 bounds, and X has 3 signals"
@@ -171,13 +175,14 @@ def test_codes_in_single_precision_tell_of_themselves(seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             coder = SparseCoder(D, transform_algorithm="lasso", **settings)
-            codes = coder.fit_transform(X).astype(np.float64)
+            encoding = coder.fit(X).encode(X)
             double = SparseCoder(D.astype(np.float64), transform_algorithm="lasso", **settings)
-            other = double.fit_transform(X.astype(np.float64))
+            exact = double.fit(X).encode(X.astype(np.float64))
+        codes, other = encoding.codes.astype(np.float64), exact.codes
         E, Y = D.astype(np.float64), X.astype(np.float64)
         rest = np.sum((Y - codes @ E) ** 2, axis=1)
-        assert_allclose(coder.residual_norm_**2, rest, rtol=1e-6)
-        assert_array_equal(coder.n_nonzero_coefs_, (codes != 0).sum(axis=1))
+        assert_allclose(encoding.residual_norm**2, rest, rtol=1e-6)
+        assert_array_equal(encoding.n_nonzero_coefs, (codes != 0).sum(axis=1))
         norms = np.linalg.norm(E, axis=1)
         scaled = np.abs(codes * norms)
         penalty = scaled.sum(axis=1)
@@ -190,10 +195,10 @@ def test_codes_in_single_precision_tell_of_themselves(seed):
         least = other.sum(axis=1)
         if "groups" in settings:
             least = np.sqrt(2) * np.hypot(other[:, ::2], other[:, 1::2]).sum(axis=1)
-        least = 0.5 * double.residual_norm_**2 + settings["transform_alpha"] * least
-        assert (objective * (1 - coder.dual_gap_) <= least * (1 + 1e-9)).all()
-        sure = double.stop_reason_ == "tol"
-        assert (objective * (1 - coder.dual_gap_) >= least * (1 - 1e-5))[sure].all()
+        least = 0.5 * exact.residual_norm**2 + settings["transform_alpha"] * least
+        assert (objective * (1 - encoding.dual_gap) <= least * (1 + 1e-9)).all()
+        sure = exact.stop_reason == "tol"
+        assert (objective * (1 - encoding.dual_gap) >= least * (1 - 1e-5))[sure].all()
 
 
 @pytest.mark.invariance
@@ -323,7 +328,7 @@ def test_the_bound_holds_for_codes_in_single_precision(seed):
         codes = coder.transform(X)
         A, E = codes.astype(np.float64), coder.components_.astype(np.float64)
         residual = np.linalg.norm(X.astype(np.float64) - A @ E, axis=1)
-        met = coder.stop_reason_ == "tol"
+        met = coder.encode(X).stop_reason == "tol"
         bound = relative * np.linalg.norm(X.astype(np.float64), axis=1)
         assert (residual[met] <= bound[met]).all()
         assert met.mean() > 0.99
@@ -369,14 +374,13 @@ def test_with_an_orthonormal_dictionary_every_coder_is_a_threshold(algorithm, se
 
 
 @pytest.mark.certificate
-def test_encode_tells_what_fit_stores_and_score_what_is_left(seed):
+def test_encode_and_score_tell_of_the_residuals(seed):
     X, D = signals(seed)
     coder = SparseCoder(D, transform_n_nonzero_coefs=2).fit(X)
     encoding = coder.encode(X)
     assert_array_equal(encoding.codes, coder.transform(X))
-    assert_array_equal(encoding.residual_norm, coder.residual_norm_)
-    assert_array_equal(encoding.stop_reason, coder.stop_reason_)
     rest = X - coder.inverse_transform(encoding.codes)
+    assert_allclose(encoding.residual_norm, np.linalg.norm(rest, axis=1), rtol=1e-10)
     assert_allclose(coder.score(X), -np.sum(rest**2) / np.sum(X**2), rtol=1e-10)
     assert np.isnan(encoding.dual_gap).all()
     X[0, :5] = np.nan
@@ -500,20 +504,20 @@ def test_scale_of_signals_does_not_matter(algorithm, scale, seed):
 def test_a_coder_that_is_stopped_says_so(seed):
     X, D = signals(seed)
     with pytest.warns(ConvergenceWarning, match="raise transform_max_iter or tol, or use"):
-        SparseCoder(D, transform_algorithm="ista", transform_alpha=0.01, transform_max_iter=3).fit(
-            X
-        )
+        SparseCoder(
+            D, transform_algorithm="ista", transform_alpha=0.01, transform_max_iter=3
+        ).fit_transform(X)
     with pytest.warns(ConvergenceWarning, match="raise transform_max_iter or tol\\.$"):
         SparseCoder(
             D[:1] + 1e-5 * D,
             transform_algorithm="lasso",
             transform_alpha=1e-6,
             transform_max_iter=5,
-        ).fit(X)
+        ).fit_transform(X)
     with pytest.warns(ConvergenceWarning, match="supports of .* have not settled"):
         SparseCoder(
             D, transform_algorithm="iht", transform_n_nonzero_coefs=4, transform_max_iter=1
-        ).fit(X)
+        ).fit_transform(X)
 
 
 @pytest.mark.edge
@@ -521,10 +525,10 @@ def test_stop_reasons():
     D = np.eye(4)[:3]
     X = np.array([[3.0, 2, 1, 0], [3, 0, 0, 1], [0, 0, 0, 0]])
     coder = SparseCoder(D, transform_n_nonzero_coefs=2).fit(X)
-    assert list(coder.stop_reason_) == ["atoms", "stall", "stall"]
-    assert list(coder.n_nonzero_coefs_) == [2, 1, 0]
+    assert list(coder.encode(X).stop_reason) == ["atoms", "stall", "stall"]
+    assert list(coder.encode(X).n_nonzero_coefs) == [2, 1, 0]
     coder = SparseCoder(D, residual_tol=1.0).fit(X)
-    assert list(coder.stop_reason_) == ["tol", "tol", "tol"]
-    assert list(coder.n_nonzero_coefs_) == [2, 1, 0]
+    assert list(coder.encode(X).stop_reason) == ["tol", "tol", "tol"]
+    assert list(coder.encode(X).n_nonzero_coefs) == [2, 1, 0]
     with pytest.raises(ValueError, match="X has 5 codes a row"):
         coder.inverse_transform(np.ones((2, 5)))

@@ -47,8 +47,9 @@ def quality(patches, atoms):
     coder = SparseCoder(
         atoms, transform_algorithm="lasso", transform_alpha=ALPHA, normalize=False, tol=1e-9
     )
-    codes = coder.fit_transform(patches.X)
-    value = 0.5 * np.square(coder.residual_norm_).sum() + ALPHA * np.abs(codes).sum()
+    encoding = coder.fit(patches.X).encode(patches.X)
+    codes = encoding.codes
+    value = 0.5 * np.square(encoding.residual_norm).sum() + ALPHA * np.abs(codes).sum()
     return {
         "objective": float(1000 * value / (0.5 * np.sum(patches.X**2))),
         "atoms": float(np.count_nonzero(codes) / len(codes)),

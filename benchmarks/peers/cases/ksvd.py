@@ -36,7 +36,11 @@ def quality(patches, atoms):
     from skmoderndata.sparse_coding import SparseCoder
 
     coder = SparseCoder(np.asarray(atoms), transform_n_nonzero_coefs=N_NONZERO).fit(patches.X)
-    return {"rmse": float(np.sqrt(np.square(coder.residual_norm_).sum() / patches.X.size))}
+    return {
+        "rmse": float(
+            np.sqrt(np.square(coder.encode(patches.X).residual_norm).sum() / patches.X.size)
+        )
+    }
 
 
 def ours(**settings):

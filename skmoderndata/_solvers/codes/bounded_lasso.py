@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.codes.gaps import dual_norms
 from skmoderndata._solvers.codes.homotopy import FLOOR
 from skmoderndata._solvers.codes.lasso import (
     Settings,
@@ -22,12 +23,9 @@ from skmoderndata._solvers.codes.signal_blocks import (
     STALL,
     TOL,
     Atoms,
-    Block,
     SparseCodes,
-    compact,
-    dense_block,
-    join,
-    replace_rows,
+    from_dense,
+    replace_codes,
     to_dense,
 )
 
@@ -70,32 +68,26 @@ def bounded_lasso_codes(
     settings = Settings("homotopy", positive, tol, max_iter, n_jobs, memory)
     floor = np.zeros(len(X)) if alpha is None else np.array(alpha, dtype=np.float64)
     tol_sq = np.asarray(tol_sq, dtype=np.float64)
-    levels = floor.copy()
 
     def solve(signals: Array, some: Atoms, which: Any, known: Array | None = None) -> SparseCodes:
         code = block_coder(signals, some, settings, known)
         least, bounds, reached = floor[which], tol_sq[which], floor[which].copy()
 
-        def work(part: slice) -> Block:
+        def work(part: slice) -> SparseCodes:
             seen = None if known is None else known[part]
-            x, bound, lam = (
-                np.asarray(signals[part], dtype=np.float64),
-                bounds[part],
-                reached[part],
-            )
+            x = np.asarray(signals[part], dtype=np.float64)
+            bound, lam = bounds[part], reached[part]
             found = code(part, lam, bound)
             rr, gap, margin = _bound_gaps(x, seen, found.a, some.rows, bound, positive)
-            top = _largest_penalty(x, some.rows, positive)
+            top = dual_norms(x @ some.rows.T, positive)
             met = rr <= bound - margin
             short = ~met & (lam <= np.maximum(least[part], FLOOR * top) * (1 + 1e-12))
             sure = (gap <= tol) & met
             stop = np.where(sure, TOL, np.where(short & found.done, STALL, MAX_ITER))
             gap = np.where(short, found.gap, gap)
-            return dense_block(found.a / some.norms, rr, stop.astype(np.int8), gap, found.n_iter)
+            return from_dense(found.a / some.norms, rr, stop, gap, found.n_iter)
 
-        codes = in_blocks(signals, some, settings, work)
-        levels[which] = reached
-        return codes
+        return in_blocks(signals, some, settings, work)
 
     codes = with_mask(X, mask, atoms, solve, memory)
     unmet = np.flatnonzero(codes.stop == MAX_ITER)
@@ -103,83 +95,46 @@ def bounded_lasso_codes(
         return codes
     known, least = (None if v is None else v[unmet] for v in (mask, alpha))
     found = _search_penalties(
-        np.array(X[unmet], dtype=np.float64), known, atoms, tol_sq[unmet], least, levels[unmet],
-        settings,
+        np.array(X[unmet], dtype=np.float64), known, atoms, tol_sq[unmet], least, settings
     )  # fmt: skip
-    return replace_rows(codes, unmet, found, len(atoms.rows))
-
-
-def _largest_penalty(X: Array, rows: Array, positive: bool) -> Array:
-    """Penalty from which on the code of a signal is zero."""
-    B = X @ rows.T
-    out: Array = (np.maximum(B, 0.0) if positive else np.abs(B)).max(axis=1)
-    return out
+    return replace_codes(codes, unmet, found)
 
 
 def _search_penalties(
-    X: Array,
-    mask: Array | None,
-    atoms: Atoms,
-    tol_sq: Array,
-    alpha: Array | None,
-    levels: Array,
+    X: Array, mask: Array | None, atoms: Atoms, tol_sq: Array, alpha: Array | None,
     settings: Settings,
-) -> SparseCodes:
-    """Codes whose squared residual is the bound: bisection and secants over squared penalties."""
+) -> SparseCodes:  # fmt: skip
+    """Codes whose squared residual is the bound: bisection of penalties."""
     if mask is not None:
         X = np.where(mask, X, 0.0)
-    top = _largest_penalty(X, atoms.rows, settings.positive)
-    least = FLOOR * top if alpha is None else np.maximum(alpha, FLOOR * top)
-    lam = np.clip(levels, least, top)
-    # squared penalties on both sides of the bound, and how far squared residuals are from it
-    low, high = least**2, top**2
-    size = np.einsum("ij,ij->i", X, X)
-    below, above = np.full(len(X), np.nan), size - tol_sq
-    # the best codes so far, and whether they meet the bound
-    codes, inside = np.zeros((len(X), len(atoms.rows))), np.zeros(len(X), np.bool_)
-    residual_sq, gap = size.copy(), np.ones(len(X))
-    stop, steps = np.full(len(X), MAX_ITER, np.int8), np.zeros(len(X), np.int32)
-    todo = np.arange(len(X))
+    high = dual_norms(X @ atoms.rows.T, settings.positive)
+    low = FLOOR * high if alpha is None else np.maximum(alpha, FLOOR * high)
+    m, k = len(X), len(atoms.rows)
+    codes, residual_sq, gap = np.zeros((m, k)), np.zeros(m), np.zeros(m)
+    stop, steps = np.full(m, MAX_ITER), np.zeros(m, np.int64)
     given = settings._replace(tol=min(settings.tol, 1e-10))._asdict()
+    some, lam = np.arange(m), low.copy()  # the least penalty tells whether the bound can be met
     for number in range(SEARCH):
-        known = None if mask is None else mask[todo]
-        found = lasso_codes(X[todo], atoms, alpha=lam[todo], mask=known, **given)
-        A = to_dense(found, len(atoms.rows)) * atoms.norms
+        known = None if mask is None else mask[some]
+        found = lasso_codes(X[some], atoms, alpha=lam, mask=known, **given)
+        A = to_dense(found, k) * atoms.norms
         rr, reached, margin = _bound_gaps(
-            X[todo], known, A, atoms.rows, tol_sq[todo], settings.positive
+            X[some], known, A, atoms.rows, tol_sq[some], settings.positive
         )
-        now_inside = rr <= tol_sq[todo] - margin
-        at_floor = ~now_inside & (lam[todo] <= least[todo])
-        met = now_inside & (reached <= settings.tol)
-        # the best that meets the bound, or else the nearest
-        better = np.where(
-            now_inside, ~inside[todo] | (reached < gap[todo]), rr < residual_sq[todo]
-        )
-        better &= now_inside | ~inside[todo]
-        inside[todo] |= now_inside
-        put = todo[better]
-        codes[put], residual_sq[put], gap[put] = A[better], rr[better], reached[better]
-        steps[todo] += found.n_iter
-        stop[todo[met]] = TOL
-        stop[todo[at_floor]] = STALL
-        gap[todo[at_floor]] = found.gap[at_floor]
-        error = rr - (tol_sq[todo] * (1 - 1e-10) - 2 * margin)
-        over = error > 0
-        high[todo[over]], above[todo[over]] = lam[todo[over]] ** 2, error[over]
-        low[todo[~over]], below[todo[~over]] = lam[todo[~over]] ** 2, error[~over]
-        todo = todo[~(met | at_floor)]
-        if todo.size == 0:
+        inside = rr <= tol_sq[some] - margin
+        put = inside | np.bool_(number == 0)
+        codes[some[put]], residual_sq[some[put]] = A[put], rr[put]
+        gap[some[put]] = np.where(inside, reached, found.gap)[put]
+        steps[some] += found.n_iter
+        if number == 0:
+            stop[~inside] = STALL
+        stop[some[inside & (reached <= settings.tol)]] = TOL
+        low[some[inside]], high[some[~inside]] = lam[inside], lam[~inside]
+        some = np.flatnonzero(stop == MAX_ITER)
+        if some.size == 0:
             break
-        with np.errstate(all="ignore"):
-            fraction = above[todo] / (above[todo] - below[todo])
-            secant = high[todo] - fraction * (high[todo] - low[todo])
-        halves = np.sqrt(low[todo]) * np.sqrt(high[todo])
-        usable = (secant > low[todo]) & (secant < high[todo]) & (number % 3 != 2)
-        new = np.where(usable, secant, halves)
-        # nothing below has been tried yet: the least penalty tells whether the bound can be met
-        lam[todo] = np.where(np.isnan(below[todo]) & (number > 0), least[todo], np.sqrt(new))
-    block = dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
-    return join([compact(block)])
+        lam = np.sqrt(low[some]) * np.sqrt(high[some])
+    return from_dense(codes / atoms.norms, residual_sq, stop, gap, steps)
 
 
 def _bound_gaps(
@@ -190,7 +145,7 @@ def _bound_gaps(
     if known is not None:
         R *= known
     C = R @ rows.T
-    q = (np.maximum(C, 0.0) if positive else np.abs(C)).max(axis=1)
+    q = dual_norms(C, positive)
     rr = np.einsum("ij,ij->i", R, R)
     norm = np.abs(A).sum(axis=1)
     # r x = a c + |r|^2

@@ -7,29 +7,29 @@ whose correlation exceeds the penalty when the signs are right.
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import solve_chosen
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import (
-    ZERO,
     correlations,
     enter,
     known_entries,
     leave,
     solve_signs,
+    write_code,
 )
-from skmoderndata._solvers.codes.products import EPS, largest_entry, low_bits
+from skmoderndata._solvers.codes.products import EPS, ZERO, largest_entry, low_bits
 
 SLACK = 1e-10  # relative excess of a correlation over the penalty that counts as none
 
 
 @jit
-def code_by_feature_sign(signals, active, scratch, G, codes, steps):
-    """Write the code of one signal after the other, and its steps; returns G.
+def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
+    """Write the code of one signal after the other, its residual, and its steps; returns G.
 
     `codes` holds the start of each signal, of which the independent atoms are taken.
     """
-    index, a, theta = active.chosen, active.a, active.theta
+    a, theta = active.a, active.theta
     for i in range(signals.X.shape[0]):
         known, code, t = known_entries(signals, i), codes[i], ZERO
         for j in range(code.shape[0]):
@@ -40,10 +40,8 @@ def code_by_feature_sign(signals, active, scratch, G, codes, steps):
                     a[t] = code[j]
                     theta[t] = 1.0 if code[j] > 0.0 else -1.0
                 t = grown
-            code[j] = 0.0
         t, steps[i], G = feature_sign(signals, i, known, active, scratch, G, t)
-        for s in range(t):
-            code[index[s]] = a[s]
+        write_code(signals, i, known, active, t, code, R[i])
     return G
 
 
@@ -53,25 +51,27 @@ def feature_sign(signals, i, known, active, scratch, G, t):
     index, _, a, theta, z, _ = active
     c, _, score, banned, _ = scratch
     b, place, lam, positive = signals.B[i], signals.place, signals.alpha[i], signals.positive
-    k = c.shape[0]
-    largest = 0.0
+    k, bits, low = c.shape[0], score.view(np.int64), low_bits(c.shape[0])
     for j in range(k):
-        largest = max(largest, abs(b[j]))
-    enough = lam * (1 + SLACK) + 8 * EPS * largest
+        score[j] = b[j]
+    enough = lam * (1 + SLACK) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
     fresh, steps, solved, some_banned = ZERO - 1, ZERO, t == 0, False
     for _ in range(20 * k + 50):
         steps += 1
         if solved:
             correlations(b, active, G, t, c)
             for j in range(k):
-                wanted = max(c[j], 0.0) if positive else c[j]
-                score[j] = 0.0 if banned[j] else wanted
+                score[j] = max(c[j], 0.0) if positive else c[j]
+            if some_banned:
+                for j in range(k):
+                    score[j] = 0.0 if banned[j] else score[j]
             for s in range(t):
                 score[index[s]] = 0.0
-            new = largest_entry(score.view(np.int64), k, low_bits(k))
+            new = largest_entry(bits, k, low)
             if abs(score[new]) <= enough:
                 break
-            G = ask_row(new, signals.columns, known, signals.scale, G, place)
+            if place[new] < 0:
+                G = ask_row(new, signals.columns, known, signals.scale, G, place)
             before, sign = t, 1.0 if c[new] > 0.0 else -1.0
             t = _admit(active, t, G[place[new]], place[new], new, sign)
             if t < 0:  # no atom would have to leave: against theory, hence rounding
@@ -103,7 +103,7 @@ def feature_sign(signals, i, known, active, scratch, G, t):
     return t, steps, G
 
 
-@jit
+@jit_leaf
 def _admit(active, t, g, at, new, sign):
     """Make atom `new` active; returns how many are, or -1 where it cannot be.
 
@@ -132,7 +132,7 @@ def _admit(active, t, g, at, new, sign):
     return grown
 
 
-@jit
+@jit_leaf
 def _best_step(b, active, G, t, lam):
     """Step from a towards z with the lowest objective, 0 if none lowers it.
 
@@ -162,7 +162,7 @@ def _best_step(b, active, G, t, lam):
     return best if lowest < start - 1e-15 * abs(start) else 0.0
 
 
-@jit
+@jit_leaf
 def _move(active, t, step, positive):
     """Go from a towards z; atoms that become zero leave. Returns how many are active."""
     a, z, theta = active.a, active.z, active.theta

@@ -1,6 +1,6 @@
 """The duality gap of penalised codes, in one place."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,18 +51,37 @@ def penalised_gaps(xr, rr, penalty, largest, lam):
     return gap, objective
 
 
-def lasso_gaps(
-    X: Array, known: Array | None, A: Array, rows: Array, alpha: Array, positive: bool
-) -> tuple[Array, Array, Array]:
-    """Duality gaps, objectives and squared residuals of lasso codes A (N, k).
+class Groups(NamedTuple):
+    """Atoms ``edges[g]`` to ``edges[g + 1]``, whose norm costs ``weights[g]``."""
 
-    All from the residuals ``X - A D``, on the entries where the 0/1 matrix `known` is 1.
+    edges: Array
+    weights: Array
+
+
+def dual_norms(C: Array, positive: bool, groups: Groups | None = None) -> Array:
+    """Least penalties for which the code with correlations C (N, k) of the residual is zero."""
+    if groups is None:
+        largest: Array = C.max(axis=1, initial=0.0)
+        return largest if positive else np.maximum(largest, -C.min(axis=1, initial=0.0))
+    norms = group_norms(np.maximum(C, 0.0) if positive else C, groups) / groups.weights
+    return np.asarray(norms.max(axis=1))
+
+
+def group_norms(A: Array, groups: Groups) -> Array:
+    """Euclidean norms of the groups of each row."""
+    return np.asarray(np.sqrt(np.add.reduceat(A * A, groups.edges[:-1], axis=1)))
+
+
+def code_gaps(
+    X: Array, R: Array, A: Array, rows: Array, alpha: Array, positive: bool,
+    groups: Groups | None = None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Duality gaps, objectives and squared residuals of lasso or group lasso codes A (N, k).
+
+    All from the residuals ``R = X - A D``, zero where entries are missing.
     """
-    R = X - A @ rows
-    if known is not None:
-        R *= known
-    C = R @ rows.T
-    largest = C.max(axis=1, initial=0.0) if positive else np.abs(C).max(axis=1, initial=0.0)
+    penalty = np.abs(A).sum(axis=1) if groups is None else group_norms(A, groups) @ groups.weights
     xr, rr = np.einsum("ij,ij->i", X, R), np.einsum("ij,ij->i", R, R)
-    gap, objective = penalised_gaps(xr, rr, np.abs(A).sum(axis=1), largest, alpha)
+    largest = dual_norms(R @ rows.T, positive, groups)
+    gap, objective = penalised_gaps(xr, rr, penalty, largest, alpha)
     return np.maximum(gap, 0.0), objective, rr

@@ -15,18 +15,19 @@ from skmoderndata._solvers.codes.products import ZERO, add_rows, residual_sq
 from skmoderndata._solvers.codes.signal_blocks import (
     BLOCK,
     FEW,
+    MEMORY,
     Atoms,
-    Block,
     SparseCodes,
     by_pattern,
     code_in_blocks,
+    from_pairs,
     gram_pays,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BARRED = 1e-3  # an atom of which a mask leaves less (squared norm) would get a huge coefficient
-ROWS_KEPT = 2**25  # bytes of rows that are kept for the next signal
+ROWS_KEPT = 2**25  # bytes of rows that the next signal takes over
 
 
 class Signals(NamedTuple):
@@ -75,100 +76,96 @@ Kernel = Callable[[Signals, Dictionary, Found, Array, Array, int], None]
 def code_by_rows(
     X: Array,
     atoms: Atoms,
-    mask: Array | None,
     kernel: Kernel,
     *,
     cap: int,
     tol_sq: Array,
+    mask: Array | None = None,
     n_jobs: int | None = None,
     renormalize: bool = True,
-    rough: bool = False,
+    memory: float = MEMORY,
 ) -> SparseCodes:
     """Run a compiled coder that asks for rows of the Gram matrix, on blocks of signals.
 
     It is called as ``kernel(signals, dictionary, found, G, place, most)`` and forgets rows when
     there are more than `most`. Signals that share a mask share a dictionary of masked atoms (of
-    unit norm, unless ``renormalize=False``). `cap` is the largest number of atoms in a code. With
-    ``rough=True`` correlations with signals of single precision are as accurate as these are.
+    unit norm, unless ``renormalize=False``).
+
+    Parameters
+    ----------
+    X : array of shape (N, n)
+        Finite numbers; entries that the mask hides are ignored.
+    atoms : Atoms
+        Of unit norm. Without `gram`, it is computed where that pays and takes at most `memory`.
+    cap : int
+        Largest number of atoms in a code.
+    tol_sq : array of shape (N,)
+        Bound for ``|r|^2``, never exceeded by a code that ends with reason "tol"; -1 for none. It
+        is the residual of the code as it is returned that counts, computed from the signal.
+    mask : boolean array of shape (N, n) or None
+        True where an entry counts.
     """
-    given: dict[str, Any] = {"cap": cap, "n_jobs": n_jobs, "renormalize": renormalize}
+    tol_sq = np.ascontiguousarray(tol_sq, dtype=np.float64)
+
+    def solve(signals: Array, some: Atoms, which: Any, known: Array | None = None) -> SparseCodes:
+        gram = some.gram
+        if known is None and gram is None and renormalize:
+            if gram_pays(len(some.rows), len(signals) * cap, memory):
+                gram = some.rows @ some.rows.T
+        return _code_blocks(
+            signals, some._replace(gram=gram), known, kernel, cap, tol_sq[which], n_jobs,
+            renormalize,
+        )  # fmt: skip
+
     if mask is None:
-        return _code_blocks(X, atoms, None, kernel, tol_sq=tol_sq, rough=rough, **given)
+        return solve(X, atoms, slice(None))
     return by_pattern(
-        X,
-        mask,
-        atoms,
-        lambda signals, masked, rows: _code_blocks(
-            signals, masked, None, kernel, tol_sq=tol_sq[rows], **given
-        ),
-        renormalize=renormalize,
-        barred=BARRED,
-        gram=renormalize,
-        each=lambda signals, known, rows: _code_blocks(
-            signals, atoms, known, kernel, tol_sq=tol_sq[rows], **given
-        ),
-    )
+        X, mask, atoms, solve, renormalize=renormalize, barred=BARRED, gram=False, memory=memory,
+        each=lambda signals, known, which: solve(signals, atoms, which, known),
+    )  # fmt: skip
 
 
 def _code_blocks(
-    X: Array,
-    atoms: Atoms,
-    mask: Array | None,
-    kernel: Kernel,
-    *,
-    cap: int,
-    tol_sq: Array,
-    n_jobs: int | None,
-    renormalize: bool,
-    rough: bool = False,
-) -> SparseCodes:
+    X: Array, atoms: Atoms, mask: Array | None, kernel: Kernel, cap: int, tol_sq: Array,
+    n_jobs: int | None, renormalize: bool,
+) -> SparseCodes:  # fmt: skip
     n_signals, n = X.shape
     k = len(atoms.rows)
     columns = np.ascontiguousarray(atoms.rows.T)
     dictionary = Dictionary(np.ascontiguousarray(atoms.rows), columns, atoms.norms)
-    # half of the time of a short float32 code would go into a product in double precision
-    halves = columns.astype(np.float32) if rough else columns
     squares = None if mask is None else columns**2
     gram = atoms.gram if mask is None else None
-    if gram is None and mask is None and renormalize and gram_pays(k, n_signals):
-        gram = atoms.rows @ columns
     most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
-    tol_sq = np.ascontiguousarray(tol_sq, dtype=np.float64)
     block = max(16, min(BLOCK, 2**22 // max(n, k)))
-
     all_known, unit = np.ones((block, n)), np.ones((block, k))
 
-    def work(part: slice) -> Block:
+    def work(part: slice) -> SparseCodes:
         x = np.array(X[part], dtype=np.float64, order="C")
-        m = len(x)
+        m, b = len(x), x @ columns
         fresh = np.zeros(m, np.bool_)
-        if mask is None:
+        if mask is None or squares is None:
             known, scale, room = all_known[:m], unit[:m], np.full(m, n)
         else:
             known, room = mask[part].astype(np.float64), mask[part].sum(axis=1)
             fresh[1:] = (known[1:] != known[:-1]).any(axis=1)
-            left = known @ squares
-            usable = left > BARRED
-            scale = usable.astype(np.float64)
+            norms_sq = known @ squares
+            scale = (norms_sq > BARRED).astype(np.float64)
             if renormalize:
-                scale /= np.sqrt(np.where(usable, left, 1.0))
-        b = (X[part] @ halves).astype(np.float64) if rough else x @ columns
-        if mask is not None:
+                scale /= np.sqrt(np.where(norms_sq > BARRED, norms_sq, 1.0))
             b *= scale
         found = Found(
-            np.zeros((m, cap), np.int64),
-            np.zeros((m, cap)),
-            np.zeros(m, np.int32),
-            np.zeros(m),
-            np.zeros(m, np.int8),
-            np.zeros(m, np.int32),
-        )
+            np.zeros((m, cap), np.int64), np.zeros((m, cap)), np.zeros(m, np.int32), np.zeros(m),
+            np.zeros(m, np.int8), np.zeros(m, np.int32),
+        )  # fmt: skip
         G, place = no_rows(k) if gram is None else all_rows(gram)
         signals = Signals(x, known, scale, b, tol_sq[part], room, fresh)
         kernel(signals, dictionary, found, G, place, most)
-        chosen, values, counts, residual_sq, stop, steps = found
-        values /= atoms.norms[chosen]
-        return Block(counts, chosen, values, residual_sq, stop, np.full(m, np.nan), steps)
+        used = np.arange(cap) < found.counts[:, None]
+        chosen = found.chosen[used]
+        return from_pairs(
+            found.counts, chosen, found.values[used] / atoms.norms[chosen], found.residual_sq,
+            found.stop, np.full(m, np.nan), found.steps,
+        )  # fmt: skip
 
     return code_in_blocks(n_signals, work, n_jobs=n_jobs, block=block)
 
@@ -181,7 +178,7 @@ def no_rows(n_atoms: int, capacity: int = 64) -> tuple[Array, Array]:
 
 
 def all_rows(gram: Array) -> tuple[Array, Array]:
-    """Return a Gram matrix in the form that `ask_row` takes, with nothing left to compute."""
+    """Return a Gram matrix in the form that `ask_row` takes, complete."""
     return np.require(gram, requirements=["C", "W"]), np.arange(len(gram) + 1)
 
 
@@ -259,16 +256,12 @@ def next_signal(signals, i, place, most):
 
 
 @jit_leaf
-def returned_residual_sq(signals, dictionary, i, index, a, t, single, value, r):
+def returned_residual_sq(signals, dictionary, i, index, a, t, value, r):
     """Squared residual of the code that is returned for signal i; `r` receives the residual.
 
-    `value` receives the coefficients `a` of masked atoms of unit norm as the caller will see them,
-    for atoms of unit norm: divided by the norms, and rounded where codes are of single precision.
+    `value` receives the coefficients for atoms of unit norm, `a` has those for masked atoms of
+    unit norm.
     """
     for s in range(t):
-        j = index[s]
-        value[s] = a[s] * signals.scale[i, j]
-        if single:
-            rounded = np.float64(np.float32(value[s] / dictionary.norms[j]))
-            value[s] = rounded * dictionary.norms[j]
+        value[s] = a[s] * signals.scale[i, index[s]]
     return residual_sq(signals.x[i], signals.known[i], dictionary.rows, index, value, t, r)

@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._solvers.codes.cholesky import (
-    SPAN,
-    append_atom,
-    drop,
-    solve_chosen,
-    solve_upper,
-)
+from skmoderndata._solvers.codes.cholesky import SPAN, append_atom, drop, solve_chosen, solve_upper
 from skmoderndata._solvers.codes.gram_rows import (
     ask_row,
     code_by_rows,
@@ -50,46 +44,27 @@ def orthogonal_matching_pursuit(
     n_nonzero: int,
     tol_sq: Array,
     optimised: bool = False,
-    mask: Array | None = None,
-    single: bool = False,
-    n_jobs: int | None = None,
+    **options: Any,
 ) -> SparseCodes:
     """Choose atoms one by one, and fit the signal by all chosen ones after each choice.
 
     Atom i with the largest ``|d_i^T r|`` enters, `r` being the residual of the least squares fit
     by the atoms chosen so far; ``optimised=True`` (optimised, or order-recursive, matching
     pursuit) takes instead the atom after which the residual is smallest. A signal is done when
-    ``|r|^2 <= tol_sq``, or with `n_nonzero` atoms, or when nothing is left that could be fitted.
+    ``|r|^2 <= tol_sq``, or with `n_nonzero` atoms, or when nothing remains that could be fitted.
 
     With `q_t` the Gram-Schmidt vectors of the chosen atoms, ``u_t = D q_t`` and ``h_t = q_t x``
     follow from the Gram matrix: a progressive Cholesky factorisation in which each step costs one
     row of the Gram matrix and t rows of U [Rubinstein, Zibulevsky, Elad 2008].
 
-    Parameters
-    ----------
-    X : array of shape (N, n)
-        Finite numbers; entries that the mask hides are ignored.
-    atoms : Atoms
-        Of unit norm. Without `gram`, or with a mask, its rows are computed for chosen atoms.
-    n_nonzero : int
-        Most atoms in a code.
-    tol_sq : array of shape (N,)
-        Bound for ``|r|^2``, never exceeded by a code that ends with reason "tol"; -1 for none. It
-        is the residual of the code as it is returned that counts, computed from the signal.
-    mask : boolean array of shape (N, n) or None
-        True where an entry counts.
-    single : bool
-        The codes will be rounded to single precision: the bound holds for the rounded code.
+    Other parameters, and the options `mask`, `n_jobs` and `memory`, as in `code_by_rows`.
     """
     cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
 
-    rough = single and mask is None and X.dtype == np.float32
-    eps = 2.0**-23 if rough else EPS
-
     def kernel(*given: Any) -> None:
-        _omp(*given, n_nonzero, optimised, single, eps)
+        _omp(*given, n_nonzero, optimised)
 
-    return code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs, rough=rough)
+    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
 
 
 def matching_pursuit(
@@ -100,52 +75,43 @@ def matching_pursuit(
     tol_sq: Array,
     positive: bool = False,
     max_iter: int | None = None,
-    mask: Array | None = None,
-    single: bool = False,
-    n_jobs: int | None = None,
+    **options: Any,
 ) -> SparseCodes:
     """Subtract from the residual its projection on the most correlated atom, again and again.
 
     An atom may be chosen several times; `n_nonzero` bounds the number of different ones and
     `max_iter` (None: ten times as many) the number of steps. With ``positive=True`` no step makes
-    a coefficient negative. Parameters as in `orthogonal_matching_pursuit`.
+    a coefficient negative. Options as in `orthogonal_matching_pursuit`.
     """
     limit = 10 * n_nonzero if max_iter is None else max_iter
     cap = max(1, min(n_nonzero, len(atoms.rows)))
 
     def kernel(*given: Any) -> None:
-        _mp(*given, limit, positive, single)
+        _mp(*given, limit, positive)
 
-    return code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs)
+    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
 
 
 def nonnegative_matching_pursuit(
-    X: Array,
-    atoms: Atoms,
-    *,
-    n_nonzero: int,
-    tol_sq: Array,
-    mask: Array | None = None,
-    single: bool = False,
-    n_jobs: int | None = None,
+    X: Array, atoms: Atoms, *, n_nonzero: int, tol_sq: Array, **options: Any
 ) -> SparseCodes:
     """Orthogonal matching pursuit with coefficients of at least zero.
 
     The atom with the largest positive ``d_i^T r`` enters, and the signal is fitted by non-negative
     least squares on the chosen atoms; an atom whose coefficient reaches zero leaves, and may
-    return. At most ``3 * n_nonzero`` steps. Parameters as in `orthogonal_matching_pursuit`.
+    return. At most ``3 * n_nonzero`` steps. Options as in `orthogonal_matching_pursuit`.
     """
     cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
 
     def kernel(*given: Any) -> None:
-        _nonnegative_omp(*given, n_nonzero, single)
+        _nonnegative_omp(*given, n_nonzero)
 
-    return code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs)
+    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
 
 
 @jit
-def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, single, eps):
-    """Pursuit by a progressive Cholesky factorisation; `eps` is the accuracy of `signals.b`."""
+def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
+    """Pursuit by a progressive Cholesky factorisation."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
     cap = found.chosen.shape[1]
@@ -153,7 +119,7 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, singl
     U, L = np.empty((cap, k)), np.empty((cap, cap))
     h, a, r = np.empty(cap), np.empty(cap), np.empty(n)
     alpha, score = np.empty(k), np.empty(k)
-    left = np.empty(k)  # squared norms of the atoms outside of the span of the chosen ones
+    outside = np.empty(k)  # squared norms of the atoms outside of the span of the chosen ones
     alpha_bits, score_bits = alpha.view(np.int64), score.view(np.int64)
     banned = np.empty(k, np.int64)
     for i in range(m):
@@ -162,12 +128,12 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, singl
         known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
         index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
         size = inner(signals.x[i], signals.x[i], n)
-        rho, floor = size, 10 * eps * np.sqrt(size)
+        rho, floor = size, 10 * EPS * np.sqrt(size)
         t, n_banned, steps = ZERO, 0, 0
         best_t, best_rho = ZERO, np.inf
         for j in range(k):
             alpha[j] = b[j]
-            left[j] = 1.0
+            outside[j] = 1.0
         while True:
             if rho <= bound:
                 stop = TOL
@@ -177,7 +143,7 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, singl
                 break
             if optimised:
                 for j in range(k):
-                    score[j] = alpha[j] * alpha[j] / left[j] if left[j] > SPAN else 0.0
+                    score[j] = alpha[j] * alpha[j] / outside[j] if outside[j] > SPAN else 0.0
                 new = largest_entry(score_bits, k, low)
                 gain = np.sqrt(score[new])
             else:
@@ -196,7 +162,7 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, singl
                 pivot -= U[s, new] * U[s, new]
             if pivot <= SPAN:
                 alpha[new] = 0.0
-                left[new] = 0.0
+                outside[new] = 0.0
                 banned[n_banned] = new
                 n_banned += 1
                 continue
@@ -225,8 +191,8 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, singl
                 alpha[j] -= step * u[j]
             if optimised:
                 for j in range(k):
-                    left[j] -= u[j] * u[j]
-                left[new] = 0.0
+                    outside[j] -= u[j] * u[j]
+                outside[new] = 0.0
             h[t] = step
             index[t] = new
             t += 1
@@ -239,20 +205,20 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, singl
                 u[index[s]] = 0.0
             rho = max(0.0, rho - step * step)
             if rho <= bound:  # the recursion is exact to rounding of |x|^2 only
-                rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, single, value, r)
+                rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
                     best_t, best_rho = t, rho
-        if bound < 0.0 and eps == EPS and rho > 1e-6 * size:  # no decision depends on more digits
+        if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on more digits
             for s in range(t):
                 a[s] = h[s]
             solve_upper(L, t, a)
             for s in range(t):
                 value[s] = a[s] * scale[index[s]]
         elif stop != TOL:
-            rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, single, value, r)
+            rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
             if best_rho < rho:  # rounding made it worse after
                 t = best_t
-                rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, single, value, r)
+                rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
             if rho <= bound:
                 stop = TOL
         sort_pairs(index, value, t)
@@ -263,16 +229,16 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised, singl
 
 
 @jit_leaf
-def _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, single, value, r):
+def _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r):
     """Code ``L^T a = h`` of the first t atoms, and the squared residual of what is returned."""
     for s in range(t):
         a[s] = h[s]
     solve_upper(L, t, a)
-    return returned_residual_sq(signals, dictionary, i, index, a, t, single, value, r)
+    return returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
 
 
 @jit
-def _mp(signals, dictionary, found, G, place, most, max_iter, positive, single):
+def _mp(signals, dictionary, found, G, place, most, max_iter, positive):
     """Run matching pursuit: each step takes a row of the Gram matrix from the correlations."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
@@ -322,7 +288,7 @@ def _mp(signals, dictionary, found, G, place, most, max_iter, positive, single):
             if rho <= bound or rho < 1e-6 * size:
                 for s in range(t):
                     a[s] = code[index[s]]
-                rho = returned_residual_sq(signals, dictionary, i, index, a, t, single, value, r)
+                rho = returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
         count = ZERO
         for s in range(t):
             j = index[s]
@@ -332,7 +298,7 @@ def _mp(signals, dictionary, found, G, place, most, max_iter, positive, single):
                 count += 1
             code[j] = 0.0
             taken[j] = False
-        rho = returned_residual_sq(signals, dictionary, i, index, a, count, single, value, r)
+        rho = returned_residual_sq(signals, dictionary, i, index, a, count, value, r)
         sort_pairs(index, value, count)
         found.counts[i] = count
         found.residual_sq[i] = rho
@@ -382,7 +348,7 @@ def _drop_atom(L, index, t, a, position):
 
 
 @jit
-def _nonnegative_omp(signals, dictionary, found, G, place, most, n_nonzero, single):
+def _nonnegative_omp(signals, dictionary, found, G, place, most, n_nonzero):
     """Pursuit with non-negative least squares on the chosen atoms."""
     m, k = signals.b.shape
     n = signals.x.shape[1]
@@ -441,7 +407,7 @@ def _nonnegative_omp(signals, dictionary, found, G, place, most, n_nonzero, sing
                 for j in range(k):
                     banned[j] = False
                 n_banned = 0
-            rho = returned_residual_sq(signals, dictionary, i, index, a, t, single, value, r)
+            rho = returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
         for j in range(k):
             banned[j] = False
         if t == 0:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.codes.gaps import penalised_gap
 from skmoderndata._solvers.codes.group_newton import NEWTON_SIZE, newton_step, times_rows
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.threads import blas_controller
@@ -28,7 +29,7 @@ SMALL = 2**24  # entries of X up to which one thread is enough
 
 
 class GroupLassoResult(NamedTuple):
-    """Coefficients (p,), the duality gap in proportion to ``1/2 |y|^2``, sweeps or steps taken.
+    """Coefficients (p,), the duality gap relative to ``1/2 |y|^2``, sweeps or steps taken.
 
     From `lam_max` on all coefficients are zero.
     """
@@ -124,7 +125,7 @@ class WorkingSet:
         self.gram: Array | None = np.zeros((0, 0))
 
     def fits(self, groups: Array, most: int) -> bool:
-        """Whether no more than `most` squared inner products are kept with more groups."""
+        """Whether at most the square of `most` inner products are stored with more groups."""
         sizes = np.diff(self.all_edges)[np.append(self.groups, groups)]
         count = int(sizes.sum())
         return int((sizes**2).sum() if self._by_columns(count) else count**2) <= most**2
@@ -197,16 +198,16 @@ def group_lasso(
     weights : array (n_groups,)
         Positive.
     mix : float in [0, 1]
-        Share of the l1 norm.
+        Fraction of the l1 norm.
     tol : float
-        Duality gap in proportion to ``1/2 |y|^2``.
+        Duality gap relative to ``1/2 |y|^2``.
     max_iter : int
         Sweeps of coordinate descent, or steps of proximal gradient.
     start : array (p,) or None
         Coefficients to start from.
     most_columns : int
-        Size of the working set beyond which inner products are not kept, and accelerated proximal
-        gradient steps [Beck and Teboulle 2009] are taken instead.
+        Size of the working set beyond which inner products are not stored, and accelerated
+        proximal gradient steps [Beck and Teboulle 2009] are taken instead.
     """
     X, edges = work.X, work.all_edges
     w = np.zeros(int(edges[-1])) if start is None else np.array(start, dtype=np.float64)
@@ -227,10 +228,8 @@ def group_lasso(
         r = y - X.times(w)
         c = X.cross(r) if w.any() else b
         scores = dual_norms(c, edges, weights, mix, positive)
-        gap = _gap(
-            float(y @ r), float(r @ r), lam, float(scores.max()),
-            _penalty(w, edges, weights, mix),
-        ) / scale  # fmt: skip
+        penalty = _penalty(w, edges, weights, mix)
+        gap = penalised_gap(float(y @ r), float(r @ r), penalty, scores.max(), lam)[0] / scale
         idle = 0 if gap < 0.9 * best_gap else idle + 1
         if gap < best_gap:
             best_w, best_gap = w, gap
@@ -284,7 +283,8 @@ def group_lasso_gap(
     """
     r = y - X.times(w)
     largest = float(dual_norms(X.cross(r), edges, weights, mix, positive).max())
-    return _gap(float(y @ r), float(r @ r), lam, largest, _penalty(w, edges, weights, mix))
+    penalty = _penalty(w, edges, weights, mix)
+    return float(penalised_gap(float(y @ r), float(r @ r), penalty, largest, lam)[0])
 
 
 def dual_norms(c: Array, edges: Array, weights: Array, mix: float, positive: bool) -> Array:
@@ -308,14 +308,6 @@ def _ranges(first: Array, sizes: Array) -> Array:
 def _penalty(w: Array, edges: Array, weights: Array, mix: float) -> float:
     norms = np.sqrt(np.add.reduceat(w * w, edges[:-1]))
     return float((1 - mix) * (weights @ norms) + mix * np.abs(w).sum())
-
-
-def _gap(yr: float, rr: float, lam: float, largest: float, penalty: float) -> float:
-    """Duality gap from ``y'r``, ``r'r``, the largest dual norm of a group, and Omega(w)."""
-    factor = max(0.0, yr / rr) if rr > 0 else 0.0
-    if largest > 0:
-        factor = min(factor, lam / largest)
-    return float(0.5 * rr + lam * penalty - (factor * yr - 0.5 * factor**2 * rr))
 
 
 def _solve_working_set(
@@ -351,7 +343,8 @@ def _solve_working_set(
     def gap_of_set() -> float:
         largest = float(dual_norms(c, edges, part, mix, positive).max())
         yr, rr = size - float(a @ b), max(0.0, size - float(a @ (b + c)))
-        return _gap(yr, rr, lam, largest, _penalty(a, edges, part, mix)) / (0.5 * size)
+        penalty = _penalty(a, edges, part, mix)
+        return float(penalised_gap(yr, rr, penalty, largest, lam)[0]) / (0.5 * size)
 
     gap = gap_of_set()
     taken, best, idle = 0, np.inf, 0
@@ -548,13 +541,13 @@ def descend(
                 for j in range(size):
                     z[j] = a[first + j] + slope[j] / L
                 _shrink_group(z[:size], group_lam[g] / L, single_lam / L, positive, new)
-                step, length = 0.0, 0.0
+                step, norm_sq = 0.0, 0.0
                 for j in range(size):
                     z[j] = new[j] - a[first + j]
                     step += z[j] * z[j]
-                    length += new[j] * new[j]
+                    norm_sq += new[j] * new[j]
                     a[first + j] = new[j]
-                if size == 1 or step <= 1e-6 * length:
+                if size == 1 or step <= 1e-6 * norm_sq:
                     break
                 for q in range(size):
                     if z[q] != 0.0:

@@ -47,7 +47,7 @@ def newton_step(
     descent = -1.0 if d is None else float(slope @ d)
     if d is None or not np.isfinite(descent) or descent >= 0:
         return a
-    # lengths of step at which coefficients pass a kink at zero, and groups turn round
+    # step sizes at which coefficients pass a kink at zero, and groups turn round
     with np.errstate(divide="ignore", invalid="ignore"):
         zero_at = np.repeat(norms**2 / -np.add.reduceat(z * d, first), sizes)
         zero_at[zero_at <= 0] = np.inf
@@ -61,8 +61,8 @@ def newton_step(
     tried = np.concatenate([[1.0], ordered[halves[halves > 0] - 1]])
     tried = np.append(tried, tried[-1] * 0.5 ** np.arange(1, 20))
     best, out = np.inf, a
-    for length in tried:
-        new = np.where(zero_at <= length, 0.0, z + length * d)
+    for size in tried:
+        new = np.where(zero_at <= size, 0.0, z + size * d)
         move = new - z
         if work.gram is None:
             image = times_rows(rows, columns, move)
@@ -76,11 +76,11 @@ def newton_step(
         change += single_lam * float(np.abs(new).sum())
         if change >= best:
             break
-        if change <= 1e-4 * length * descent + slack:
+        if change <= 1e-4 * size * descent + slack:
             best = change
             out = np.zeros_like(a)
             out[S] = new
-            if length == 1 and not ordered.size:
+            if size == 1 and not ordered.size:
                 break
     return out
 
@@ -108,7 +108,7 @@ def direction_by_samples(
     With ``A`` the columns in rows, the Hessian is ``A A' + D``, where D is ``lam_g / |z_g|``
     across ``u_g = z_g / |z_g|`` and zero along it. What lies across is eliminated, which leaves
     ``K = I + T' T``, ``T = D^-1/2 A`` across, for the image of the step, and ``U K^-1 U'``,
-    ``U = u_g' A_g``, for the lengths along. Single precision: the slope is exact, so that the
+    ``U = u_g' A_g``, for the steps along. Single precision: the slope is exact, so that the
     next step makes up for it.
     """
     across, along = _split(rows, columns, z, first, sizes, norms, lams)

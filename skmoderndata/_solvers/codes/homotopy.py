@@ -8,18 +8,14 @@ coefficient becomes zero [Osborne, Presnell, Turlach 2000].
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, solve
 from skmoderndata._solvers.codes.gram_rows import ask_row
-from skmoderndata._solvers.codes.lasso_signal import (
-    ZERO,
-    known_entries,
-    leave,
-    solve_signs,
-)
+from skmoderndata._solvers.codes.lasso_signal import known_entries, leave, solve_signs, write_code
 from skmoderndata._solvers.codes.products import (
     EPS,
     MAGNITUDE,
+    ZERO,
     add_rows,
     inner,
     largest_entry,
@@ -32,17 +28,14 @@ FLOOR = 1e-8  # fraction of the largest penalty: below, a bound that is not met 
 
 
 @jit
-def code_by_homotopy(signals, active, scratch, G, codes, steps):
-    """Write the code of one signal after the other, and its steps; returns G.
+def code_by_homotopy(signals, active, scratch, G, codes, R, steps):
+    """Write the code of one signal after the other, its residual, and its steps; returns G.
 
     With a bound `alpha` receives the penalty that meets it. There is no use for a start.
     """
     for i in range(signals.X.shape[0]):
         t, steps[i], G = homotopy(signals, i, active, scratch, G)
-        code, index, a = codes[i], active.chosen, active.a
-        code[:] = 0.0
-        for s in range(t):
-            code[index[s]] = a[s]
+        write_code(signals, i, known_entries(signals, i), active, t, codes[i], R[i])
     return G
 
 
@@ -61,11 +54,12 @@ def homotopy(signals, i, active, scratch, G):
     index, at, a, theta, z, L = active
     c, v, score, banned, r = scratch
     norms_sq = signals.norms_sq[0 if signals.known.shape[0] == 1 else i]
-    k = c.shape[0]
+    k, bits = c.shape[0], score.view(np.int64)
+    low = low_bits(k)
     for j in range(k):
         c[j] = b[j]
         score[j] = max(c[j], 0.0) if positive else c[j]
-    new = largest_entry(score.view(np.int64), k, low_bits(k))
+    new = largest_entry(bits, k, low)
     level = abs(score[new])
     if bound >= 0.0:
         lam = max(lam, FLOOR * level)
@@ -77,7 +71,8 @@ def homotopy(signals, i, active, scratch, G):
     for _ in range(8 * k + 50):
         events += 1
         if leaving < 0:
-            G = ask_row(new, signals.columns, known, signals.scale, G, place)
+            if place[new] < 0:
+                G = ask_row(new, signals.columns, known, signals.scale, G, place)
             if append_atom(L, t, G[place[new]], index, new) > 0.0:
                 index[t], at[t], a[t] = new, place[new], 0.0
                 theta[t] = 1.0 if c[new] > 0.0 else -1.0
@@ -101,7 +96,7 @@ def homotopy(signals, i, active, scratch, G):
         if some_banned:
             for j in range(k):
                 score[j] = np.inf if banned[j] else score[j]
-        new = _smallest(score)
+        new = _smallest(bits, k, low)
         step = score[new]
         # the step ends earlier where an active coefficient meets zero
         leaving = ZERO - 1
@@ -158,7 +153,7 @@ def homotopy(signals, i, active, scratch, G):
     return t, events, G
 
 
-@jit
+@jit_leaf
 def _steps_to_level(c, v, level, positive, score):
     """Write the steps at which ``c - step v`` meets ``level - step`` in magnitude to `score`."""
     if positive:
@@ -176,14 +171,10 @@ def _steps_to_level(c, v, level, positive, score):
         score[j] = over / under if under > 1e-14 else np.inf
 
 
-@jit
-def _smallest(score):
+@jit_leaf
+def _smallest(bits, k, low):
     """Index of the smallest of non-negative numbers, by their bits as in `largest_entry`."""
-    low = low_bits(score.shape[0])
-    keep = MAGNITUDE & ~low
-    bits = score.view(np.int64)
-    lowest = MAGNITUDE
-    for j in range(score.shape[0]):
-        key = (bits[j] & keep) | j
-        lowest = min(lowest, key)
+    keep, lowest = MAGNITUDE & ~low, MAGNITUDE
+    for j in range(k):
+        lowest = min(lowest, (bits[j] & keep) | j)
     return lowest & low

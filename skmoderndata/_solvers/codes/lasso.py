@@ -12,22 +12,22 @@ from scipy import sparse
 
 from skmoderndata._solvers.codes.coordinate_descent import code_by_coordinate_descent
 from skmoderndata._solvers.codes.feature_sign import code_by_feature_sign
-from skmoderndata._solvers.codes.gaps import lasso_gaps
+from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
 from skmoderndata._solvers.codes.gram_rows import all_rows, no_rows
 from skmoderndata._solvers.codes.homotopy import code_by_homotopy
 from skmoderndata._solvers.codes.lasso_signal import Signals, room_for
 from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
+    FEW,
     MAX_ITER,
     MEMORY,
     TOL,
     Atoms,
-    Block,
     SparseCodes,
     block_size,
     by_pattern,
     code_in_blocks,
-    dense_block,
+    from_dense,
     gram_pays,
     with_gram,
 )
@@ -35,15 +35,21 @@ from skmoderndata._solvers.codes.signal_blocks import (
 Array = np.ndarray[Any, np.dtype[Any]]
 Start = Array | sparse.csr_array | None
 
-# a signal whose gap is not reached goes on with the next route: descent can be slow where atoms
-# are alike, and is finished by solving for the signs
+
+def _descend(*given: Any) -> Any:
+    return code_by_coordinate_descent(*given, False)
+
+
+def _descend_thoroughly(*given: Any) -> Any:
+    return code_by_coordinate_descent(*given, True)
+
+
+# a signal whose gap is not reached goes on with the next route
 ROUTES = {
-    "feature_sign": (code_by_feature_sign, code_by_coordinate_descent, code_by_feature_sign),
-    "homotopy": (code_by_homotopy, code_by_coordinate_descent, code_by_feature_sign),
-    "coordinate_descent": (
-        code_by_coordinate_descent, code_by_feature_sign, code_by_coordinate_descent,
-    ),
-}  # fmt: skip
+    "feature_sign": (code_by_feature_sign, _descend, code_by_feature_sign, _descend_thoroughly),
+    "homotopy": (code_by_homotopy, _descend, code_by_feature_sign, _descend_thoroughly),
+    "coordinate_descent": (_descend, code_by_feature_sign, _descend_thoroughly),
+}
 METHODS = tuple(ROUTES)
 ROWS_KEPT = 2**25  # bytes of rows of the Gram matrix that are taken over to the next signal
 
@@ -89,12 +95,10 @@ def lasso_codes(
       the solution; admit one atom at a time [Lee, Battle, Raina, Ng 2007].
     - "homotopy": follow the minimiser from large penalties down to `alpha`, atom by atom
       [Osborne, Presnell, Turlach 2000].
-    - "coordinate_descent": one coefficient at a time over the active atoms and then over all; when
-      the signs have settled the equations are solved exactly.
+    - "coordinate_descent": one coefficient at a time over the active atoms and then over all.
 
-    A signal whose gap, relative to the objective, is above `tol` after the first two goes on with
-    the third, where `max_iter` bounds the sweeps; one that is still above after that goes back to
-    the first.
+    A signal whose gap, relative to the objective, is above `tol` goes on with another route;
+    `max_iter` bounds the sweeps of coordinate descent.
 
     Parameters
     ----------
@@ -117,11 +121,11 @@ def lasso_codes(
         given = None if start is None else start[which]
         levels = alpha[which]
 
-        def work(part: slice) -> Block:
+        def work(part: slice) -> SparseCodes:
             found = code(part, levels[part].copy(), start=None if given is None else given[part])
-            stop = np.where(found.done, TOL, MAX_ITER).astype(np.int8)
+            stop = np.where(found.done, TOL, MAX_ITER)
             codes = found.a / some.norms
-            return dense_block(codes, found.residual_sq, stop, found.gap, found.n_iter)
+            return from_dense(codes, found.residual_sq, stop, found.gap, found.n_iter)
 
         return in_blocks(signals, some, settings, work)
 
@@ -146,7 +150,7 @@ def with_mask(
 
 
 def in_blocks(
-    X: Array, atoms: Atoms, settings: Settings, work: Callable[[slice], Block]
+    X: Array, atoms: Atoms, settings: Settings, work: Callable[[slice], SparseCodes]
 ) -> SparseCodes:
     """Run `work` on blocks of signals."""
     size = block_size(X.shape[1], len(atoms.rows), settings.memory)
@@ -162,7 +166,7 @@ def block_coder(
     each squared residual `alpha` holds the least penalties, and receives those that meet them.
     """
     n, k = X.shape[1], len(atoms.rows)
-    if mask is None and gram_pays(k, len(X), settings.memory):
+    if mask is None and gram_pays(k, len(X) * max(1, min(n, k) // FEW), settings.memory):
         atoms = with_gram(atoms)
     gram = None if mask is not None else atoms.gram
     columns = np.ascontiguousarray(atoms.rows.T)
@@ -183,13 +187,20 @@ def block_coder(
         a = np.zeros((m, k))
         if start is not None:
             a += (start.toarray() if sparse.issparse(start) else start) * atoms.norms
-        out = Codes(a, np.zeros(m), np.zeros(m), np.zeros(m, np.bool_), np.zeros(m, np.int32))
+        out = Codes(
+            a, signals.sizes.copy(), np.zeros(m), np.ones(m, np.bool_), np.zeros(m, np.int32)
+        )
         some = np.arange(m)
+        if bound is None:  # from the largest correlation on the code is zero
+            top = dual_norms(signals.B, settings.positive)
+            some = np.flatnonzero(
+                (top > alpha) if start is None else (top > alpha) | a.any(axis=1)
+            )
+        out.done[some] = False
         for route in ROUTES[settings.method]:
-            _run(route, signals, out, some, G)
-            some = np.flatnonzero(~out.done)
-            if some.size == 0:
-                break
+            if some.size:
+                _run(route, signals, out, some, G)
+                some = some[~out.done[some]]
         return out
 
     return code
@@ -206,12 +217,9 @@ def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> Non
     if signals.most >= 0:  # the rows at hand may be those of another mask
         signals.place[:-1], signals.place[-1] = -1, 0
     a = out.a if whole else out.a[some]
-    steps = np.zeros(len(a), np.int32)
-    route(signals, *room_for(signals), G, a, steps)
-    known = None if (signals.known == 1).all() else signals.known
-    gap, objective, rr = lasso_gaps(
-        signals.X, known, a, signals.rows, signals.alpha, signals.positive
-    )
+    R, steps = np.empty_like(signals.X), np.zeros(len(a), np.int32)
+    route(signals, *room_for(signals), G, a, R, steps)
+    gap, objective, rr = code_gaps(signals.X, R, a, signals.rows, signals.alpha, signals.positive)
     if not whole:
         out.a[some] = a
     out.residual_sq[some] = rr

@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, drop, solve
 from skmoderndata._solvers.codes.gram_rows import forget_rows, same_entries
-from skmoderndata._solvers.codes.products import add_rows
+from skmoderndata._solvers.codes.products import add_rows, residual_sq
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
 
 
 class Signals(NamedTuple):
@@ -70,13 +68,9 @@ def room_for(signals: Signals) -> tuple[Active, Scratch]:
     k, n = signals.rows.shape
     cap = min(n, k)
     active = Active(
-        np.empty(k, np.int64),
-        np.empty(k, np.int64),
-        np.empty(k),
-        np.empty(k),
-        np.empty(k),
+        np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k), np.empty(k), np.empty(k),
         np.empty((cap, cap)),
-    )
+    )  # fmt: skip
     banned = np.zeros(k, np.bool_)
     return active, Scratch(np.empty(k), np.empty(k), np.empty(k), banned, np.empty(n))
 
@@ -93,7 +87,7 @@ def known_entries(signals, i):
     return known[0 if shared else i]
 
 
-@jit
+@jit_leaf
 def enter(active, t, g, at, new):
     """Make atom `new` with row ``g = G[at]`` active; returns t + 1, or t if it is dependent."""
     if not append_atom(active.L, t, g, active.chosen, new) > 0.0:
@@ -103,7 +97,7 @@ def enter(active, t, g, at, new):
     return t + 1
 
 
-@jit
+@jit_leaf
 def leave(active, t, position):
     """Remove active atom number `position`; returns how many are active."""
     index, at, a, theta = active.chosen, active.at, active.a, active.theta
@@ -116,7 +110,18 @@ def leave(active, t, position):
     return t - 1
 
 
-@jit
+@jit_leaf
+def write_code(signals, i, known, active, t, code, r):
+    """Write the code of the active atoms, and its residual from the signal itself."""
+    index, a = active.chosen, active.a
+    for j in range(code.shape[0]):
+        code[j] = 0.0
+    for s in range(t):
+        code[index[s]] = a[s]
+    residual_sq(signals.X[i], known, signals.rows, index, a, t, r)
+
+
+@jit_leaf
 def correlations(b, active, G, t, c):
     """``c = b - G a``."""
     for j in range(b.shape[0]):
@@ -124,7 +129,7 @@ def correlations(b, active, G, t, c):
     add_rows(c, -1.0, active.a, G, active.at, t)
 
 
-@jit
+@jit_leaf
 def solve_signs(b, active, t, lam):
     """Solve ``G_II z = b_I - lam theta``; tells whether z has the signs theta."""
     index, theta, z = active.chosen, active.theta, active.z

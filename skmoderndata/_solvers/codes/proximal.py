@@ -1,25 +1,26 @@
 """Codes of the lasso by proximal gradient steps, many signals at a time: ISTA and FISTA."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from skmoderndata._solvers.codes.gaps import penalised_gaps
+from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
 from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     MEMORY,
     TOL,
     Atoms,
-    Block,
     SparseCodes,
     block_size,
     code_in_blocks,
-    dense_block,
+    from_dense,
     gram_pays,
+    with_gram,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
+LOOKS = 10  # steps between two looks at the gap
 
 
 def proximal_codes(
@@ -43,77 +44,26 @@ def proximal_codes(
     `tol` of its objective. Other parameters as in `lasso_codes`.
     """
     n, k = X.shape[1], len(atoms.rows)
-    rows = atoms.rows
-    transposed = np.ascontiguousarray(rows.T)
     # steps through the signal take 4 n k operations, through the Gram matrix 2 k^2
-    gram = None
-    if mask is None and 2 * n > k and gram_pays(k, len(X), memory):
-        gram = rows @ rows.T if atoms.gram is None else atoms.gram
+    through_gram = mask is None and 2 * n > k and gram_pays(k, k, memory)
+    if through_gram:
+        atoms = with_gram(atoms)
     # a mask does not make the norm larger
-    largest = _largest_eigenvalue(rows @ transposed if k <= n else transposed @ rows)
+    smooth = _largest_eigenvalue(
+        atoms.rows @ atoms.rows.T if k <= n else atoms.rows.T @ atoms.rows
+    )
 
-    def work(part: slice) -> Block:
+    def work(part: slice) -> SparseCodes:
         x = np.array(X[part], dtype=np.float64, order="C")
-        known = None if mask is None else mask[part].astype(np.float64)
-        if known is not None:
-            x = np.where(known > 0, x, 0.0)
-        problem = _Problem(x, known, rows, transposed, gram, alpha[part], positive)
-        codes, gap, residual_sq, steps, done = _proximal_gradient(
-            problem, largest, accelerate, tol, max_iter
+        known = np.ones((len(x), 1)) if mask is None else mask[part].astype(np.float64)
+        x *= known
+        gram = atoms.gram if through_gram else None
+        codes, *others = _proximal_gradient(
+            x, known, atoms.rows, gram, smooth, alpha[part], positive, accelerate, tol, max_iter
         )
-        stop = np.where(done, TOL, MAX_ITER).astype(np.int8)
-        return dense_block(codes / atoms.norms, residual_sq, stop, gap, steps)
+        return from_dense(codes / atoms.norms, *others)
 
     return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block_size(n, 2 * k, memory))
-
-
-class _Problem(NamedTuple):
-    """Signals of a block with what all of them share: their codes solve the lasso."""
-
-    x: Array
-    known: Array | None
-    rows: Array
-    transposed: Array
-    gram: Array | None
-    alpha: Array
-    positive: bool
-
-    def shrink(self, Z: Array, threshold: Array) -> Array:
-        """Proximal operator of the penalty, with one threshold for each row."""
-        t = threshold[:, None]
-        if self.positive:
-            return np.asarray(np.maximum(Z - t, 0.0))
-        return np.asarray(np.sign(Z) * np.maximum(np.abs(Z) - t, 0.0))
-
-    def dual_norm(self, C: Array) -> Array:
-        """Largest correlation that counts, for each row."""
-        return np.asarray((C if self.positive else np.abs(C)).max(axis=1, initial=0.0))
-
-    def some(self, which: Array) -> "_Problem":
-        """Return the problem of some of the signals."""
-        known = None if self.known is None else self.known[which]
-        return self._replace(x=self.x[which], known=known, alpha=self.alpha[which])
-
-    def residual(self, A: Array) -> Array:
-        """Known entries of ``x - a D``."""
-        R: Array = self.x - A @ self.rows
-        return R if self.known is None else R * self.known
-
-    def gradient(self, A: Array, B: Array) -> Array:
-        """``G a - b``, in the way that takes fewer operations."""
-        out: Array = (
-            -self.residual(A) @ self.transposed if self.gram is None else A @ self.gram - B
-        )
-        return out
-
-    def gaps(self, A: Array) -> tuple[Array, Array, Array]:
-        """Duality gaps, objectives and squared residuals of codes."""
-        R = self.residual(A)
-        largest = self.dual_norm(R @ self.transposed)
-        xr, rr = np.einsum("ij,ij->i", self.x, R), np.einsum("ij,ij->i", R, R)
-        penalty = np.abs(A).sum(axis=1)
-        gap, objective = penalised_gaps(xr, rr, penalty, largest, self.alpha)
-        return np.maximum(gap, 0.0), objective, rr
 
 
 def _largest_eigenvalue(gram: Array) -> float:
@@ -128,48 +78,47 @@ def _largest_eigenvalue(gram: Array) -> float:
 
 
 def _proximal_gradient(
-    problem: _Problem, largest: float, accelerate: bool, tol: float, max_iter: int
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Codes, relative gaps, squared residuals, steps and who is done; rows leave when done."""
-    size = np.einsum("ij,ij->i", problem.x, problem.x)
-    B = problem.x @ problem.transposed
+    x: Array, known: Array, rows: Array, gram: Array | None, smooth: float, alpha: Array,
+    positive: bool, accelerate: bool, tol: float, max_iter: int,
+) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
+    """Codes, squared residuals, reasons to stop, relative gaps and steps; rows leave when done."""
+    size, B = np.einsum("ij,ij->i", x, x), x @ rows.T
     m, k = B.shape
-    codes, gap, residual_sq = np.zeros((m, k)), np.zeros(m), size.copy()
-    steps, done = np.zeros(m, np.int32), np.ones(m, np.bool_)
-    # without an atom, or with a large penalty, zero is the answer
-    active = np.flatnonzero(problem.dual_norm(B) > problem.alpha)
-    if largest <= 0:
-        active = active[:0]
-    A = np.zeros((active.size, k))
-    Y, t = A, np.ones(active.size)
-    done[active] = False
-    running, b, floor = problem.some(active), B[active], 4 * EPS * size[active]
+    codes, residual_sq, gaps = np.zeros((m, k)), size.copy(), np.zeros(m)
+    stop, steps = np.full(m, TOL), np.zeros(m, np.int64)
+    # from the largest correlation on, and without an atom, the code is zero
+    active: Array = np.flatnonzero((dual_norms(B, positive) > alpha) & (smooth > 0))
+    A: Array = np.zeros((active.size, k))
+    Y, t = A, np.ones(active.size, dtype=alpha.dtype)
+    x, known, B, alpha, floor = (v[active] for v in (x, known, B, alpha, 4 * EPS * size))
     for step in range(1, max_iter + 1):
         if active.size == 0:
             break
-        new = running.shrink(Y - running.gradient(Y, b) / largest, running.alpha / largest)
+        # a step along the negative gradient, in the way that takes fewer operations, and shrunk
+        slope = (x - Y @ rows) * known @ rows.T if gram is None else B - Y @ gram
+        Z, threshold = Y + slope / smooth, (alpha / smooth)[:, None]
+        new = np.maximum(Z - threshold, 0.0)
+        if not positive:
+            new -= np.maximum(-Z - threshold, 0.0)
         if accelerate:
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
             t = np.where(uphill, 1.0, t)
-            t_new = 0.5 * (1 + np.sqrt(1 + 4 * t * t))
-            momentum = np.where(uphill, 0.0, (t - 1) / t_new)
-            Y, t = new + momentum[:, None] * change, t_new
+            former, t = t, 0.5 * (1 + np.sqrt(1 + 4 * t * t))
+            Y = new + np.where(uphill, 0.0, (former - 1) / t)[:, None] * change
         else:
             Y = new
         A = new
-        if step % 10 == 0 or step == max_iter:
-            reached, objective, rr = running.gaps(A)
-            certain = reached <= np.maximum(tol * objective, floor)
-            ready = certain | np.bool_(step == max_iter)
-            rows = active[ready]
-            codes[rows], residual_sq[rows], steps[rows] = A[ready], rr[ready], step
-            gap[rows] = reached[ready] / objective[ready]
-            done[rows] = certain[ready]
-            if ready.any():
-                stay = ~ready
-                running = running.some(stay)
-                active, A, Y, t, b, floor = (
-                    active[stay], A[stay], Y[stay], t[stay], b[stay], floor[stay],
-                )  # fmt: skip
-    return codes, gap, residual_sq, steps, done
+        if step % LOOKS == 0 or step == max_iter:
+            R = (x - A @ rows) * known
+            gap, objective, rr = code_gaps(x, R, A, rows, alpha, positive)
+            met = gap <= np.maximum(tol * objective, floor)
+            ends = met | np.bool_(step == max_iter)
+            out = active[ends]
+            codes[out], residual_sq[out], steps[out] = A[ends], rr[ends], step
+            gaps[out], stop[out] = gap[ends] / objective[ends], np.where(met[ends], TOL, MAX_ITER)
+            if ends.any():
+                active, A, Y, t, x, known, B, alpha, floor = (
+                    v[~ends] for v in (active, A, Y, t, x, known, B, alpha, floor)
+                )
+    return codes, residual_sq, stop, gaps, steps

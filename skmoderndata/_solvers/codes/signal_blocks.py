@@ -17,7 +17,8 @@ BLOCK = 256  # signals a block: their correlations with some hundred atoms stay 
 ROOM = 2**25  # bytes of the arrays of a block
 SMALL = 512  # atoms: their Gram matrix is small whatever it is for
 MEMORY = 2**28  # bytes of a Gram matrix, where nothing else is asked for
-FEW = 16  # so many rows of the Gram matrix are used for a signal, or fewer
+SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
+FEW = 16  # rows of the Gram matrix for a code, where its number of atoms is not known
 
 
 class Atoms(NamedTuple):
@@ -36,27 +37,12 @@ class SparseCodes(NamedTuple):
     """Codes of N signals as the three arrays of a CSR matrix, and how each ended.
 
     `residual_sq` is ``|x - a D|^2`` (on the known entries), `stop` an index of `STOP_REASONS`,
-    `gap` the duality gap in proportion to the objective (NaN for problems that have none),
+    `gap` the duality gap relative to the objective (NaN for problems that have none),
     `n_iter` the steps taken for each signal.
     """
 
     indptr: Array
     indices: Array
-    values: Array
-    residual_sq: Array
-    stop: Array
-    gap: Array
-    n_iter: Array
-
-
-class Block(NamedTuple):
-    """Codes of one block of signals: `counts[i]` pairs in row i of `chosen` and `values`.
-
-    A compact block has the pairs of all signals one after the other.
-    """
-
-    counts: Array
-    chosen: Array
     values: Array
     residual_sq: Array
     stop: Array
@@ -98,13 +84,28 @@ def with_gram(atoms: Atoms) -> Atoms:
     return atoms if atoms.gram is not None else atoms._replace(gram=atoms.rows @ atoms.rows.T)
 
 
-def gram_pays(n_atoms: int, n_signals: int, memory: float = MEMORY) -> bool:
-    """Tell whether to compute the whole Gram matrix for so many signals.
+def in_group_order(atoms: Atoms, groups: Array) -> tuple[Atoms, Array, Array]:
+    """Atoms of a group one after the other, their order, and the first of each group."""
+    order = np.argsort(groups, kind="stable")
+    start = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
+    gram = None if atoms.gram is None else atoms.gram[np.ix_(order, order)]
+    return Atoms(atoms.rows[order], atoms.norms[order], gram), order, start
 
-    Where they are few, the rows of the atoms that they use are less work. The matrix has to fit in
-    `memory` (in bytes).
+
+def from_group_order(codes: SparseCodes, order: Array) -> SparseCodes:
+    """Codes for the atoms before `in_group_order`."""
+    shape = (len(codes.stop), len(order))
+    back = sparse.csr_array((codes.values, order[codes.indices], codes.indptr), shape)
+    back.sort_indices()
+    return codes._replace(indices=back.indices.astype(np.int32), values=back.data)
+
+
+def gram_pays(n_atoms: int, n_requests: int, memory: float = MEMORY) -> bool:
+    """Tell whether to compute the whole Gram matrix for codes with so many atoms in all.
+
+    Row by row it takes some ten times as long as at once. It has to fit in `memory` (in bytes).
     """
-    return 8 * n_atoms**2 <= memory and (n_atoms <= SMALL or n_signals >= n_atoms // FEW)
+    return 8 * n_atoms**2 <= memory and (n_atoms <= SMALL or n_requests >= n_atoms // FEW)
 
 
 def _first_of_equals(rows: Array, signed: bool) -> Array:
@@ -129,7 +130,7 @@ def block_size(n: int, k: int, memory: float = MEMORY) -> int:
 
 def code_in_blocks(
     n_signals: int,
-    work: Callable[[slice], Block],
+    work: Callable[[slice], SparseCodes],
     *,
     n_jobs: int | None = None,
     block: int = BLOCK,
@@ -144,16 +145,16 @@ def code_in_blocks(
     blocks = [slice(first, min(first + block, n_signals)) for first in starts]
     jobs = min(effective_n_jobs(n_jobs), len(blocks))
     if jobs <= 1:
-        return join([compact(work(rows)) for rows in blocks])
+        return concatenate_codes([work(rows) for rows in blocks])
     # some stretches a thread: few enough to cost nothing, enough to even out the load
     stretches = np.array_split(np.arange(len(blocks)), min(len(blocks), 8 * jobs))
 
-    def run(stretch: Array) -> list[Block]:
-        return [compact(work(blocks[b])) for b in stretch]
+    def run(stretch: Array) -> list[SparseCodes]:
+        return [work(blocks[b]) for b in stretch]
 
     with one_blas_thread():
         parts = Parallel(n_jobs=jobs, require="sharedmem")(delayed(run)(s) for s in stretches)
-    return join([part for group in parts for part in group])
+    return concatenate_codes([part for group in parts for part in group])
 
 
 def by_pattern(
@@ -170,12 +171,12 @@ def by_pattern(
 ) -> SparseCodes:
     """Code signals with missing entries: ``solve(signals, masked atoms, rows)`` per pattern.
 
-    Signals with the same entries known share a dictionary of masked atoms. Atoms of whose squared
-    norm the mask leaves at most the share `barred` are zero in it; with ``renormalize=True`` the
-    others are of unit norm again, and their Gram matrix is computed unless ``gram=False``. Signals
-    whose pattern too few others share, or all where a Gram matrix takes more than `memory`, go
-    together to ``each(signals, mask, rows)``, if it is given: in an order in which equal masks
-    follow one another, with zeros for what is missing.
+    Signals with the same entries known share a dictionary of masked atoms. Those of which the mask
+    leaves at most the fraction `barred` of the squared norm are zero in it; with
+    ``renormalize=True`` the others are of unit norm again, and their Gram matrix is computed
+    unless ``gram=False``. Signals whose pattern too few others share, or all where a Gram matrix
+    takes more than `memory`, go together to ``each(signals, mask, rows)``, if it is given: in an
+    order in which equal masks follow one another, with zeros for what is missing.
     """
     packed = np.packbits(mask, axis=1)
     patterns, which = np.unique(packed, axis=0, return_inverse=True)
@@ -192,82 +193,76 @@ def by_pattern(
     for pattern in np.flatnonzero(shared):
         rows = order[edges[pattern] : edges[pattern + 1]]
         known = mask[rows[0]]
-        if known.all():
-            masked = atoms
+        if not known.any():  # one column of zeros
+            masked = atoms._replace(rows=np.zeros((len(full), 1)), gram=None)
+            parts.append(solve(np.zeros((len(rows), 1), X.dtype), masked, rows))
         else:
+            masked = atoms
+            if not known.all():
+                masked = _masked_atoms(atoms, known, full, renormalize, barred, gram)
             # the known columns alone: nothing is computed with the missing ones
-            kept = atoms.rows[:, known] if known.any() else np.zeros((len(atoms.rows), 1))
-            left = np.einsum("ij,ij->i", kept, kept)
-            usable = left > barred * full
-            kept = np.where(usable[:, None], kept, 0.0)
-            norms = atoms.norms
-            if renormalize:
-                scale = np.sqrt(np.where(usable, left, 1.0))
-                kept, norms = kept / scale[:, None], norms * scale
-            masked = Atoms(kept, norms, kept @ kept.T if gram else None)
-        signals = X[rows][:, known] if known.any() else np.zeros((len(rows), 1), X.dtype)
-        parts.append(solve(np.ascontiguousarray(signals), masked, rows))
+            parts.append(solve(np.ascontiguousarray(X[rows][:, known]), masked, rows))
         done.append(rows)
-    rest = order[~np.repeat(shared, np.diff(edges))]
-    if rest.size and each is not None:
-        known = mask[rest]
-        parts.append(each(np.where(known, X[rest], X.dtype.type(0)), known, rest))
-        done.append(rest)
+    others = order[~np.repeat(shared, np.diff(edges))]
+    if others.size and each is not None:
+        known = mask[others]
+        parts.append(each(np.where(known, X[others], X.dtype.type(0)), known, others))
+        done.append(others)
     return take_back(concatenate_codes(parts), np.concatenate(done))
+
+
+def _masked_atoms(
+    atoms: Atoms, known: Array, full: Array, renormalize: bool, barred: float, gram: bool
+) -> Atoms:
+    """Atoms on the known entries; `full` are their squared norms with all entries."""
+    rows = atoms.rows[:, known]
+    norms_sq = np.einsum("ij,ij->i", rows, rows)
+    usable = norms_sq > barred * full
+    rows = np.where(usable[:, None], rows, 0.0)
+    norms = atoms.norms
+    if renormalize:
+        scale = np.sqrt(np.where(usable, norms_sq, 1.0))
+        rows, norms = rows / scale[:, None], norms * scale
+    return Atoms(rows, norms, rows @ rows.T if gram else None)
 
 
 def concatenate_codes(parts: list[SparseCodes]) -> SparseCodes:
     """Codes of groups of signals one after the other."""
-    offset, indptr = 0, [np.zeros(1, np.int64)]
-    for part in parts:
-        indptr.append(part.indptr[1:] + offset)
-        offset += int(part.indptr[-1])
-    rest = (np.concatenate(arrays) for arrays in zip(*(part[1:] for part in parts), strict=True))
-    return SparseCodes(np.concatenate(indptr), *rest)
-
-
-def compact(part: Block) -> Block:
-    """Drop the unused ends of the rows of `chosen` and `values`."""
-    if part.chosen.ndim == 1:
-        return part
-    used = np.arange(part.chosen.shape[1]) < part.counts[:, None]
-    return part._replace(chosen=part.chosen[used].astype(np.int32), values=part.values[used])
-
-
-def join(parts: list[Block]) -> SparseCodes:
-    """Put the codes of consecutive blocks together."""
     if not parts:
-        empty = np.zeros(0)
-        return SparseCodes(
-            np.zeros(1, np.int64),
-            np.zeros(0, np.int32),
-            empty,
-            empty,
-            np.zeros(0, np.int8),
-            empty,
-            np.zeros(0, np.int32),
-        )
-    count = np.concatenate([part.counts for part in parts])
-    indptr = np.zeros(count.size + 1, np.int64)
-    np.cumsum(count, out=indptr[1:])
-    return SparseCodes(
-        indptr,
-        np.concatenate([part.chosen for part in parts]),
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.residual_sq for part in parts]),
-        np.concatenate([part.stop for part in parts]),
-        np.concatenate([part.gap for part in parts]),
-        np.concatenate([part.n_iter for part in parts]),
-    )
+        return from_dense(np.zeros((0, 1)), *np.zeros((4, 0)))
+    ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    indptr = [part.indptr[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
+    fields = (np.concatenate(arrays) for arrays in zip(*(part[1:] for part in parts), strict=True))
+    return SparseCodes(np.concatenate([[0], *indptr]), *fields)
 
 
-def replace_rows(codes: SparseCodes, rows: Array, new: SparseCodes, n_atoms: int) -> SparseCodes:
-    """Put new codes in the place of those of some rows."""
-    place = np.arange(len(codes.residual_sq))
+def take_codes(codes: SparseCodes, rows: Array) -> SparseCodes:
+    """Codes of some signals, in the order of `rows`."""
+    matrix = to_csr(codes, int(codes.indices.max(initial=0)) + 1)[rows]
+    indptr = matrix.indptr.astype(np.int64)
+    return SparseCodes(indptr, matrix.indices, matrix.data, *(part[rows] for part in codes[3:]))
+
+
+def take_back(codes: SparseCodes, order: Array) -> SparseCodes:
+    """Undo a change of order: signal i of `codes` was number ``order[i]`` at first."""
+    return take_codes(codes, np.argsort(order))
+
+
+def replace_codes(codes: SparseCodes, rows: Array, new: SparseCodes) -> SparseCodes:
+    """Put new codes in the place of those of some signals."""
+    place = np.arange(len(codes.stop))
     place[rows] = len(place) + np.arange(len(rows))
-    matrix = sparse.vstack([to_csr(codes, n_atoms), to_csr(new, n_atoms)]).tocsr()[place]
-    rest = (np.concatenate(pair)[place] for pair in zip(codes[3:], new[3:], strict=True))
-    return SparseCodes(matrix.indptr.astype(np.int64), matrix.indices, matrix.data, *rest)
+    return take_codes(concatenate_codes([codes, new]), place)
+
+
+def bounds_for_rounding(bounds: Array, X: Array) -> Array:
+    """Bounds of residual norms for codes that will be rounded to single precision.
+
+    A coefficient is off by 2^-24 at most, their sum by more: 2^-20 of the norm of the signal, at
+    most half of the bound. X holds 0 for missing entries; -1 is no bound.
+    """
+    margin = SINGLE_MARGIN * np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    return np.where(bounds > 0, bounds - np.minimum(margin, 0.5 * bounds), bounds)
 
 
 def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | None) -> Array:
@@ -286,28 +281,29 @@ def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | 
     return out
 
 
-def take_back(codes: SparseCodes, order: Array) -> SparseCodes:
-    """Undo a change of order: signal i of `codes` was number ``order[i]`` at first."""
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    matrix = to_csr(codes, int(codes.indices.max(initial=0)) + 1)[place]
+def from_dense(
+    codes: Array, residual_sq: Array, stop: Array, gap: Array, n_iter: Array
+) -> SparseCodes:
+    """Codes that a solver has as an array of shape (N, k)."""
+    flat = np.flatnonzero(codes != 0)
+    row, chosen = np.divmod(flat, codes.shape[1])
+    return from_pairs(
+        np.bincount(row, minlength=len(codes)), chosen, codes.ravel()[flat], residual_sq, stop,
+        gap, n_iter,
+    )  # fmt: skip
+
+
+def from_pairs(
+    counts: Array, chosen: Array, values: Array, residual_sq: Array, stop: Array, gap: Array,
+    n_iter: Array,
+) -> SparseCodes:  # fmt: skip
+    """Codes of ``counts[i]`` pairs for signal i, one signal after the other."""
+    indptr = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=indptr[1:])
     return SparseCodes(
-        matrix.indptr.astype(np.int64),
-        matrix.indices,
-        matrix.data,
-        codes.residual_sq[place],
-        codes.stop[place],
-        codes.gap[place],
-        codes.n_iter[place],
-    )
-
-
-def dense_block(codes: Array, residual_sq: Array, stop: Array, gap: Array, n_iter: Array) -> Block:
-    """Give codes that a solver kept as a dense array the form of a block."""
-    row, chosen = np.nonzero(codes)
-    counts = np.bincount(row, minlength=len(codes)).astype(np.int32)
-    values = codes[row, chosen]
-    return Block(counts, chosen.astype(np.int32), values, residual_sq, stop, gap, n_iter)
+        indptr, chosen.astype(np.int32), values, residual_sq, stop.astype(np.int8), gap,
+        n_iter.astype(np.int32),
+    )  # fmt: skip
 
 
 def to_dense(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> Array:

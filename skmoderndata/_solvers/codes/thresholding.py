@@ -7,7 +7,6 @@ best code they meet, and end with least squares on its support.
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
@@ -28,28 +27,43 @@ from skmoderndata._solvers.codes.products import (
     low_bits,
     sort_pairs,
 )
-from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, STALL, TOL, Atoms, SparseCodes
-from skmoderndata._solvers.codes.signal_blocks import with_gram as atoms_with_gram
+from skmoderndata._solvers.codes.signal_blocks import (
+    MAX_ITER,
+    STALL,
+    TOL,
+    Atoms,
+    SparseCodes,
+    from_group_order,
+    in_group_order,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
-FEW = 16  # so many of the largest are found by insertion
 CANCELLED = 1e-6  # less of |x|^2 is computed from the residual, not as a difference
 GO_ON = -1
 
 
 class Rule(NamedTuple):
-    """How many groups to find, `s`, when to end, and whether to `refit` the best code."""
+    """How many groups to choose, `s`, when to end, and what a step does."""
 
     s: int
     max_iter: int
     rtol: float
-    refit: bool
-    single: bool
+    fresh: int  # s or 2s new groups are merged with the support; 0: the support of a gradient step
+    again: bool  # least squares after pruning, too
+    refit: bool  # the best code
+
+
+RULES = {  # fresh, again, refit
+    "iht": (0, False, True),
+    "htp": (0, False, False),
+    "cosamp": (2, False, True),
+    "subspace_pursuit": (1, True, False),
+}
+METHODS = tuple(RULES)
 
 
 class Code(NamedTuple):
@@ -126,9 +140,7 @@ def hard_thresholding(
     positive: bool = False,
     max_iter: int = 100,
     rtol: float = 1e-8,
-    mask: Array | None = None,
-    single: bool = False,
-    n_jobs: int | None = None,
+    **options: Any,
 ) -> SparseCodes:
     """Code signals with `n_nonzero` atoms by one of four iterations.
 
@@ -147,148 +159,72 @@ def hard_thresholding(
     number of the group of each atom, the s groups of largest norm. With ``positive=True`` only
     positive entries count, and least squares is non-negative. An iteration ends when
     ``|r|^2 <= tol_sq``, when the support or the residual does not change any more, or after
-    `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero. Bounds hold for the code
-    that is returned: with ``single=True`` for the one rounded to single precision.
+    `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero.
+
+    Other parameters, and the options `mask`, `n_jobs` and `memory`, as in `code_by_rows`.
     """
     k = len(atoms.rows)
-    if mask is None:
-        atoms = atoms_with_gram(atoms)
     order, start = np.arange(k), np.arange(k + 1)
-    if groups is not None:  # the atoms of a group one after the other
-        order = np.argsort(groups, kind="stable")
-        start = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2))
-        gram = None if atoms.gram is None else atoms.gram[np.ix_(order, order)]
-        atoms = Atoms(atoms.rows[order], atoms.norms[order], gram)
+    if groups is not None:
+        atoms, order, start = in_group_order(atoms, groups)
     s = min(n_nonzero, len(start) - 1)
-    rule = Rule(s, max_iter, rtol, method in ("iht", "cosamp"), single)
+    rule = Rule(s, max_iter, rtol, *RULES[method])
     cap = min(k, s * int(np.diff(start).max()))
-    iterate = {"iht": _iht, "htp": _htp, "cosamp": _cosamp, "subspace_pursuit": _subspace_pursuit}
+    iterate = _iht if method == "iht" else _pursuit_with_pruning
 
     def kernel(signals: Signals, *given: Any) -> None:
         # signals that share a mask come without what it hides
         work = _work(k, signals.x.shape[1], start)
         # None, not False: numba leaves out branches for what is None
-        iterate[method](signals, *given, rule, True if positive else None, work)
+        iterate(signals, *given, rule, True if positive else None, work)
 
-    codes = code_by_rows(X, atoms, mask, kernel, cap=cap, tol_sq=tol_sq, n_jobs=n_jobs)
-    if groups is None:
-        return codes
-    back = sparse.csr_array((codes.values, order[codes.indices], codes.indptr), (len(X), k))
-    back.sort_indices()
-    return codes._replace(indices=back.indices.astype(np.int32), values=back.data)
+    codes = code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
+    return codes if groups is None else from_group_order(codes, order)
 
 
 @jit
-def _htp(signals, dictionary, found, G, place, most, rule, positive, w):
-    """Hard thresholding pursuit: the support after a gradient step, least squares on it."""
+def _pursuit_with_pruning(signals, dictionary, found, G, place, most, rule, positive, w):
+    """HTP, CoSaMP and subspace pursuit: a support, least squares on it, pruned to s groups."""
     now, old, best, _, dense, c, z, at, _, choice, fit = w
     columns = dictionary.columns
     for i in range(signals.x.shape[0]):
         next_signal(signals, i, place, most)
         known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
         size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
-        t, best_t, best_rho, idle, steps = ZERO, ZERO, size, 0, ZERO
+        t, best_t, rho, best_rho, idle, steps = ZERO, ZERO, size, size, 0, ZERO
         stop = _begin(b, size, bound, dense, c)
         while stop == GO_ON:
             n_old = _copy(now, t, old)
-            for j in range(z.shape[0]):
-                z[j] = dense[j] + c[j]  # mu = 1
-            t = _select(z, rule.s, True, positive, choice, now.support)
+            if rule.fresh == 0:  # hard thresholding pursuit
+                for j in range(z.shape[0]):
+                    z[j] = dense[j] + c[j]  # mu = 1
+                t = _select(z, rule.s, True, positive, choice, now.support)
+            else:
+                grow = rule.fresh * rule.s if steps > 0 else rule.s
+                t = _merge(c, n_old, grow, positive, choice, fit, old.support, now.support)
             G = ask_rows(now.support, t, columns, known, scale, G, place)
+            if rule.fresh == 2 and steps > 0 and positive is None:
+                room = max(1, signals.room[i] - 1)  # a square system fits everything
             t = _fit(G, place, b, t, room, dense, size, positive, now, fit)
+            if rule.fresh > 0 and steps > 0:
+                _spread(now, t, z)
+                t = _select(z, rule.s, rule.again, positive, choice, now.support)
+                _gather(z, now, t)
+                if rule.again:
+                    t = _fit(G, place, b, t, room, z, size, positive, now, fit)
+            former = rho
             rho = size - _explained(G, place, b, now, t, dense, c, at)
             if rho <= max(bound, CANCELLED * size):
-                rho = _exact(signals, dictionary, i, t, rule.single, w)
+                rho = _exact(signals, dictionary, i, t, w)
             idle += 1
             if rho < best_rho:
                 best_t, best_rho, idle = _copy(now, t, best), rho, 0
             repeats = _same(now.support, t, old.support, n_old)
             if rho <= bound:
                 stop = TOL
-            elif repeats or idle >= PATIENCE or best_rho <= 100 * EPS * size:
+            elif (rule.fresh > 0 and rho >= former) or repeats or idle >= PATIENCE:
                 stop = STALL
-            elif steps >= rule.max_iter:
-                stop = MAX_ITER
-            else:
-                steps += 1
-        _finish(signals, dictionary, found, i, best_t, stop, steps, G, place, rule, positive, w)
-
-
-@jit
-def _cosamp(signals, dictionary, found, G, place, most, rule, positive, w):
-    """CoSaMP: least squares on the support and the 2s best new atoms, pruned to s."""
-    now, old, best, _, dense, c, z, at, _, choice, fit = w
-    columns = dictionary.columns
-    for i in range(signals.x.shape[0]):
-        next_signal(signals, i, place, most)
-        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
-        t, best_t, rho, best_rho, idle, steps = ZERO, ZERO, size, size, 0, ZERO
-        stop = _begin(b, size, bound, dense, c)
-        while stop == GO_ON:
-            n_old = _copy(now, t, old)
-            grow = 2 * rule.s if steps > 0 else rule.s
-            t = _merge(c, n_old, grow, positive, choice, fit, old.support, now.support)
-            G = ask_rows(now.support, t, columns, known, scale, G, place)
-            if steps > 0 and positive is None:
-                room = max(1, signals.room[i] - 1)  # a square system fits everything
-            t = _fit(G, place, b, t, room, dense, size, positive, now, fit)
-            if steps > 0:
-                _spread(now, t, z)
-                t = _select(z, rule.s, False, positive, choice, now.support)
-                _gather(z, now, t)
-            former = rho
-            rho = size - _explained(G, place, b, now, t, dense, c, at)
-            if rho <= max(bound, CANCELLED * size):
-                rho = _exact(signals, dictionary, i, t, rule.single, w)
-            idle += 1
-            if rho < best_rho:
-                best_t, best_rho, idle = _copy(now, t, best), rho, 0
-            repeats = rho >= former or _same(now.support, t, old.support, n_old)
-            if rho <= bound:
-                stop = TOL
-            elif repeats or idle >= PATIENCE or best_rho <= 100 * EPS * size:
-                stop = STALL
-            elif steps >= rule.max_iter:
-                stop = MAX_ITER
-            else:
-                steps += 1
-        _finish(signals, dictionary, found, i, best_t, stop, steps, G, place, rule, positive, w)
-
-
-@jit
-def _subspace_pursuit(signals, dictionary, found, G, place, most, rule, positive, w):
-    """Subspace pursuit: the support and s new atoms, least squares, pruned, least squares."""
-    now, old, best, _, dense, c, z, at, _, choice, fit = w
-    columns = dictionary.columns
-    for i in range(signals.x.shape[0]):
-        next_signal(signals, i, place, most)
-        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
-        t, best_t, rho, best_rho, idle, steps = ZERO, ZERO, size, size, 0, ZERO
-        stop = _begin(b, size, bound, dense, c)
-        while stop == GO_ON:
-            n_old = _copy(now, t, old)
-            t = _merge(c, n_old, rule.s, positive, choice, fit, old.support, now.support)
-            G = ask_rows(now.support, t, columns, known, scale, G, place)
-            first, turns = dense, 2 if steps > 0 else 1
-            for turn in range(turns):
-                if turn == 1:
-                    _spread(now, t, z)
-                    t = _select(z, rule.s, True, positive, choice, now.support)
-                    first = z
-                t = _fit(G, place, b, t, room, first, size, positive, now, fit)
-            former = rho
-            rho = size - _explained(G, place, b, now, t, dense, c, at)
-            if rho <= max(bound, CANCELLED * size):
-                rho = _exact(signals, dictionary, i, t, rule.single, w)
-            idle += 1
-            if rho < best_rho:
-                best_t, best_rho, idle = _copy(now, t, best), rho, 0
-            repeats = rho >= former or _same(now.support, t, old.support, n_old)
-            if rho <= bound:
-                stop = TOL
-            elif repeats or idle >= PATIENCE or best_rho <= 100 * EPS * size:
+            elif best_rho <= 100 * EPS * size:
                 stop = STALL
             elif steps >= rule.max_iter:
                 stop = MAX_ITER
@@ -355,7 +291,7 @@ def _iht(signals, dictionary, found, G, place, most, rule, positive, w):
             former = rho
             rho = size - _explained(G, place, b, now, t, dense, c, at)
             if rho <= max(bound, CANCELLED * size):
-                rho = _exact(signals, dictionary, i, t, rule.single, w)
+                rho = _exact(signals, dictionary, i, t, w)
             if rho < best_rho:
                 best_t, best_rho = _copy(now, t, best), rho
             settled = (fit_rho if fitted else former) - rho <= rule.rtol * max(rho, tiny)
@@ -455,11 +391,9 @@ def _explained(G, place, b, now, t, dense, c, at):
 
 
 @jit_leaf
-def _exact(signals, dictionary, i, t, single, w):
+def _exact(signals, dictionary, i, t, w):
     """Squared residual of the code as it would be returned, computed from the signal."""
-    return returned_residual_sq(
-        signals, dictionary, i, w.now.support, w.now.a, t, single, w.fit.z, w.r
-    )
+    return returned_residual_sq(signals, dictionary, i, w.now.support, w.now.a, t, w.fit.z, w.r)
 
 
 @jit_leaf
@@ -467,16 +401,14 @@ def _finish(signals, dictionary, found, i, t, stop, steps, G, place, rule, posit
     """Write the best code, or with `refit` that of least squares on its support, if not worse."""
     index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
     size, best, now = _norm_sq(signals.x[i]), w.best, w.now
-    rho = returned_residual_sq(
-        signals, dictionary, i, best.support, best.a, t, rule.single, value, w.r
-    )
+    rho = returned_residual_sq(signals, dictionary, i, best.support, best.a, t, value, w.r)
     for s in range(t):
         index[s] = best.support[s]
     if rule.refit and t > 0:
         _spread(best, t, w.z)
         _copy(best, t, now)
         u = _fit(G, place, signals.b[i], t, signals.room[i], w.z, size, positive, now, w.fit)
-        refined = _exact(signals, dictionary, i, u, rule.single, w)
+        refined = _exact(signals, dictionary, i, u, w)
         same_verdict = refined <= bound or rho > bound
         near = rho * (1 + 1e-9) + 100 * EPS * size
         if refined <= rho or (same_verdict and refined <= near):
@@ -572,26 +504,6 @@ def _nth_largest(keys, m, s):
 
 
 @jit_leaf
-def _least_of_largest(keys, m, s, work):
-    """Return the s-th largest of the first `m` integers, all different."""
-    if s > FEW:
-        for g in range(m):
-            work[g] = keys[g]
-        return _nth_largest(work, m, s)
-    for q in range(s):
-        work[q] = -1
-    for g in range(m):  # the largest so far in order: few of many integers enter
-        key = keys[g]
-        if key > work[s - 1]:
-            q = s - 1
-            while q > 0 and work[q - 1] < key:
-                work[q] = work[q - 1]
-                q -= 1
-            work[q] = key
-    return work[s - 1]
-
-
-@jit_leaf
 def _select(z, s, whole, positive, choice, index):
     """Write the atoms of the s largest groups of `z` to `index`; returns how many there are.
 
@@ -611,7 +523,9 @@ def _select(z, s, whole, positive, choice, index):
     for g in range(n_groups):
         # magnitudes of doubles are ordered as their bits are; the index makes all different
         keys[g] = (bits[g] & MAGNITUDE & ~low) | (n_groups - 1 - g)
-    least = _least_of_largest(keys, n_groups, min(s, n_groups), choice.work)
+    for g in range(n_groups):
+        choice.work[g] = keys[g]
+    least = _nth_largest(choice.work, n_groups, min(s, n_groups))
     t = ZERO
     for g in range(n_groups):
         if keys[g] >= least and score[g] > 0.0:
