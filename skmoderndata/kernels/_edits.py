@@ -15,7 +15,7 @@ from skmoderndata.kernels._sequences import Packed, one_alphabet, pack
 CELLS = 2**24  # of the tables of one task of a thread
 
 
-@validate_params(
+@validate_params(  # type: ignore[untyped-decorator]
     {
         "gap_cost": [Interval(Real, 0, None, closed="neither")],
         "substitution_cost": [NON_NEGATIVE],

@@ -181,6 +181,36 @@ def test_both_routes_and_the_features_of_mismatch_agree(p, m, seed):
     assert_array_equal((kernel.features(X) @ kernel.features(Y).T).toarray(), K)
 
 
+@pytest.mark.invariance
+def test_costs_of_symbols(seed):
+    """With a cost of 1 for all replacements they count mismatches; scale does not matter."""
+    rng = np.random.default_rng(seed)
+    X, Y = texts(rng, 9, 40), texts(rng, 5, 40)
+    for p, m in ((3, 1), (4, 2), (2, 0)):
+        plain = Mismatch(p, m, "abcd")
+        costs = Mismatch(p, alphabet="abcd", costs=1 - np.eye(4), threshold=m + 1)
+        scaled = Mismatch(p, alphabet="abcd", costs=7 * (1 - np.eye(4)), threshold=7 * m + 1)
+        for kernel in (costs, scaled):
+            assert_array_equal(kernel(X, Y), plain(X, Y))
+            assert_array_equal(kernel(X), plain(X))
+            assert_array_equal(kernel.diag(X), plain.diag(X))
+            assert_array_equal(kernel.features(X).toarray(), plain.features(X).toarray())
+    long = Mismatch(13, alphabet="abcd", costs=1 - np.eye(4), threshold=2)  # 4^13 > 2^24 words
+    assert_array_equal(long(X, Y), Mismatch(13, 1, "abcd")(X, Y))
+    assert_array_equal(long(X), Mismatch(13, 1, "abcd")(X))
+
+
+@pytest.mark.edge
+def test_too_many_words_near_a_substring(monkeypatch):
+    from skmoderndata.kernels import _spectrum_kernels
+
+    monkeypatch.setattr(_spectrum_kernels, "MOST_WORDS", 1000)
+    kernel = Mismatch(6, alphabet="abcd", costs=1 - np.eye(4), threshold=3)
+    with pytest.raises(ValueError, match="more than 1000 words near them"):
+        kernel(["abcdcbacbdbacbd", "bdcabbd"])
+    assert kernel(["abcdab"])[0, 0] == 1 + 6 * 3 + 15 * 9
+
+
 @pytest.mark.certificate
 def test_neighbour_counts_add_up(seed):
     """Each window has as many neighbours as a ball of radius m."""
@@ -632,7 +662,14 @@ def test_samples_that_are_refused(X, error, message):
         (Mismatch(2, 1, 0), "alphabet=0"),
         (Mismatch(2, 1, "ab"), "'c' is not in the alphabet of 2"),
         (Mismatch(2, 1, 2), "alphabet=2 symbols, and the samples have 3"),
-        (Mismatch(2, 1, "abc", "drop"), "one of 'raise', 'ignore'"),
+        (Mismatch(2, 1, "abc", unknown="drop"), "one of 'raise', 'ignore'"),
+        (Mismatch(2, alphabet="abc", costs=np.eye(3)), "costs and threshold go together"),
+        (Mismatch(2, alphabet="abc", threshold=1.0), "costs and threshold go together"),
+        (Mismatch(2, alphabet="ab", costs=np.eye(3), threshold=1), r"matrix of shape \(2, 2\)"),
+        (Mismatch(2, alphabet="abc", costs=-np.eye(3), threshold=1), "at least 0"),
+        (Mismatch(2, alphabet="abc", costs=np.eye(3), threshold=0.0), "threshold=0.0"),
+        (Mismatch(2, alphabet=3, costs=np.eye(3), threshold=1), "costs need the symbols"),
+        (Mismatch(40, alphabet="abc", costs=np.eye(3), threshold=1), "too many for costs"),
         (FixedLengthSubsequences(-1), "at least 0"),
         (GapNumberWeighted(2, 1.5), "above 0 and at most 1"),
         (RestrictedGapWeighted(2, -1), "max_gaps=-1"),
