@@ -538,7 +538,7 @@ class Mismatch(SequenceKernel):
         numbers, _ = window_numbers(X.codes, found.starts, sigma, range(self.p))
         _, first, ranks = np.unique(numbers, return_index=True, return_inverse=True)
         kinds = X.codes[found.starts[first][:, None] + np.arange(self.p)]
-        if self.costs is None:
+        if self.costs is None or self.threshold is None:
             costs, threshold = 1.0 - np.eye(sigma), self.m + 0.5
         else:
             costs, threshold = np.asarray(self.costs, dtype=np.float64), float(self.threshold)
