@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import Interval, fit_context
-from skmoderndata._registry import MethodCard
-from skmoderndata.kernels import Mismatch, PSpectrum
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata.kernels import BlendedSpectrum, Mismatch, PSpectrum
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._spectrum_kernels import (
     SpectrumKernel,
@@ -93,6 +93,14 @@ class SequenceFeatures(TransformerMixin, Base):
         family="features of sequences",
         cite=("leslie2002spectrum", "shawetaylor2004kernel"),
         cost="total length of the samples",
+        comparison=Comparison(
+            baseline="sklearn.feature_extraction.text.CountVectorizer",
+            problem="language_names",
+            params={"kernel": BlendedSpectrum()},
+            grid={"kernel__p": (2, 3, 4)},
+            baseline_params={"analyzer": "char", "lowercase": False},
+            baseline_grid={"ngram_range": ((1, 2), (1, 3), (1, 4))},
+        ),
     )
     _parameter_constraints = {
         "kernel": [SpectrumKernel, Mismatch, None],

@@ -114,6 +114,37 @@ def test_stream_of_samples():
     assert model.score(features.transform(X), y) == 1.0
 
 
+MILLION = """
+import resource
+import numpy as np
+from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from skmoderndata.feature_extraction import SequenceFeatures
+from skmoderndata.kernels import BlendedSpectrum
+
+rng = np.random.default_rng(0)
+words = np.array([["abc", "bca"], ["acb", "bac"]])
+y = rng.integers(2, size=1_000_000)
+X = ["".join(row) for row in words[y[:, None], rng.integers(2, size=(len(y), 6))].tolist()]
+model = make_pipeline(
+    SequenceFeatures(BlendedSpectrum(3), n_features=2**18), SGDClassifier(random_state=0)
+)
+model.fit(X, y)
+print(model.score(X[::100], y[::100]), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.recovery
+def test_a_million_strings_in_four_gigabytes():
+    found = subprocess.run(
+        [sys.executable, "-c", MILLION], capture_output=True, text=True, check=True
+    )
+    accuracy, gigabytes = map(float, found.stdout.split())
+    assert accuracy > 0.99
+    assert gigabytes < 4.0
+
+
 @pytest.mark.invariance
 @pytest.mark.parametrize("n_features", [None, 64])
 def test_containers_copies_and_order(n_features):
