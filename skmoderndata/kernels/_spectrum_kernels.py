@@ -78,23 +78,28 @@ def counts_of_words(X: Packed, words: Packed, p: int) -> sparse.csr_array:
 
 
 def hashed_counts(X: Packed, p: int, n_columns: int) -> sparse.csr_array:
-    """Count the windows of p symbols in columns that are hashes of their symbols.
+    """Count the windows of p symbols in columns that are hashes of their symbols."""
+    found = windows(X.codes, X.offsets, p)
+    numbers = hashed_columns(X, found.starts, p, n_columns)
+    return count_in_columns(
+        numbers, found.offsets, np.arange(n_columns, dtype=np.int32), n_columns
+    )
+
+
+def hashed_columns(X: Packed, starts: Array, p: int, n_columns: int) -> Array:
+    """Hashes of the windows of p symbols, at least 0 and below `n_columns`.
 
     The hash is a polynomial in hashes of the symbols, modulo 2^64, and its bits are mixed by the
     multiplication and shifts of MurmurHash3. It depends on nothing but the symbols.
     """
-    found = windows(X.codes, X.offsets, p)
     symbols = np.array([symbol_hash(symbol) for symbol in X.symbols], dtype=np.uint64)
-    h = np.full(len(found.starts), p, dtype=np.uint64)
+    h = np.full(len(starts), p, dtype=np.uint64)
     for k in range(p):
-        h = h * np.uint64(0x9E3779B97F4A7C15) + symbols[X.codes[found.starts + k]]
+        h = h * np.uint64(0x9E3779B97F4A7C15) + symbols[X.codes[starts + k]]
     h ^= h >> np.uint64(33)
     h *= np.uint64(0xFF51AFD7ED558CCD)
     h ^= h >> np.uint64(33)
-    numbers = (h % np.uint64(n_columns)).astype(np.int64)
-    return count_in_columns(
-        numbers, found.offsets, np.arange(n_columns, dtype=np.int32), n_columns
-    )
+    return (h % np.uint64(n_columns)).astype(np.int64)
 
 
 def symbol_hash(symbol: Hashable) -> int:

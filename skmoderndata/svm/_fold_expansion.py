@@ -76,7 +76,8 @@ def fold_expansion(machine, features):
     ----------
     machine : SVC, NuSVC, SVR, NuSVR, OneClassSVM, or Pipeline
         Fitted machine with one decision function, whose `kernel` is `PSpectrum`,
-        `BlendedSpectrum` or `Mismatch`, or one of these in `Normalized`; or a pipeline that ends
+        `BlendedSpectrum`, `RestrictedGapWeighted` or `Mismatch`, or one of these in `Normalized`;
+        or a pipeline that ends
         with a `KernelTransformer` and such a machine with ``kernel="precomputed"``.
     features : SequenceFeatures
         The features of the same kernel, with `normalize` if the machine has `Normalized`; learnt

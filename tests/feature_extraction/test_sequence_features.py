@@ -15,13 +15,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from skmoderndata.feature_extraction import SequenceFeatures
-from skmoderndata.kernels import BlendedSpectrum, GapWeighted, Mismatch, Normalized, PSpectrum
+from skmoderndata.kernels import (
+    BlendedSpectrum,
+    GapWeighted,
+    Mismatch,
+    Normalized,
+    PSpectrum,
+    RestrictedGapWeighted,
+)
 from tests.oracles.sequence_features import count_table
 
 KERNELS = [
     PSpectrum(2),
     BlendedSpectrum(3, decay=0.7),
     BlendedSpectrum(3, weights=[0, 2, 1]),
+    RestrictedGapWeighted(2, 1, 0.6),
     Mismatch(2, 1, "abcd"),
 ]
 each = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -72,7 +80,7 @@ def test_new_samples_meet_the_training_samples_as_in_the_kernel(kernel, seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("kernel", KERNELS[:3], ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS[:4], ids=repr)
 def test_hashed_features_without_collisions(kernel, seed):
     X = strings(seed)
     A = SequenceFeatures(kernel, n_features=2**22, normalize=False).transform(X)

@@ -12,7 +12,14 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
 from skmoderndata.datasets import load_peptides
 from skmoderndata.feature_extraction import SequenceFeatures
-from skmoderndata.kernels import BlendedSpectrum, GapWeighted, Mismatch, Normalized, PSpectrum
+from skmoderndata.kernels import (
+    BlendedSpectrum,
+    GapWeighted,
+    Mismatch,
+    Normalized,
+    PSpectrum,
+    RestrictedGapWeighted,
+)
 from skmoderndata.preprocessing import KernelTransformer
 from skmoderndata.svm import fold_expansion
 
@@ -21,6 +28,7 @@ KERNELS = [
     PSpectrum(3),
     BlendedSpectrum(3, decay=0.7),
     BlendedSpectrum(3, weights=[0, 1, 2]),
+    RestrictedGapWeighted(2, 1),
     Mismatch(2, 1, AMINO),
 ]
 
