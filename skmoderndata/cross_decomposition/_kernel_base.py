@@ -36,6 +36,7 @@ from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, Gram, resolve_kernel, take
+from skmoderndata.kernels._samples import structured_samples
 
 EXACT_LIMIT = 3000  # samples up to which solver="auto" forms the kernel matrices
 
@@ -60,7 +61,7 @@ class KernelViews(MultiviewTransformer):
     def _check_view(self, v, X, *, reset):
         kernel = self._kernel_of(v)
         if is_structured(kernel):
-            return as_samples(X, type(self).__name__)
+            return structured_samples(kernel, X, type(self).__name__)
         X = super()._check_view(v, X, reset=reset)
         if is_precomputed(kernel) and reset:
             _check_kernel_matrix(X, v, self._allows_missing())

@@ -33,7 +33,6 @@ from skmoderndata.cross_decomposition._kernel_base import (
     refuse_extreme,
     take_samples,
 )
-from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._features import check_definite
 from skmoderndata.kernels._resolve import (
@@ -43,6 +42,7 @@ from skmoderndata.kernels._resolve import (
     resolve_kernel,
     take,
 )
+from skmoderndata.kernels._samples import structured_samples
 
 
 class KernelPLSRegression(
@@ -355,7 +355,7 @@ class KernelPLSRegression(
 
     def _validate(self, X, *, reset):
         if not self._vectors():
-            return as_samples(X, type(self).__name__)
+            return structured_samples(self.kernel, X, type(self).__name__)
         return validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=reset)
 
     def _validate_fit(self, X, y):
@@ -372,7 +372,7 @@ class KernelPLSRegression(
             )
             X = X.astype(np.float64, copy=False)
         else:
-            X = as_samples(X, type(self).__name__)
+            X = structured_samples(self.kernel, X, type(self).__name__)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         if len(y) != count_samples(X):
             raise ValueError(f"X has {count_samples(X)} samples and y {len(y)}.")

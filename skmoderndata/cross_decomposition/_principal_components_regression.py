@@ -35,9 +35,9 @@ from skmoderndata.cross_decomposition._kernel_base import (
     kernel_matrix,
     take_samples,
 )
-from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._expansion import scale_gamma, surely_psd
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Columns, resolve_kernel
+from skmoderndata.kernels._samples import structured_samples
 
 
 class PrincipalComponentsRegression(
@@ -217,7 +217,7 @@ class PrincipalComponentsRegression(
             The fitted estimator.
         """
         if is_structured(self.kernel):
-            X = as_samples(X, type(self).__name__)
+            X = structured_samples(self.kernel, X, type(self).__name__)
             check_consistent_length(X, y)
         else:
             X, y = validate_data(
@@ -349,7 +349,7 @@ class PrincipalComponentsRegression(
 
     def _rows(self, X):
         if is_structured(self.kernel):
-            return as_samples(X, type(self).__name__)
+            return structured_samples(self.kernel, X, type(self).__name__)
         return validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
 
     def _linear(self, G, dual):

@@ -37,9 +37,10 @@ from skmoderndata.decomposition._nmf_base import (
     warn_of_passes,
     warn_of_rank,
 )
-from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._features import kernel_matrix
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, resolve_kernel
+from skmoderndata.kernels._samples import structured_samples
 
 
 def _is_linear(estimator):
@@ -225,7 +226,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         X = self._validate(X, reset=True)
         n = count_samples(X)
-        shape = X.shape if hasattr(X, "shape") else (n, n)
+        shape = X.shape if hasattr(X, "dtype") else (n, n)
         dtype = getattr(X, "dtype", np.dtype(np.float64))
         check_number(self, shape)
         warn_of_rank(self, shape, rows_only=True)
@@ -361,7 +362,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _validate(self, X, *, reset):
         if isinstance(self.kernel, Kernel) and not self.kernel.requires_vector_input:
-            return as_samples(X, type(self).__name__)
+            return structured_samples(self.kernel, X, type(self).__name__)
         missing = (
             "its components are averages of rows, and an average of rows with holes has no value. "
             "Fill them in, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
@@ -427,7 +428,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def _double(X):
-    if isinstance(X, list):  # samples that are no vectors
+    if isinstance(X, list | Encoded):  # samples that are no vectors
         return X
     if sparse.issparse(X):
         return sparse.csr_array(X, dtype=np.float64)

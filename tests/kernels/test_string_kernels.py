@@ -25,8 +25,9 @@ from skmoderndata._solvers.sequences.mismatch import (
 )
 from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts
 from skmoderndata.cluster import KernelKMeans
+from skmoderndata.cross_decomposition import KernelPLSRegression, PrincipalComponentsRegression
 from skmoderndata.datasets import load_peptides
-from skmoderndata.decomposition import KernelPCAOutlierDetector
+from skmoderndata.decomposition import ConvexNMF, KernelPCAOutlierDetector
 from skmoderndata.discriminant_analysis import KernelDiscriminantAnalysis, KernelFisherDiscriminant
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
@@ -482,8 +483,22 @@ class Counting(PSpectrum):
         lambda k: KernelNearestCentroid(kernel=k),
         lambda k: KernelPCAOutlierDetector(kernel=k, n_components=2),
         lambda k: IncompleteCholesky(kernel=k, n_components=8),
+        lambda k: CoreVectorMachine(kernel=k),
+        lambda k: ConvexNMF(2, kernel=k, random_state=0),
+        lambda k: KernelPLSRegression(2, kernel=k),
+        lambda k: PrincipalComponentsRegression(2, kernel=k),
     ],
-    ids=["transformer", "kmeans", "centroid", "novelty", "cholesky"],
+    ids=[
+        "transformer",
+        "kmeans",
+        "centroid",
+        "novelty",
+        "cholesky",
+        "core",
+        "nmf",
+        "pls",
+        "components",
+    ],
 )
 def test_a_fit_encodes_each_sample_once(make):
     X, y = families(60)
