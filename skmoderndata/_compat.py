@@ -59,12 +59,18 @@ __all__ = [
     "fit_context",
     "get_array_namespace",
     "move_array",
+    "svm_training_samples",
     "validate_params",
 ]
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NON_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+
+def svm_training_samples(machine):
+    """Training samples that a support vector machine keeps for a kernel object, or None."""
+    return getattr(machine, "_BaseLibSVM__Xfit", None)
 
 
 def get_array_namespace(X):

@@ -11,6 +11,7 @@ from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
 from skmoderndata._solvers.kernel.canonical import Samples
 from skmoderndata._validation import check_array, check_target, check_weights, validate_data
+from skmoderndata.kernels._base import as_samples
 
 FLOATS = [np.float64, np.float32]
 LABELS = "one-dimensional labels of classes are no second view"
@@ -54,10 +55,12 @@ class MultiviewTransformer(
         ----------
         X : array-like of shape (n_samples, n_features) or list of them
             First view; or a list of views with the same samples in the same order; or, with
-            `view_slices`, all views side by side.
+            `view_slices`, all views side by side. With a list of kernels of samples that are no
+            vectors also a list of samples, each a tuple of what the views see of it.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            Second view. Not with a list of views; ignored with `view_slices`. Labels of classes,
-            one-dimensional strings or integers that repeat, are refused: give them as a table.
+            Second view. Not with a list of views; ignored with `view_slices` and for tuples.
+            Labels of classes, one-dimensional strings or integers that repeat, are refused: give
+            them as a table.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples in means, variances and covariances: a weight of 2 counts as
             two copies of a sample, 0 as none, and a common factor changes nothing. None gives all
@@ -113,15 +116,16 @@ class MultiviewTransformer(
         scores : ndarray of shape (n_samples, n_components), or several of them
             Scores of the first view; where `y` is given a pair of arrays, and for a list of
             views as many (None for a view that is not there), of which `set_output` changes the
-            first. With `view_slices` one array, the scores of all views side by side.
+            first. With `view_slices`, and for a list of tuples, one array, the scores of all views
+            side by side.
         """
         check_is_fitted(self)
         views = self._take_views(X, y, reset=False)
         scores = [self._checked_scores(v, view) for v, view in enumerate(views)]
-        if self.view_slices is not None:
+        if self.view_slices is not None or self._is_list_of_tuples(X):
             return np.hstack(scores)
         # set_output turns the first of a tuple into a data frame, and knows no list
-        return scores[0] if y is None and not _is_list_of_views(X) else tuple(scores)
+        return scores[0] if y is None and not self._is_list_of_views(X, y) else tuple(scores)
 
     def fit_transform(self, X, y=None, sample_weight=None):
         """Fit, and return the scores of the training samples.
@@ -198,9 +202,15 @@ class MultiviewTransformer(
         """Split the input into validated views (None where a view is not there)."""
         name = type(self).__name__
         if self.view_slices is not None:
+            self._side_by_side = True
             X = self._check_vectors(0, X, reset=reset, whole=True)
             return cut_columns(X, self.view_slices, name)
-        if _is_list_of_views(X):
+        tuples = self._is_list_of_tuples(X)
+        if reset:
+            self._side_by_side = tuples
+        if tuples:
+            X, y = [list(view) for view in zip(*as_samples(X, name), strict=True)], None
+        if self._is_list_of_views(X, y, reset=reset):
             if y is not None:
                 raise ValueError(
                     f"{name} received a list of {len(X)} views and y; put all views into the list."
@@ -227,6 +237,25 @@ class MultiviewTransformer(
             None if view is None and not reset else self._check_view(v, view, reset=reset)
             for v, view in enumerate(views)
         ]
+
+    def _is_list_of_views(self, X, y, *, reset=False):
+        """Whether `X` is a list or tuple of tables (and not one table as a list of rows)."""
+        if not isinstance(X, list | tuple) or not X:
+            return False
+        first = next((view for view in X if view is not None), None)
+        if isinstance(first, str | bytes) or first is None:
+            return False
+        if hasattr(first, "shape"):
+            return len(first.shape) == 2
+        if not isinstance(first, list | tuple) or not first:
+            return False
+        # a list of lists: a table has numbers as entries, a list of views has rows or samples
+        entry = first[0]
+        return isinstance(entry, str | bytes) or np.iterable(entry)
+
+    def _is_list_of_tuples(self, X):
+        """Whether `X` is a list of samples, each a tuple of what the views see of it."""
+        return False
 
     def _check_view(self, v, X, *, reset):
         """Validate one view; subclasses with other samples than vectors extend it."""
@@ -303,7 +332,7 @@ class MultiviewTransformer(
         check_is_fitted(self)
         check_feature_names_in(self, input_features, generate_names=False)
         prefix = type(self).__name__.lower()
-        n_views = 1 if self.view_slices is None else self.n_views_
+        n_views = self.n_views_ if self._side_by_side else 1
         return np.array(
             [
                 f"{prefix}_view{v + 1}_{j}"
@@ -315,7 +344,7 @@ class MultiviewTransformer(
 
     @property
     def _n_features_out(self):
-        return self.n_components_ * (1 if self.view_slices is None else self.n_views_)
+        return self.n_components_ * (self.n_views_ if self._side_by_side else 1)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -422,22 +451,6 @@ def _unit_columns(A, w):
     A = np.sqrt(w)[:, None] * (A - w @ A / w.sum())
     norms = np.linalg.norm(A, axis=0)
     return A / np.where(norms > 0, norms, 1.0), norms
-
-
-def _is_list_of_views(X):
-    """Whether `X` is a list or tuple of tables (and not one table as a list of rows)."""
-    if not isinstance(X, list | tuple) or not X:
-        return False
-    first = next((view for view in X if view is not None), None)
-    if isinstance(first, str | bytes) or first is None:
-        return False
-    if hasattr(first, "shape"):
-        return len(first.shape) == 2
-    if not isinstance(first, list | tuple) or not first:
-        return False
-    # a list of lists: a table has numbers as entries, a list of views has rows or samples
-    entry = first[0]
-    return isinstance(entry, str | bytes) or np.iterable(entry)
 
 
 def count_rows(X):

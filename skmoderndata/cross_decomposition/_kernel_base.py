@@ -32,9 +32,11 @@ from skmoderndata.cross_decomposition._base import (
     signed_consensus,
     signs_of_peaks,
 )
+from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._features import check_definite, is_low_rank
 from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, Gram, resolve_kernel, take
+from skmoderndata.kernels._samples import structured_samples
 
 
 class KernelViews(MultiviewTransformer):
@@ -56,12 +58,36 @@ class KernelViews(MultiviewTransformer):
 
     def _check_view(self, v, X, *, reset):
         kernel = self._kernel_of(v)
-        if isinstance(kernel, Kernel) and not kernel.requires_vector_input:
-            return X
+        if is_structured(kernel):
+            return structured_samples(kernel, X, type(self).__name__)
         X = super()._check_view(v, X, reset=reset)
         if is_precomputed(kernel) and reset:
             _check_kernel_matrix(X, v, self._allows_missing())
         return X
+
+    def _is_list_of_views(self, X, y, *, reset=False):
+        if not is_structured(self._kernel_of(0)):
+            return super()._is_list_of_views(X, y, reset=reset)
+        # what looks like views may be samples of one view: lists of tokens, arrays of series
+        if y is not None or not isinstance(X, list | tuple) or not X:
+            return False
+        if not reset and len(X) != self.n_views_:
+            return False
+        first = next((view for view in X if view is not None), None)
+        if not hasattr(first, "shape"):
+            return super()._is_list_of_views(X, y, reset=reset)
+        return len(first.shape) > 1 or np.asarray(first[:1]).dtype.kind not in "biufc"
+
+    def _is_list_of_tuples(self, X):
+        kernel = self.kernel
+        if not isinstance(kernel, list | tuple) or not any(map(is_structured, kernel)):
+            return False
+        if not hasattr(X, "__len__") or getattr(X, "ndim", 1) != 1 or isinstance(X, str | bytes):
+            return False
+        samples = as_samples(X, type(self).__name__)
+        return bool(samples) and all(
+            isinstance(x, tuple) and len(x) == len(kernel) for x in samples
+        )
 
     def _kernel_of(self, v):
         kernel = self.kernel
@@ -455,6 +481,11 @@ def _indefinite(v):
 def _unweighted(scores, weights):
     """Scores without the roots of the weights."""
     return scores if weights is None else scores / np.sqrt(weights)[:, None]
+
+
+def is_structured(kernel):
+    """Whether samples of a kernel are no vectors."""
+    return isinstance(kernel, Kernel) and not kernel.requires_vector_input
 
 
 def is_precomputed(kernel):

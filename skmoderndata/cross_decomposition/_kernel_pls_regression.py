@@ -41,6 +41,7 @@ from skmoderndata.kernels._resolve import (
     resolve_kernel,
     take,
 )
+from skmoderndata.kernels._samples import structured_samples
 
 
 class KernelPLSRegression(
@@ -354,9 +355,8 @@ class KernelPLSRegression(
 
     def _validate(self, X, *, reset):
         if not self._vectors():
-            return X
-        X = validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=reset)
-        return X
+            return structured_samples(self.kernel, X, type(self).__name__)
+        return validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=reset)
 
     def _validate_fit(self, X, y):
         if self._vectors():
@@ -371,6 +371,8 @@ class KernelPLSRegression(
                 ensure_min_samples=2,
             )
             X = X.astype(np.float64, copy=False)
+        else:
+            X = structured_samples(self.kernel, X, type(self).__name__)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         if len(y) != count_samples(X):
             raise ValueError(f"X has {count_samples(X)} samples and y {len(y)}.")

@@ -9,7 +9,7 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import (
@@ -30,9 +30,14 @@ from skmoderndata._solvers.kernel.canonical import (
 )
 from skmoderndata._validation import check_array, check_weights, validate_data
 from skmoderndata.cross_decomposition._base import FLOATS
-from skmoderndata.cross_decomposition._kernel_base import kernel_matrix, take_samples
+from skmoderndata.cross_decomposition._kernel_base import (
+    is_structured,
+    kernel_matrix,
+    take_samples,
+)
 from skmoderndata.kernels._expansion import scale_gamma, surely_psd
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Columns, resolve_kernel
+from skmoderndata.kernels._samples import structured_samples
 
 
 class PrincipalComponentsRegression(
@@ -211,18 +216,23 @@ class PrincipalComponentsRegression(
         self : PrincipalComponentsRegression
             The fitted estimator.
         """
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=FLOATS,
-            accept_sparse="csr",
-            multi_output=True,
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
-        X = X.astype(np.float64, copy=False)
-        Y = check_array(y, ensure_2d=False, dtype=np.float64).reshape(len(y), -1)
+        if is_structured(self.kernel):
+            X = structured_samples(self.kernel, X, type(self).__name__)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                dtype=FLOATS,
+                accept_sparse="csr",
+                multi_output=True,
+                y_numeric=True,
+                ensure_min_samples=2,
+            )
+            X = X.astype(np.float64, copy=False)
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        Y = y.reshape(len(y), -1)
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         if self.solver == "primal" and not linear:
             raise ValueError(
@@ -234,8 +244,8 @@ class PrincipalComponentsRegression(
         if w is not None:
             rows = np.flatnonzero(w)
             X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
-        n, p = X.shape
-        dual = not linear or self.solver == "dual" or (self.solver == "auto" and p > n)
+        n = len(Y)
+        dual = not linear or self.solver == "dual" or (self.solver == "auto" and X.shape[1] > n)
         self.solver_ = "dual" if dual else "primal"
         roots = np.ones(n) if w is None else np.sqrt(w)
         total_weight = float(roots @ roots)
@@ -315,8 +325,7 @@ class PrincipalComponentsRegression(
             Predictions.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
-        X = X.astype(np.float64, copy=False)
+        X = self._rows(X)
         coef = self.coef_.T if self._gram is None else self.dual_coef_
         return self._apply(X, coef) + self.intercept_
 
@@ -334,9 +343,14 @@ class PrincipalComponentsRegression(
             One column for each component; the largest coefficient of each is positive.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
-        scores = self._apply(X.astype(np.float64, copy=False), self._rotations)
-        return (scores + self._score_shift).astype(X.dtype, copy=False)
+        X = self._rows(X)
+        scores = self._apply(X, self._rotations) + self._score_shift
+        return scores.astype(getattr(X, "dtype", np.float64), copy=False)
+
+    def _rows(self, X):
+        if is_structured(self.kernel):
+            return structured_samples(self.kernel, X, type(self).__name__)
+        return validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
 
     def _linear(self, G, dual):
         """Squared singular values, left and right vectors of centred rows; sum of squares."""
@@ -374,6 +388,8 @@ class PrincipalComponentsRegression(
         return values[keep], V[:, keep]
 
     def _apply(self, X, coef):
+        if isinstance(X, np.ndarray) or sparse.issparse(X):
+            X = X.astype(np.float64, copy=False)
         if self._gram is None:
             return X @ coef
         return np.concatenate([K @ coef for _, K in self._gram.blocks(X, self.X_fit_)])

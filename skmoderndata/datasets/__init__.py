@@ -1,4 +1,4 @@
-"""Generators with a known truth."""
+"""Generators with a known truth, and small bundled samples."""
 
 from skmoderndata.datasets._boolean import make_boolean_sources
 from skmoderndata.datasets._low_rank import make_low_rank_plus_sparse, make_video
@@ -10,8 +10,11 @@ from skmoderndata.datasets._slow_signals import (
     make_slow_signal,
 )
 from skmoderndata.datasets._sparse_classes import make_sparse_classes
+from skmoderndata.datasets._strings import load_language_names, load_peptides
 
 __all__ = [
+    "load_language_names",
+    "load_peptides",
     "make_boolean_sources",
     "make_logistic_map",
     "make_low_rank_plus_sparse",

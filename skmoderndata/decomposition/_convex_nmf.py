@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -36,8 +37,10 @@ from skmoderndata.decomposition._nmf_base import (
     warn_of_passes,
     warn_of_rank,
 )
+from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._features import kernel_matrix
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, resolve_kernel
+from skmoderndata.kernels._samples import structured_samples
 
 
 def _is_linear(estimator):
@@ -222,8 +225,11 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
-        check_number(self, X.shape)
-        warn_of_rank(self, X.shape, rows_only=True)
+        n = count_samples(X)
+        shape = X.shape if hasattr(X, "dtype") else (n, n)
+        dtype = getattr(X, "dtype", np.dtype(np.float64))
+        check_number(self, shape)
+        warn_of_rank(self, shape, rows_only=True)
         self._gram = None
         if self._linear:
             data = _double(X)
@@ -239,7 +245,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             )
             data = kernel_matrix(self._gram, X)
             check_magnitude(data, owner=type(self).__name__, kernel_values=True)
-            rounding = np.finfo(X.dtype if self._gram.precomputed else np.float64).eps
+            rounding = np.finfo(dtype if self._gram.precomputed else np.float64).eps
             with self._explained():
                 rows = Rows(K=data, rounding=float(rounding))
         rng = check_random_state(self.random_state)
@@ -268,12 +274,12 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         inner = B.T @ combined
         order = np.argsort(-(W * W).sum(axis=0) * np.diagonal(inner), kind="stable")
         B, inner = B[:, order], inner[np.ix_(order, order)]
-        self.weights_ = np.ascontiguousarray(B, dtype=X.dtype)
+        self.weights_ = np.ascontiguousarray(B, dtype=dtype)
         self.components_ = None
         self.X_fit_ = None
         self._inner = np.ascontiguousarray(inner)
         if self._linear:
-            self.components_ = np.ascontiguousarray((X.T @ B).T, dtype=X.dtype)
+            self.components_ = np.ascontiguousarray((X.T @ B).T, dtype=dtype)
         elif not self._gram.precomputed:
             self.X_fit_ = X.copy()  # the caller may change X
         self.n_components_ = B.shape[1]
@@ -300,7 +306,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return narrowed(self._codes(X)[0], X.dtype, self, "codes")
+        dtype = getattr(X, "dtype", np.dtype(np.float64))
+        return narrowed(self._codes(X)[0], dtype, self, "codes")
 
     @available_if(_is_linear)
     def inverse_transform(self, X):
@@ -354,6 +361,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _validate(self, X, *, reset):
+        if isinstance(self.kernel, Kernel) and not self.kernel.requires_vector_input:
+            return structured_samples(self.kernel, X, type(self).__name__)
         missing = (
             "its components are averages of rows, and an average of rows with holes has no value. "
             "Fill them in, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
@@ -419,6 +428,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def _double(X):
+    if isinstance(X, list | Encoded):  # samples that are no vectors
+        return X
     if sparse.issparse(X):
         return sparse.csr_array(X, dtype=np.float64)
     return np.ascontiguousarray(X, dtype=np.float64)

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import Interval, fit_context
-from skmoderndata._registry import MethodCard
-from skmoderndata.kernels import Mismatch, PSpectrum
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata.kernels import BlendedSpectrum, Mismatch, PSpectrum, RestrictedGapWeighted
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._spectrum_kernels import (
     SpectrumKernel,
@@ -30,7 +30,7 @@ class SequenceFeatures(TransformerMixin, Base):
 
     Parameters
     ----------
-    kernel : PSpectrum, BlendedSpectrum or Mismatch, default=None
+    kernel : PSpectrum, BlendedSpectrum, Mismatch or RestrictedGapWeighted, default=None
         Kernel whose features are wanted; None takes `PSpectrum()`.
     n_features : int, default=None
         Number of columns of hashed features; None learns a column for each substring of the
@@ -43,7 +43,7 @@ class SequenceFeatures(TransformerMixin, Base):
     kernel_ : Kernel
         The kernel, settled on the training samples.
     words_ : list of Packed
-        The substrings of the columns, by length, without hashing and for the spectrum kernels.
+        The substrings of the columns, by length, without hashing, and not for `Mismatch`.
     columns_ : ndarray of shape (n_columns,)
         For `Mismatch`, numbers of the words that have a column, in base `len(alphabet)`.
     n_features_out_ : int
@@ -93,9 +93,17 @@ class SequenceFeatures(TransformerMixin, Base):
         family="features of sequences",
         cite=("leslie2002spectrum", "shawetaylor2004kernel"),
         cost="total length of the samples",
+        comparison=Comparison(
+            baseline="sklearn.feature_extraction.text.CountVectorizer",
+            problem="language_names",
+            params={"kernel": BlendedSpectrum()},
+            grid={"kernel__p": (2, 3, 4)},
+            baseline_params={"analyzer": "char", "lowercase": False},
+            baseline_grid={"ngram_range": ((1, 2), (1, 3), (1, 4))},
+        ),
     )
     _parameter_constraints = {
-        "kernel": [SpectrumKernel, Mismatch, None],
+        "kernel": [SpectrumKernel, Mismatch, RestrictedGapWeighted, None],
         "n_features": [Interval(Integral, 1, None, closed="left"), None],
         "normalize": ["boolean"],
     }
@@ -165,6 +173,9 @@ class SequenceFeatures(TransformerMixin, Base):
             counts = self.kernel_.features(X)
             self.columns_ = np.unique(counts.indices)
             self.n_features_out_ = len(self.columns_)
+        elif isinstance(kernel, RestrictedGapWeighted):
+            self.words_ = [self.kernel_.distinct_words(self.kernel_.encode(X).form)]
+            self.n_features_out_ = len(self.words_[0])
         else:
             packed = self.kernel_.encode(X).form
             lengths = [q for q, weight in self.kernel_.length_weights() if weight > 0]
@@ -195,6 +206,12 @@ class SequenceFeatures(TransformerMixin, Base):
         check_is_fitted(self)
         if isinstance(self.kernel_, Mismatch):
             features = self.kernel_.features(X)[:, self.columns_]
+        elif isinstance(self.kernel_, RestrictedGapWeighted):
+            packed = self.kernel_.encode(X).form
+            if self.n_features is not None:
+                features = self.kernel_.hashed_sums(packed, int(self.n_features))
+            else:
+                features = self.kernel_.sums_of_words(packed, self.words_[0])
         else:
             packed = self.kernel_.encode(X).form
             weights = [(q, np.sqrt(w)) for q, w in self.kernel_.length_weights() if w > 0]

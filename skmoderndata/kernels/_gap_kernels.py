@@ -1,7 +1,7 @@
 """Kernels on strings that count gaps, or bound them."""
 
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from skmoderndata._solvers.sequences.windows import (
 )
 from skmoderndata.kernels._base import Array
 from skmoderndata.kernels._sequences import Packed, SequenceKernel, joined, one_alphabet
+from skmoderndata.kernels._spectrum_kernels import distinct_windows, hashed_columns
 
 FAMILY = "kernels on strings"
 PAGE = "string_kernels"
@@ -77,6 +78,20 @@ class GapNumberWeighted(SequenceKernel):
         return own_sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay))
 
 
+class Picks(NamedTuple):
+    """Subsequences picked from rows."""
+
+    words: Packed  # one sequence for each pick
+    rows: Array  # where it was picked
+    weights: Array
+
+    def table(self, columns: Array, shape: tuple[int, int]) -> sparse.csr_array:
+        """Sum the weights by row and column; those of a negative column are dropped."""
+        known = columns >= 0
+        entries = (self.weights[known], (self.rows[known], columns[known]))
+        return sparse.csr_array(sparse.coo_array(entries, shape=shape))
+
+
 class RestrictedGapWeighted(SequenceKernel):
     r"""Sum over common subsequences with few skipped symbols, each of which has a price.
 
@@ -133,27 +148,88 @@ class RestrictedGapWeighted(SequenceKernel):
         self._check_integer("max_gaps", 0)
         self._check_real("decay", 0.0, 1.0)
 
-    def _spectrum(self, X: Packed) -> sparse.csr_array:
-        """Sum the weights of each subsequence in each row, a column for each that occurs."""
+    def _picks(self, X: Packed) -> "Picks":
+        """Pick the words of p symbols with few skipped ones, from all rows."""
         rows, words, weights = [], [], []
-        for gaps in range(self.max_gaps + 1):
+        for gaps in range(self.max_gaps + 1 if self.p > 1 else 1):  # one symbol has no gap inside
             span = self.p + gaps
             found = windows(X.codes, X.offsets, span)
             row = np.repeat(np.arange(len(X)), np.diff(found.offsets))
-            if self.p == 1 and gaps:
-                break  # one symbol has no gap inside
             for inner in combinations(range(1, span - 1), max(0, self.p - 2)):
                 positions = np.array([0, *inner, span - 1][: self.p])
                 rows.append(row)
                 words.append(X.codes[found.starts[:, None] + positions].reshape(-1, self.p))
                 weights.append(np.full(len(row), float(self.decay) ** gaps))
-        flat = np.concatenate(words)
-        starts = np.arange(len(flat)) * self.p
-        numbers, _ = window_numbers(flat.ravel(), starts, len(X.symbols), range(self.p))
+        codes = np.concatenate(words)
+        offsets = np.arange(len(codes) + 1, dtype=np.int64) * self.p
+        picked = Packed(codes.ravel(), offsets, X.symbols, X.kind)
+        return Picks(picked, np.concatenate(rows), np.concatenate(weights))
+
+    def _spectrum(self, X: Packed) -> sparse.csr_array:
+        """Sum the weights of each subsequence in each row, a column for each that occurs."""
+        picks = self._picks(X)
+        starts = picks.words.offsets[:-1]
+        numbers, _ = window_numbers(picks.words.codes, starts, len(X.symbols), range(self.p))
         columns = np.unique(numbers, return_inverse=True)[1]
-        shape = (len(X), int(columns.max(initial=-1)) + 1)
-        entries = (np.concatenate(weights), (np.concatenate(rows), columns))
-        return sparse.csr_array(sparse.coo_array(entries, shape=shape))
+        return picks.table(columns, (len(X), int(columns.max(initial=-1)) + 1))
+
+    def distinct_words(self, X: Packed) -> Packed:
+        """Subsequences that occur, for the columns of `sums_of_words`.
+
+        Parameters
+        ----------
+        X : Packed
+            Samples.
+
+        Returns
+        -------
+        words : Packed
+            One sequence of p symbols for each column.
+        """
+        return distinct_windows(self._picks(X).words, self.p)
+
+    def sums_of_words(self, X: Packed, words: Packed) -> sparse.csr_array:
+        """Sum the weights of given subsequences in each row; others are dropped.
+
+        Parameters
+        ----------
+        X : Packed
+            Samples.
+        words : Packed
+            Distinct sequences of p symbols.
+
+        Returns
+        -------
+        features : csr_array of shape (n_samples, n_words)
+            One column for each word.
+        """
+        picks, n = self._picks(X), len(words)
+        both = joined(words, picks.words)
+        starts = both.offsets[:-1]
+        numbers, size = window_numbers(both.codes, starts, len(both.symbols), range(self.p))
+        table = np.full(size, -1, dtype=np.int64)
+        table[numbers[:n]] = np.arange(n)
+        return picks.table(table[numbers[n:]], (len(X), n))
+
+    def hashed_sums(self, X: Packed, n_columns: int) -> sparse.csr_array:
+        """Sum the weights of subsequences in columns that are hashes of their symbols.
+
+        Parameters
+        ----------
+        X : Packed
+            Samples.
+        n_columns : int
+            Number of columns.
+
+        Returns
+        -------
+        features : csr_array of shape (n_samples, n_columns)
+            One row for each sample.
+        """
+        picks = self._picks(X)
+        starts = picks.words.offsets[:-1]
+        columns = hashed_columns(picks.words, starts, self.p, n_columns)
+        return picks.table(columns, (len(X), n_columns))
 
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
         if Y is None:

@@ -534,14 +534,16 @@ class Normalized(_OfKernel):
             # a self-similarity of zero has the logarithm -inf, and is similar to nothing
             scale = (np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)) / 2
             K = np.exp(logarithm - scale)
+            if Y is None:
+                np.fill_diagonal(K, a > -np.inf)
         else:
             r = self._roots(X)
             if Y is None:
                 K = r[:, None] * self.kernel(X) * r
             else:
                 K = r[:, None] * self.kernel(X, Y) * self._roots(Y)
-        if Y is None:
-            np.fill_diagonal(K, self._diag(X))
+            if Y is None:
+                np.fill_diagonal(K, r > 0)
         return np.asarray(K)
 
     def _diag(self, X: Any) -> Array:

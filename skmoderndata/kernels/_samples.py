@@ -13,6 +13,13 @@ from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._resolve import Array, Gram, count_samples, resolve_kernel
 
 
+def structured_samples(kernel: Any, X: Any, name: str) -> Any:
+    """Return samples that are no vectors, encoded once where the kernel has a form for that."""
+    if isinstance(kernel, BaseKernel) and kernel.encoding is not None:
+        return kernel.encode(X)
+    return as_samples(X, name)
+
+
 class KernelSamples:
     """Mixin of estimators with `kernel`, `gamma`, `degree`, `coef0` and `kernel_params`."""
 

@@ -11,10 +11,13 @@ from sklearn import get_config
 from skmoderndata._registry import KernelCard
 from skmoderndata._solvers.sequences.mismatch import (
     neighbour_counts,
-    neighbourhoods,
     pattern_weights,
+    word_counts,
+    words_near,
 )
 from skmoderndata._solvers.sequences.windows import (
+    TABLE,
+    WORD,
     count_in_columns,
     count_windows,
     gram_of_counts,
@@ -33,6 +36,7 @@ from skmoderndata.kernels._sequences import (
 )
 
 FAMILY = "kernels on strings"
+MOST_WORDS = 2**28  # neighbours of all distinct substrings that are enumerated
 PAGE = "string_kernels"
 
 
@@ -74,23 +78,28 @@ def counts_of_words(X: Packed, words: Packed, p: int) -> sparse.csr_array:
 
 
 def hashed_counts(X: Packed, p: int, n_columns: int) -> sparse.csr_array:
-    """Count the windows of p symbols in columns that are hashes of their symbols.
+    """Count the windows of p symbols in columns that are hashes of their symbols."""
+    found = windows(X.codes, X.offsets, p)
+    numbers = hashed_columns(X, found.starts, p, n_columns)
+    return count_in_columns(
+        numbers, found.offsets, np.arange(n_columns, dtype=np.int32), n_columns
+    )
+
+
+def hashed_columns(X: Packed, starts: Array, p: int, n_columns: int) -> Array:
+    """Hashes of the windows of p symbols, at least 0 and below `n_columns`.
 
     The hash is a polynomial in hashes of the symbols, modulo 2^64, and its bits are mixed by the
     multiplication and shifts of MurmurHash3. It depends on nothing but the symbols.
     """
-    found = windows(X.codes, X.offsets, p)
     symbols = np.array([symbol_hash(symbol) for symbol in X.symbols], dtype=np.uint64)
-    h = np.full(len(found.starts), p, dtype=np.uint64)
+    h = np.full(len(starts), p, dtype=np.uint64)
     for k in range(p):
-        h = h * np.uint64(0x9E3779B97F4A7C15) + symbols[X.codes[found.starts + k]]
+        h = h * np.uint64(0x9E3779B97F4A7C15) + symbols[X.codes[starts + k]]
     h ^= h >> np.uint64(33)
     h *= np.uint64(0xFF51AFD7ED558CCD)
     h ^= h >> np.uint64(33)
-    numbers = (h % np.uint64(n_columns)).astype(np.int64)
-    return count_in_columns(
-        numbers, found.offsets, np.arange(n_columns, dtype=np.int32), n_columns
-    )
+    return (h % np.uint64(n_columns)).astype(np.int64)
 
 
 def symbol_hash(symbol: Hashable) -> int:
@@ -293,7 +302,8 @@ class Mismatch(SequenceKernel):
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t)
 
-    with :math:`\phi_u(s)` the number of substrings of s that differ from u at m places at most.
+    with :math:`\phi_u(s)` the number of substrings of s that differ from u at m places at most;
+    or, with `costs`, of those which u replaces at a total cost below `threshold`.
 
     Parameters
     ----------
@@ -304,6 +314,11 @@ class Mismatch(SequenceKernel):
     alphabet : str, sequence or int, default=None
         Symbols of the words u, or their number: the value depends on it. None takes those of the
         training samples; `settle`, `KernelTransformer` and estimators with `kernel=` see to it.
+    costs : ndarray of shape (n_symbols, n_symbols), default=None
+        Cost of the symbol of the row, of a word u, in place of the symbol of the column, of a
+        substring; in the order of `alphabet`, at least 0. In place of `m`.
+    threshold : float, default=None
+        Bound of the total cost of a substring, exclusive; goes with `costs`.
     unknown : {"raise", "ignore"}, default="raise"
         What a symbol outside of the alphabet does: an error, or the substrings with it are left
         out.
@@ -319,7 +334,8 @@ class Mismatch(SequenceKernel):
     exact routes the cheaper one is taken. Where ``|alphabet| ** p`` is small, the counts of all
     words are made by p passes over a tensor. Else the kernel is a sum of spectrum kernels of
     substrings with up to ``2 m`` positions left out, which hold the number of pairs of
-    substrings that agree there, and no neighbourhood is enumerated.
+    substrings that agree there, and no neighbourhood is enumerated. With `costs` it is: by a
+    depth-first search through the words that are cheap enough.
 
     References
     ----------
@@ -334,7 +350,10 @@ class Mismatch(SequenceKernel):
     array([[18., 15.],
            [15., 18.]])
     >>> Mismatch(p=2, m=1).settle(["gatta", "cata"])
-    Mismatch(p=2, m=1, alphabet='acgt', unknown='raise')
+    Mismatch(p=2, m=1, alphabet='acgt', costs=None, threshold=None, unknown='raise')
+    >>> costs = [[0.0, 0.2, 1.0], [0.2, 0.0, 1.0], [1.0, 1.0, 0.0]]  # a and b are nearly the same
+    >>> Mismatch(p=2, alphabet="abc", costs=costs, threshold=0.3)(["aa"], ["ab", "ac"])
+    array([[2., 0.]])
     """
 
     _card = KernelCard(
@@ -343,11 +362,19 @@ class Mismatch(SequenceKernel):
     )  # fmt: skip
 
     def __init__(
-        self, p: int = 3, m: int = 1, alphabet: Any = None, unknown: str = "raise"
+        self,
+        p: int = 3,
+        m: int = 1,
+        alphabet: Any = None,
+        costs: Any = None,
+        threshold: float | None = None,
+        unknown: str = "raise",
     ) -> None:
         self.p = p
         self.m = m
         self.alphabet = alphabet
+        self.costs = costs
+        self.threshold = threshold
         self.unknown = unknown
 
     def _validate(self) -> None:
@@ -365,6 +392,31 @@ class Mismatch(SequenceKernel):
             self._check_integer("alphabet", 1)
         elif not len(self.alphabet) or len(set(self.alphabet)) < len(self.alphabet):
             raise self._refuse("alphabet", "a number, or distinct symbols, one at least")
+        if (self.costs is None) != (self.threshold is None):
+            raise ValueError(
+                "Mismatch: costs and threshold go together; without them m counts the symbols "
+                "that may differ."
+            )
+        if self.costs is not None:
+            self._check_costs()
+
+    def _check_costs(self) -> None:
+        self._check_real("threshold", 0.0)
+        if isinstance(self.alphabet, int | np.integer):
+            raise ValueError(
+                f"Mismatch: alphabet={self.alphabet}, and costs need the symbols themselves."
+            )
+        n = len(self.alphabet)
+        costs = np.asarray(self.costs, dtype=np.float64)
+        if costs.shape != (n, n) or not np.isfinite(costs).all() or (costs < 0).any():
+            raise ValueError(
+                f"Mismatch: costs has shape {costs.shape}; for an alphabet of {n} symbols it has "
+                f"to be a matrix of shape ({n}, {n}) of finite numbers of at least 0."
+            )
+        if float(n) ** self.p >= WORD:
+            raise ValueError(
+                f"Mismatch: {n} symbols make {n}^{self.p} words, too many for costs; lower p."
+            )
 
     def settle(self, X: Any) -> BaseKernel:
         """Return a copy whose alphabet is that of the training samples.
@@ -419,6 +471,11 @@ class Mismatch(SequenceKernel):
 
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
         X, Y, sigma = self._prepare(X, Y)
+        if self.costs is not None:
+            if Y is None:
+                return gram_of_counts(self._words(X, sigma))
+            both = self._words(joined(X, Y), sigma)
+            return gram_of_counts(both[: len(X)], both[len(X) :])
         n = len(X) + (0 if Y is None else len(Y))
         n_windows = len(X.codes) + (0 if Y is None else len(Y.codes))
         if self._dense(n, n_windows, sigma):
@@ -434,6 +491,8 @@ class Mismatch(SequenceKernel):
 
     def _diag(self, X: Packed) -> Array:
         X, _, sigma = self._prepare(X, None)
+        if self.costs is not None:
+            return squared_norms(self._words(X, sigma))
         if self._dense(len(X), len(X.codes), sigma):
             A = self._word_counts(X, sigma)
             return np.asarray(np.einsum("ij,ij->i", A, A))
@@ -473,11 +532,30 @@ class Mismatch(SequenceKernel):
                 f"Mismatch: {sigma} symbols make {sigma}^{self.p} words, too many columns; use "
                 "the kernel matrix, or a smaller p."
             )
-        found = windows(A.codes, A.offsets, self.p)
-        weights = sigma ** np.arange(self.p)
-        numbers = A.codes[found.starts[:, None] + np.arange(self.p)].astype(np.int64) @ weights
-        words, ranks = np.unique(numbers, return_inverse=True)
-        counts = count_in_columns(
-            ranks, found.offsets, np.arange(len(words), dtype=np.int32), len(words)
-        )
-        return sparse.csr_array(counts @ neighbourhoods(words, sigma, self.p, self.m))
+        return self._words(A, sigma, columns=sigma**self.p)
+
+    def _words(self, X: Packed, sigma: int, columns: int | None = None) -> sparse.csr_array:
+        """Count the words near the windows of each row, by enumerating them.
+
+        `columns` asks for one column for each word over the alphabet; else those that occur.
+        """
+        found = windows(X.codes, X.offsets, self.p)
+        numbers, _ = window_numbers(X.codes, found.starts, sigma, range(self.p))
+        _, first, ranks = np.unique(numbers, return_index=True, return_inverse=True)
+        kinds = X.codes[found.starts[first][:, None] + np.arange(self.p)]
+        if self.costs is None or self.threshold is None:
+            costs, threshold = 1.0 - np.eye(sigma), self.m + 0.5
+        else:
+            costs, threshold = np.asarray(self.costs, dtype=np.float64), float(self.threshold)
+        starts, words = words_near(kinds, costs, threshold, MOST_WORDS)
+        if words is None:
+            raise ValueError(
+                f"Mismatch: {len(kinds)} distinct substrings have more than {MOST_WORDS} words "
+                "near them, too many to be enumerated; lower p, m or threshold."
+            )
+        if columns is None:
+            columns = sigma**self.p
+            if columns > TABLE:
+                distinct, words = np.unique(words, return_inverse=True)
+                columns = len(distinct)
+        return word_counts(ranks, found.offsets, starts, words, columns)

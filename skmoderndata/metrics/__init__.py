@@ -11,6 +11,7 @@ from skmoderndata.metrics._boolean import (
 )
 from skmoderndata.metrics._clustering import clustering_distance
 from skmoderndata.metrics._dimension import intrinsic_dimension
+from skmoderndata.metrics._edit_distance import edit_distance, pairwise_edit_distance
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 
 __all__ = [
@@ -19,11 +20,13 @@ __all__ = [
     "boolean_over_coverage",
     "boolean_reconstruction_error",
     "clustering_distance",
+    "edit_distance",
     "generalization_error",
     "intrinsic_dimension",
     "kernel_alignment",
     "kernel_distances",
     "kernel_variance",
     "match_sources",
+    "pairwise_edit_distance",
     "source_mismatch",
 ]

@@ -1,6 +1,7 @@
 """Transformers that prepare data for the other methods."""
 
 from skmoderndata.preprocessing._aligned_kernel_combination import AlignedKernelCombination
+from skmoderndata.preprocessing._distance_transformer import DistanceTransformer
 from skmoderndata.preprocessing._double_centerer import DoubleCenterer
 from skmoderndata.preprocessing._kernel_normalizer import KernelNormalizer
 from skmoderndata.preprocessing._kernel_projector import KernelProjector
@@ -12,6 +13,7 @@ from skmoderndata.preprocessing._time_delay_embedding import TimeDelayEmbedding
 __all__ = [
     "AlignedKernelCombination",
     "AsSamples",
+    "DistanceTransformer",
     "DoubleCenterer",
     "KernelNormalizer",
     "KernelProjector",

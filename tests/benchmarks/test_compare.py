@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from rich.console import Console
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
@@ -345,6 +346,8 @@ def make_method(cls):
     """Make the method as it is compared, with the first value of each list that is searched."""
     comparison = cls._card.comparison
     first = {key: values[0] for key, values in comparison.grid.items()}
+    if hasattr(cls, "fit"):
+        return clone(cls(**comparison.params)).set_params(**first)
     return Contender(cls, {**comparison.params, **first}, {}).make()
 
 

@@ -1,8 +1,10 @@
 """Evidence that KernelCCA solves the problem it states."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.cross_decomposition import CCA
 from sklearn.exceptions import ConvergenceWarning
@@ -15,6 +17,8 @@ from sklearn.pipeline import make_pipeline
 import skmoderndata
 from skmoderndata._solvers.kernel import canonical
 from skmoderndata.cross_decomposition import KernelCCA
+from skmoderndata.kernels import DerivedSubsets, Normalized, PSpectrum
+from skmoderndata.preprocessing import AsSamples
 from tests.oracles.kernel_cca import (
     centred,
     consensus_values,
@@ -350,6 +354,60 @@ def test_samples_that_are_not_vectors():
         model.regularized_correlations_,
         rtol=1e-8,
     )
+
+
+def text_and_series(n=40, seed=0):
+    """Words of two kinds, and series of the same kinds: two views that are no vectors."""
+    rng = np.random.default_rng(seed)
+    kind = np.arange(n) % 2
+    texts = ["".join(rng.choice(list("ab" if k else "cd"), size=6)) for k in kind]
+    series = [tuple(rng.integers(3 * k, 3 * k + 4, size=rng.integers(3, 7))) for k in kind]
+    return texts, [list(map(int, s)) for s in series], kind
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", [PSpectrum(1), [PSpectrum(1), Normalized(PSpectrum(1))]])
+def test_views_in_every_container(kernel):
+    A, B, _ = text_and_series()
+    expected = KernelCCA(1, kernel=kernel).fit(A, B)
+    objects = np.empty(len(A), dtype=object)
+    objects[:] = A
+    for first in (objects, np.array(A), pd.Series(A, index=range(3, 3 + len(A))), pl.Series(A)):
+        for model in (
+            KernelCCA(1, kernel=kernel).fit([first, B]),
+            KernelCCA(1, kernel=kernel).fit(first, B),
+            KernelCCA(1, kernel=kernel).fit((first, pd.Series(B))),
+        ):
+            for one, two in zip(model.dual_coef_, expected.dual_coef_, strict=True):
+                assert_array_equal(one, two)
+            assert_array_equal(model.transform(first), expected.transform(A))
+            assert_array_equal(model.transform([first, B])[1], expected.transform([A, B])[1])
+    cubes = np.array([[[1.0 + i, 2.0], [3.0, i % 7]] for i in range(40)])
+    model = KernelCCA(1, kernel=[DerivedSubsets(RBF(1.0)), PSpectrum(1)]).fit([cubes, A])
+    again = KernelCCA(1, kernel=[DerivedSubsets(RBF(1.0)), PSpectrum(1)]).fit(list(cubes), A)
+    assert_array_equal(model.dual_coef_[0], again.dual_coef_[0])
+
+
+@pytest.mark.invariance
+def test_a_list_of_pairs_goes_through_a_pipeline():
+    A, B, kind = text_and_series()
+    pairs = list(zip(A, B, strict=True))
+    kernel = [PSpectrum(1), Normalized(PSpectrum(1))]
+    model = KernelCCA(2, kernel=kernel).fit(A, B)
+    expected = np.hstack(model.transform(A, B))
+    for samples in (pairs, tuple(pairs), pd.Series(pairs), AsSamples().fit_transform(pairs)):
+        again = KernelCCA(2, kernel=kernel).fit(samples)
+        assert again.n_views_ == 2
+        assert_array_equal(again.transform(samples), expected)
+        assert again.score(samples) == model.score(A, B)
+        assert_array_equal(KernelCCA(2, kernel=kernel).fit_transform(samples, kind), expected)
+    frame = KernelCCA(2, kernel=kernel).set_output(transform="pandas").fit_transform(pairs)
+    assert list(frame.columns) == [f"kernelcca_view{v}_{j}" for v in (1, 2) for j in (0, 1)]
+    steps = make_pipeline(KernelCCA(1, kernel=kernel), LogisticRegression())
+    search = GridSearchCV(steps, {"kernelcca__alpha": [0.01, 0.1]}, cv=4).fit(pairs, kind)
+    assert search.best_score_ == 1.0
+    alone = GridSearchCV(KernelCCA(1, kernel=kernel), {"alpha": [0.01, 0.1]}, cv=4).fit(pairs)
+    assert alone.best_score_ > 0.9
 
 
 # ---- borders -----------------------------------------------------------------------------------

@@ -15,13 +15,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from skmoderndata.feature_extraction import SequenceFeatures
-from skmoderndata.kernels import BlendedSpectrum, GapWeighted, Mismatch, Normalized, PSpectrum
+from skmoderndata.kernels import (
+    BlendedSpectrum,
+    GapWeighted,
+    Mismatch,
+    Normalized,
+    PSpectrum,
+    RestrictedGapWeighted,
+)
 from tests.oracles.sequence_features import count_table
 
 KERNELS = [
     PSpectrum(2),
     BlendedSpectrum(3, decay=0.7),
     BlendedSpectrum(3, weights=[0, 2, 1]),
+    RestrictedGapWeighted(2, 1, 0.6),
     Mismatch(2, 1, "abcd"),
 ]
 each = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -72,7 +80,7 @@ def test_new_samples_meet_the_training_samples_as_in_the_kernel(kernel, seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("kernel", KERNELS[:3], ids=repr)
+@pytest.mark.parametrize("kernel", KERNELS[:4], ids=repr)
 def test_hashed_features_without_collisions(kernel, seed):
     X = strings(seed)
     A = SequenceFeatures(kernel, n_features=2**22, normalize=False).transform(X)
@@ -112,6 +120,37 @@ def test_stream_of_samples():
         model.partial_fit(features.partial_fit(X).transform(X), y, classes=[0, 1])
     X, y = families(100, 99)
     assert model.score(features.transform(X), y) == 1.0
+
+
+MILLION = """
+import resource
+import numpy as np
+from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from skmoderndata.feature_extraction import SequenceFeatures
+from skmoderndata.kernels import BlendedSpectrum
+
+rng = np.random.default_rng(0)
+words = np.array([["abc", "bca"], ["acb", "bac"]])
+y = rng.integers(2, size=1_000_000)
+X = ["".join(row) for row in words[y[:, None], rng.integers(2, size=(len(y), 6))].tolist()]
+model = make_pipeline(
+    SequenceFeatures(BlendedSpectrum(3), n_features=2**18), SGDClassifier(random_state=0)
+)
+model.fit(X, y)
+print(model.score(X[::100], y[::100]), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.recovery
+def test_a_million_strings_in_four_gigabytes():
+    found = subprocess.run(
+        [sys.executable, "-c", MILLION], capture_output=True, text=True, check=True
+    )
+    accuracy, gigabytes = map(float, found.stdout.split())
+    assert accuracy > 0.99
+    assert gigabytes < 4.0
 
 
 @pytest.mark.invariance

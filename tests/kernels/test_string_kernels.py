@@ -9,11 +9,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from joblib import Parallel, delayed
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
@@ -24,7 +25,9 @@ from skmoderndata._solvers.sequences.mismatch import (
 )
 from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts
 from skmoderndata.cluster import KernelKMeans
-from skmoderndata.decomposition import KernelPCAOutlierDetector
+from skmoderndata.cross_decomposition import KernelPLSRegression, PrincipalComponentsRegression
+from skmoderndata.datasets import load_peptides
+from skmoderndata.decomposition import ConvexNMF, KernelPCAOutlierDetector
 from skmoderndata.discriminant_analysis import KernelDiscriminantAnalysis, KernelFisherDiscriminant
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
@@ -179,6 +182,36 @@ def test_both_routes_and_the_features_of_mismatch_agree(p, m, seed):
         assert_array_equal(kernel(X), Mismatch(p, m, "abcd")(X, X))
         assert_array_equal(kernel.diag(X), np.diag(kernel(X)))
     assert_array_equal((kernel.features(X) @ kernel.features(Y).T).toarray(), K)
+
+
+@pytest.mark.invariance
+def test_costs_of_symbols(seed):
+    """With a cost of 1 for all replacements they count mismatches; scale does not matter."""
+    rng = np.random.default_rng(seed)
+    X, Y = texts(rng, 9, 40), texts(rng, 5, 40)
+    for p, m in ((3, 1), (4, 2), (2, 0)):
+        plain = Mismatch(p, m, "abcd")
+        costs = Mismatch(p, alphabet="abcd", costs=1 - np.eye(4), threshold=m + 1)
+        scaled = Mismatch(p, alphabet="abcd", costs=7 * (1 - np.eye(4)), threshold=7 * m + 1)
+        for kernel in (costs, scaled):
+            assert_array_equal(kernel(X, Y), plain(X, Y))
+            assert_array_equal(kernel(X), plain(X))
+            assert_array_equal(kernel.diag(X), plain.diag(X))
+            assert_array_equal(kernel.features(X).toarray(), plain.features(X).toarray())
+    long = Mismatch(13, alphabet="abcd", costs=1 - np.eye(4), threshold=2)  # 4^13 > 2^24 words
+    assert_array_equal(long(X, Y), Mismatch(13, 1, "abcd")(X, Y))
+    assert_array_equal(long(X), Mismatch(13, 1, "abcd")(X))
+
+
+@pytest.mark.edge
+def test_too_many_words_near_a_substring(monkeypatch):
+    from skmoderndata.kernels import _spectrum_kernels
+
+    monkeypatch.setattr(_spectrum_kernels, "MOST_WORDS", 1000)
+    kernel = Mismatch(6, alphabet="abcd", costs=1 - np.eye(4), threshold=3)
+    with pytest.raises(ValueError, match="more than 1000 words near them"):
+        kernel(["abcdcbacbdbacbd", "bdcabbd"])
+    assert kernel(["abcdab"])[0, 0] == 1 + 6 * 3 + 15 * 9
 
 
 @pytest.mark.certificate
@@ -450,8 +483,22 @@ class Counting(PSpectrum):
         lambda k: KernelNearestCentroid(kernel=k),
         lambda k: KernelPCAOutlierDetector(kernel=k, n_components=2),
         lambda k: IncompleteCholesky(kernel=k, n_components=8),
+        lambda k: CoreVectorMachine(kernel=k),
+        lambda k: ConvexNMF(2, kernel=k, random_state=0),
+        lambda k: KernelPLSRegression(2, kernel=k),
+        lambda k: PrincipalComponentsRegression(2, kernel=k),
     ],
-    ids=["transformer", "kmeans", "centroid", "novelty", "cholesky"],
+    ids=[
+        "transformer",
+        "kmeans",
+        "centroid",
+        "novelty",
+        "cholesky",
+        "core",
+        "nmf",
+        "pls",
+        "components",
+    ],
 )
 def test_a_fit_encodes_each_sample_once(make):
     X, y = families(60)
@@ -632,7 +679,14 @@ def test_samples_that_are_refused(X, error, message):
         (Mismatch(2, 1, 0), "alphabet=0"),
         (Mismatch(2, 1, "ab"), "'c' is not in the alphabet of 2"),
         (Mismatch(2, 1, 2), "alphabet=2 symbols, and the samples have 3"),
-        (Mismatch(2, 1, "abc", "drop"), "one of 'raise', 'ignore'"),
+        (Mismatch(2, 1, "abc", unknown="drop"), "one of 'raise', 'ignore'"),
+        (Mismatch(2, alphabet="abc", costs=np.eye(3)), "costs and threshold go together"),
+        (Mismatch(2, alphabet="abc", threshold=1.0), "costs and threshold go together"),
+        (Mismatch(2, alphabet="ab", costs=np.eye(3), threshold=1), r"matrix of shape \(2, 2\)"),
+        (Mismatch(2, alphabet="abc", costs=-np.eye(3), threshold=1), "at least 0"),
+        (Mismatch(2, alphabet="abc", costs=np.eye(3), threshold=0.0), "threshold=0.0"),
+        (Mismatch(2, alphabet=3, costs=np.eye(3), threshold=1), "costs need the symbols"),
+        (Mismatch(40, alphabet="abc", costs=np.eye(3), threshold=1), "too many for costs"),
         (FixedLengthSubsequences(-1), "at least 0"),
         (GapNumberWeighted(2, 1.5), "above 0 and at most 1"),
         (RestrictedGapWeighted(2, -1), "max_gaps=-1"),
@@ -669,3 +723,44 @@ def test_more_words_and_bytes():
     kernel = Mismatch(2, 1, "ab", unknown="ignore")
     assert_array_equal(kernel(["abxab"]), kernel.diag(["abxab"])[:, None])
     assert kernel(["abxab"])[0, 0] == 4 * Mismatch(2, 1, "ab")(["ab"])[0, 0]
+
+
+# ---- real data, threads, a million samples --------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.recovery
+@pytest.mark.parametrize(
+    ("kernel", "grid", "least"),
+    [
+        (
+            GapWeighted(),
+            {"kernel__kernel__p": [3, 4], "kernel__kernel__decay": [0.5, 0.7, 0.9]},
+            0.97,
+        ),
+        (Mismatch(alphabet="ACDEFGHIKLMNPQRSTVWY"), {"kernel__kernel__p": [3, 4, 5]}, 0.96),
+    ],
+    ids=["gap-weighted", "mismatch"],
+)
+def test_peptides_by_a_search_in_a_pipeline(kernel, grid, least):
+    """Antimicrobial against transmembrane; the spectrum of 3 symbols reaches .956."""
+    X, y = load_peptides(return_X_y=True)
+    step = KernelTransformer(Normalized(kernel), cache=GramCache())
+    model = make_pipeline(step, SVC(kernel="precomputed"))
+    grid = {f"kerneltransformer__{name}": values for name, values in grid.items()}
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    search = GridSearchCV(model, grid | {"svc__C": [1, 10, 100]}, cv=folds).fit(X, y)
+    assert search.best_score_ >= least
+
+
+@pytest.mark.invariance
+@each
+def test_threads_that_call_a_kernel_leave_no_trace(kernel, seed):
+    """Eight threads at once, each with other rows: the compiled loops share nothing."""
+    rng = np.random.default_rng(seed)
+    X, Y = texts(rng, 40, 50), texts(rng, 15, 50)
+    K = kernel(X, Y)
+    blocks = [slice(start, start + size) for size in (3, 5, 40) for start in range(0, 40, size)]
+    found = Parallel(n_jobs=8, prefer="threads")(delayed(kernel)(X[rows], Y) for rows in blocks)
+    for rows, part in zip(blocks, found, strict=True):
+        assert_array_equal(part, K[rows])

@@ -47,9 +47,18 @@ def mismatches(kernel, s):
     found = Counter()
     for word in product(symbols, repeat=kernel.p):
         for v, count in substrings(s, kernel.p).items():
-            if sum(a != b for a, b in zip(word, v, strict=True)) <= kernel.m:
+            if near(kernel, word, v):
                 found[word] += count
     return found
+
+
+def near(kernel, word, v):
+    """Whether a word may stand in place of a substring."""
+    pairs = list(zip(word, v, strict=True))
+    if kernel.costs is None:
+        return sum(a != b for a, b in pairs) <= kernel.m
+    number = kernel.alphabet.index
+    return sum(kernel.costs[number(a)][number(b)] for a, b in pairs) < kernel.threshold
 
 
 def picks(s, p):
@@ -120,6 +129,7 @@ def restricted(kernel, s):
     return found
 
 
+COSTS = np.array([[0, 0.25, 1, 0.5], [0.5, 0, 0.25, 1], [0.25, 0.5, 0.125, 1], [1, 1, 1, 0]])
 SIMILARITY = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 2.0]])
 BOUNDS = (1e-3, 1.0)
 
@@ -145,6 +155,8 @@ TWINS = {
             sk.Mismatch(3, 0, "abc"),
             sk.Mismatch(2, 2, "abc"),
             sk.Mismatch(2, 1, 7),
+            sk.Mismatch(3, alphabet="abcd", costs=COSTS, threshold=0.75),
+            sk.Mismatch(2, alphabet="cabd", costs=COSTS, threshold=0.5),
         ],
         lambda k, s, t: inner(mismatches(k, s), mismatches(k, t)),
         strings,

@@ -12,7 +12,7 @@ and appends to each method's page the facts on its card.
 import shutil
 from pathlib import Path
 
-from . import api, atlas, benchmarks, cards, changes, evidence, links, mathml, names
+from . import api, atlas, benchmarks, cards, changes, evidence, links, machines, mathml, names
 
 
 def setup(app):
@@ -31,6 +31,7 @@ def _generate(app):
         "methods.md": cards.render_index(docs),
         "overview.md": cards.render_overview(docs),
         "evidence.md": evidence.render(),
+        "machines.md": machines.render(),
         "changes.md": changes.render(docs.parent),
         "benchmarks.md": benchmarks.render(docs),
         **api.render(docs),

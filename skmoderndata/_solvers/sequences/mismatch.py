@@ -1,6 +1,6 @@
 """Counts of the words within a Hamming distance of the windows of a sequence."""
 
-from itertools import combinations, pairwise, product
+from itertools import pairwise
 from math import comb
 from typing import Any
 
@@ -55,25 +55,133 @@ def neighbour_counts(numbers: Array, offsets: Array, sigma: int, p: int, m: int)
     return out
 
 
-def neighbourhoods(words: Array, sigma: int, p: int, m: int) -> sparse.csr_array:
-    """Words at most m symbols from each of the given ones, as rows of zeros and ones.
+@jit
+def _words_near(window, order, costs, threshold, weights, out):
+    """Write the numbers of the words u with ``sum_i costs[u_i, v_i] < threshold``; count them.
 
-    `words` are distinct numbers in base sigma; so are the columns, ``sigma ** p`` of them.
+    v is the window; ``order[:, b]`` are the symbols from the cheapest in place of b to the most
+    expensive one, so that a depth-first search meets few words that are too expensive. Returns -1
+    where `out` is too short.
     """
-    found = [words]
-    for d in range(1, m + 1):
-        for positions in combinations(range(p), d):
-            for shifts in product(range(1, sigma), repeat=d):
-                other = words.copy()
-                for position, shift in zip(positions, shifts, strict=True):
-                    weight = sigma**position
-                    digit = words // weight % sigma
-                    other += ((digit + shift) % sigma - digit) * weight
-                found.append(other)
-    indices = np.stack(found, axis=1)
-    indptr = np.arange(len(words) + 1) * indices.shape[1]
+    p, sigma = len(window), order.shape[0]
+    tried = np.full(p, -1, dtype=np.int64)
+    spent, number = np.zeros(p + 1), np.zeros(p + 1, dtype=np.int64)
+    n = i = 0
+    while i >= 0:
+        tried[i] += 1
+        too_much = tried[i] == sigma
+        if not too_much:
+            a = order[tried[i], window[i]]
+            spent[i + 1] = spent[i] + costs[a, window[i]]
+            too_much = spent[i + 1] >= threshold
+        if too_much:  # and so is every symbol after it
+            tried[i] = -1
+            i -= 1
+            continue
+        number[i + 1] = number[i] + a * weights[i]
+        if i + 1 < p:
+            i += 1
+            continue
+        if n == len(out):
+            return -1
+        out[n] = number[p]
+        n += 1
+    return n
+
+
+@jit
+def _all_words_near(windows, order, costs, threshold, weights, k, indptr, out):
+    """Go on from window k as long as there is room in `out`; returns the window that lacks it."""
+    while k < len(windows):
+        n = _words_near(windows[k], order, costs, threshold, weights, out[indptr[k] :])
+        if n < 0:
+            return k
+        indptr[k + 1] = indptr[k] + n
+        k += 1
+    return k
+
+
+def words_near(
+    windows: Array, costs: Array, threshold: float, limit: int
+) -> tuple[Array, Array | None]:
+    """Words that replace windows at a total cost below a threshold [Leslie et al. 2004].
+
+    Parameters
+    ----------
+    windows : ndarray of int32, of shape (n_windows, p)
+        Symbol numbers.
+    costs : ndarray of shape (n_symbols, n_symbols)
+        ``costs[a, b]`` is the cost of the symbol a in place of b. With 1 off the diagonal and
+        ``m + 1 / 2`` as the threshold the words are those with at most m mismatches.
+    threshold : float
+        Bound of the sum over the positions, exclusive.
+    limit : int
+        Largest number of words in all.
+
+    Returns
+    -------
+    indptr : ndarray of int64, of shape (n_windows + 1,)
+        The words of window k are ``numbers[indptr[k] : indptr[k + 1]]``.
+    numbers : ndarray of int64, or None
+        Numbers of the words, the first symbol as the lowest digit of the base `n_symbols`; None
+        where there are more than `limit`.
+    """
+    order = np.argsort(costs, axis=0, kind="stable")
+    weights = len(costs) ** np.arange(windows.shape[1], dtype=np.int64)
+    indptr = np.zeros(len(windows) + 1, dtype=np.int64)
+    out = np.empty(min(2**12, limit), dtype=np.int64)
+    k = 0
+    while k < len(windows):
+        k = _all_words_near(windows, order, costs, threshold, weights, k, indptr, out)
+        if k < len(windows):
+            if len(out) == limit:
+                return indptr, None
+            # the windows so far say how many words there will be
+            size = max(2 * len(out), int(1.01 * len(windows) * indptr[k] / max(k, 1)))
+            larger = np.empty(min(size, limit), dtype=np.int64)
+            larger[: indptr[k]] = out[: indptr[k]]
+            out = larger
+    return indptr, out[: indptr[-1]]
+
+
+@jit
+def _add_words(ranks, offsets, starts, columns, rows, indices, data, count):
+    """Count the words of all windows of each row; columns in the order of their appearance."""
+    k = 0
+    for i in range(len(offsets) - 1):
+        begin = k
+        for w in range(offsets[i], offsets[i + 1]):
+            for e in range(starts[ranks[w]], starts[ranks[w] + 1]):
+                column = columns[e]
+                if count[column] == 0:
+                    indices[k] = column
+                    k += 1
+                count[column] += 1
+        for e in range(begin, k):
+            data[e] = count[indices[e]]
+            count[indices[e]] = 0
+        rows[i + 1] = k
+
+
+def word_counts(
+    ranks: Array, offsets: Array, starts: Array, columns: Array, n_columns: int
+) -> sparse.csr_array:
+    """Count, for each row, the windows that have each word.
+
+    ``ranks[w]`` is the kind of window w, ``columns[starts[k] : starts[k + 1]]`` are the columns
+    of the words of kind k.
+    """
+    sizes = np.concatenate([[0], np.cumsum(np.diff(starts)[ranks])])
+    most = int(np.minimum(np.diff(sizes[offsets]), n_columns).sum())
+    rows = np.zeros(len(offsets), dtype=np.int64)
+    indices, data = np.empty(most, dtype=np.int32), np.empty(most)
+    count = np.zeros(max(n_columns, 1), dtype=np.int32)
+    _add_words(ranks, offsets, starts, columns, rows, indices, data, count)
+    n = rows[-1]
+    kind = np.int32 if n < 2**31 else np.int64
     return sparse.csr_array(
-        (np.ones(indices.size), indices.ravel(), indptr), shape=(len(words), sigma**p)
+        (data[:n], indices[:n].astype(kind, copy=False), rows.astype(kind)),
+        shape=(len(offsets) - 1, n_columns),
     )
 
 

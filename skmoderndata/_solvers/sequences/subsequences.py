@@ -9,6 +9,7 @@ from skmoderndata._jit import jit
 Array = np.ndarray[Any, np.dtype[Any]]
 
 LOG2 = float(np.log(2.0))
+PLANES = 32  # symbols whose weights against four sequences are kept, one for each remainder
 
 
 class Weighting(NamedTuple):
@@ -126,18 +127,24 @@ def _weighted_sum(totals, shifts, lengths, logarithm):
 
 
 @jit
-def _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out):
-    """Compare the sequence s with four others, by rows of length `len(lanes) + 1`."""
+def _one_against_lanes(s, lanes, skips, weighting, rows, planes, holds, logarithm, out):
+    """Compare the sequence s with four others, by rows of length `len(lanes) + 1`.
+
+    ``planes[a % PLANES]`` has the weights of matching the symbol ``holds[a % PLANES]``.
+    """
     p, m = len(weighting.lengths), lanes.shape[0]
     shifts = _level_shifts(len(s), m, p, weighting.decay, weighting.match.max())
     totals = np.zeros((p, 4))
     rows[0, : m + 1] = 1.0  # the empty subsequence goes before any symbol
     rows[1:, : m + 1] = 0.0
     for a in s:
-        _match_plane(a, lanes, weighting, plane)
+        plane = planes[a % PLANES, :m]
+        if holds[a % PLANES] != a:
+            _match_plane(a, lanes, weighting, plane)
+            holds[a % PLANES] = a
         for q in range(p, 0, -1):  # the row of q - 1 is still that of the symbol before
             scale = 2.0 ** shifts[q - 1]
-            _level(plane[:m], rows[q - 1], rows[q], skips, weighting.skip[a], scale, totals[q - 1])
+            _level(plane, rows[q - 1], rows[q], skips, weighting.skip[a], scale, totals[q - 1])
     for lane in range(4):
         out[lane] = _weighted_sum(totals[:, lane], shifts, weighting.lengths, logarithm)
 
@@ -159,17 +166,18 @@ def _all_pairs(codes, offsets, order, codes_y, offsets_y, order_y, own, weightin
     """Write sums over common subsequences of all pairs into K; the orders are by length."""
     longest = (offsets_y[1:] - offsets_y[:-1]).max()
     rows = np.empty((len(weighting.lengths) + 1, longest + 1, 4))
-    plane, out = np.empty((longest, 4)), np.empty(4)
+    planes, holds, out = np.empty((PLANES, longest, 4)), np.empty(PLANES, np.int32), np.empty(4)
     all_lanes, all_skips = np.empty((longest, 4), dtype=np.int32), np.empty((longest, 4))
     for first in range(0, len(order_y), 4):
         chosen = order_y[first : first + 4]
         m = offsets_y[chosen[-1] + 1] - offsets_y[chosen[-1]]
         lanes, skips = all_lanes[:m], all_skips[:m]
         _fill_lanes(codes_y, offsets_y, chosen, weighting, lanes, skips)
+        holds[:] = -1
         for r in range(first + len(chosen) if own else len(order)):
             i = order[r]
             s = codes[offsets[i] : offsets[i + 1]]
-            _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out)
+            _one_against_lanes(s, lanes, skips, weighting, rows, planes, holds, logarithm, out)
             for lane in range(len(chosen)):
                 if not own:
                     K[i, chosen[lane]] = out[lane]
@@ -181,15 +189,16 @@ def _all_pairs(codes, offsets, order, codes_y, offsets_y, order_y, own, weightin
 def _own_pairs(codes, offsets, weighting, logarithm, d):
     longest = (offsets[1:] - offsets[:-1]).max()
     rows = np.empty((len(weighting.lengths) + 1, longest + 1, 4))
-    plane, out = np.empty((longest, 4)), np.empty(4)
+    planes, holds, out = np.empty((PLANES, longest, 4)), np.empty(PLANES, np.int32), np.empty(4)
     chosen = np.zeros(1, dtype=np.int64)
     for i in range(len(d)):
         m = offsets[i + 1] - offsets[i]
         lanes, skips = np.empty((m, 4), dtype=np.int32), np.empty((m, 4))
         chosen[0] = i
         _fill_lanes(codes, offsets, chosen, weighting, lanes, skips)
+        holds[:] = -1
         s = codes[offsets[i] : offsets[i + 1]]
-        _one_against_lanes(s, lanes, skips, weighting, rows, plane, logarithm, out)
+        _one_against_lanes(s, lanes, skips, weighting, rows, planes, holds, logarithm, out)
         d[i] = out[0]
 
 

@@ -1,0 +1,52 @@
+"""Antimicrobial peptides against transmembrane regions: strings of amino acids."""
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.svm import SVC, LinearSVC
+
+from benchmarks.compare.problem import STEP, Data, Problem
+from skmoderndata.datasets import load_peptides
+from skmoderndata.preprocessing import KernelTransformer
+
+
+def load(quick):
+    X, y = load_peptides(return_X_y=True)
+    step = 2 if quick else 1
+    X = np.array(X, dtype=object)[::step]
+    about = f"{len(X)} sequences of 8 to 56 amino acids from modlAMP, two kinds"
+    return Data(X=X, y=y[::step], about=about)
+
+
+def pipeline(step):
+    """Give kernel values to a kernel machine, and counts to its linear twin, normalised."""
+    if isinstance(step, KernelTransformer):
+        return Pipeline([(STEP, step), ("machine", SVC(kernel="precomputed"))])
+    return Pipeline([(STEP, step), ("norm", Normalizer()), ("machine", LinearSVC())])
+
+
+def plot(fig, methods, data, test):
+    """Decision values of unseen peptides."""
+    axes = fig.subplots(1, len(methods), squeeze=False)[0]
+    for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
+        values = fitted.decision_function(data.X[test])
+        bins = np.linspace(values.min(), values.max(), 25)
+        for kind, label in enumerate(("transmembrane", "antimicrobial")):
+            ax.hist(values[data.y[test] == kind], bins, alpha=0.6, label=label)
+        wrong = int(((values > 0) != data.y[test]).sum())
+        ax.axvline(0, color="0.5", lw=1)
+        ax.set(title=f"{name}: {wrong} of {len(test)} unseen wrong", xlabel="decision value")
+        ax.legend(frameon=False)
+
+
+PROBLEM = Problem(
+    title="peptides",
+    description="Strings of amino acids are antimicrobial peptides or transmembrane regions; "
+    "a support vector machine tells by a kernel on strings, or by counts of short substrings. The "
+    "picture shows its decision values for unseen strings.",
+    score_name="accuracy",
+    scoring="accuracy",
+    load=load,
+    pipeline=pipeline,
+    plot=plot,
+)

@@ -1,0 +1,114 @@
+"""Bundled samples that are strings: peptides, and names in many languages."""
+
+from pathlib import Path
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from skmoderndata._compat import validate_params
+
+DATA = Path(__file__).parent / "data"
+
+PEPTIDES = """\
+Peptides: antimicrobial against transmembrane
+----------------------------------------------
+
+412 sequences of 8 to 56 amino acids in one-letter code, 206 of each kind: antimicrobial peptides
+that are active against gram-positive and gram-negative bacteria and fungi, from the databases APD2
+and CAMP, and transmembrane regions of proteins. The set comes with modlAMP 4.3.3, Copyright (c)
+2016 - 2025 ETH Zurich, Switzerland; Alex Mueller, Gisela Gabernet, Gisbert Schneider (BSD
+3-Clause; the notice is in the file peptides_license.txt beside the data).
+
+Schneider, Mueller, Gabernet, Button, Posselt, Wessler, Hiss and Schneider, Hybrid network model
+for "deep learning" of chemical data: application to antimicrobial peptides, Molecular Informatics
+36, 2017. Mueller, Gabernet, Hiss and Schneider, modlAMP: Python for antimicrobial peptides,
+Bioinformatics 33(17), 2017, pp. 2753-2755.
+"""
+
+LANGUAGE_NAMES = """\
+Names of languages and territories in sixteen languages
+-------------------------------------------------------
+
+1600 names in lower case, 100 for each of sixteen languages in Latin script, that have six letters
+or more and occur in one of the languages only. They were chosen at even distances in alphabetical
+order from the Common Locale Data Repository as packaged in Babel 2.18.0, Copyright (c) 2004-2025
+Unicode, Inc. (Unicode License V3; the notice is in the file language_names_license.txt beside the
+data).
+"""
+
+
+@validate_params({"return_X_y": ["boolean"]}, prefer_skip_nested_validation=True)
+def load_peptides(*, return_X_y=False):
+    """Load sequences of amino acids: antimicrobial peptides and transmembrane regions.
+
+    Classification of strings, with classes that differ in short motifs and in composition. The
+    length alone reaches an accuracy of .71.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return the strings and the labels instead of a `Bunch`.
+
+    Returns
+    -------
+    data : Bunch
+        With `data`, a list of 412 strings; `target`, an array with 1 for antimicrobial peptides
+        and 0 for transmembrane regions; `target_names`; and `DESCR`, the origin and the licence.
+        With `return_X_y` the pair of `data` and `target`.
+
+    See Also
+    --------
+    load_language_names : Many classes, short strings, letters beyond ASCII.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import load_peptides
+    >>> X, y = load_peptides(return_X_y=True)
+    >>> X[0], len(X), y.mean()
+    ('AAGAATVLLVIVLLAGSYLAVLA', 412, np.float64(0.5))
+    """
+    return _load("peptides", ["transmembrane", "antimicrobial"], PEPTIDES, return_X_y)
+
+
+@validate_params({"return_X_y": ["boolean"]}, prefer_skip_nested_validation=True)
+def load_language_names(*, return_X_y=False):
+    """Load names of languages and territories in sixteen languages.
+
+    Classification of short strings with letters beyond ASCII: which language is a name of?
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return the strings and the labels instead of a `Bunch`.
+
+    Returns
+    -------
+    data : Bunch
+        With `data`, a list of 1600 strings; `target`, the number of the language of each;
+        `target_names`, the codes of the languages; and `DESCR`, the origin and the licence. With
+        `return_X_y` the pair of `data` and `target`.
+
+    See Also
+    --------
+    load_peptides : Two classes, longer strings, twenty symbols.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import load_language_names
+    >>> names = load_language_names()
+    >>> names.data[220], str(names.target_names[names.target[220]])
+    ('falklandinseln', 'de')
+    """
+    return _load("language_names", None, LANGUAGE_NAMES, return_X_y)
+
+
+def _load(stem, names, description, return_X_y):
+    """Read a file of strings and labels, one pair in a line after the heading."""
+    lines = (DATA / f"{stem}.csv").read_text(encoding="utf-8").splitlines()[1:]
+    strings, labels = zip(*(line.split(",") for line in lines), strict=True)
+    names = np.unique(labels) if names is None else np.array(names)
+    numbers = {name: i for i, name in enumerate(names.tolist())}
+    X, y = list(strings), np.array([numbers[label] for label in labels])
+    if return_X_y:
+        return X, y
+    return Bunch(data=X, target=y, target_names=names, DESCR=description)

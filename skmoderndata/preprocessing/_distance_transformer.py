@@ -1,0 +1,185 @@
+"""From samples of any kind to distances, inside a pipeline."""
+
+from numbers import Integral
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import gen_even_slices
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base
+from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._edits import edit_matrix
+from skmoderndata.kernels._sequences import pack
+
+METRICS = {"edit": edit_matrix}  # functions that take n_jobs themselves
+
+
+class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    """Distances of samples to the training samples, as features.
+
+    The step before any estimator with ``metric="precomputed"``: nearest neighbours, DBSCAN,
+    hierarchical clustering, Isomap, multidimensional scaling, t-SNE. Samples may be strings,
+    sequences of tokens, or anything that a function compares.
+
+    Parameters
+    ----------
+    metric : {"edit"} or callable, default="edit"
+        "edit" is the edit distance of strings and sequences of tokens, see
+        `skmoderndata.metrics.edit_distance`. A function takes two collections, lists of samples,
+        and returns the matrix of distances.
+    metric_params : dict, default=None
+        Further keyword arguments of the metric.
+    n_jobs : int, default=None
+        Number of threads. A function is called with some of the rows by each.
+
+    Attributes
+    ----------
+    X_fit_ : list
+        Training samples.
+
+    See Also
+    --------
+    KernelTransformer : Similarities in place of distances.
+    skmoderndata.metrics.kernel_distances : Distances from kernel values.
+
+    Notes
+    -----
+    A collection of samples is a list, a tuple, an array of objects or of strings, a column of a
+    data frame, or an array of two dimensions or more; a table where single samples are expected
+    is refused. Distances have to be finite and at least 0; nothing here needs the triangle
+    inequality, but some estimators do. Neighbours in a tree of
+    ``NearestNeighbors(metric=callable)`` need samples of equal length; this way does not.
+
+    Scikit-learn's own checks do not run, as samples are no vectors.
+
+    References
+    ----------
+    .. [1] Wagner and Fischer, The string-to-string correction problem, Journal of the ACM 21(1),
+       1974, pp. 168-173.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skmoderndata.preprocessing import DistanceTransformer
+    >>> words = ["colour", "color", "colours", "flavour", "flavor", "flavors"]
+    >>> model = make_pipeline(DistanceTransformer(), KNeighborsClassifier(1, metric="precomputed"))
+    >>> model.fit(words, [0, 0, 0, 1, 1, 1]).predict(["colors", "flavours"])
+    array([0, 1])
+    """
+
+    _card = MethodCard(
+        family="distances",
+        cite=("wagner1974string", "hyyro2003bit"),
+        cost="n^2 distances",
+    )
+    _parameter_constraints = {
+        "metric": [StrOptions(set(METRICS)), callable],
+        "metric_params": [dict, None],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(self, metric="edit", *, metric_params=None, n_jobs=None):
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Keep the training samples.
+
+        Parameters
+        ----------
+        X : collection of n_samples samples
+            Training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DistanceTransformer
+            The fitted transformer.
+        """
+        self.X_fit_ = self._samples(X)
+        self._n_features_out = len(self.X_fit_)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Distances among the training samples.
+
+        Parameters
+        ----------
+        X : collection of n_samples samples
+            Training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        D : ndarray of shape (n_samples, n_samples)
+            Distances.
+        """
+        self.fit(X, y)
+        return self._distances(self.X_fit_, None)
+
+    def transform(self, X):
+        """Distances of samples to the training samples.
+
+        Parameters
+        ----------
+        X : collection of n_samples samples
+            Samples.
+
+        Returns
+        -------
+        D : ndarray of shape (n_samples, n_train)
+            Distances.
+        """
+        check_is_fitted(self)
+        return self._distances(self._samples(X), self.X_fit_)
+
+    def _samples(self, X):
+        name = type(self).__name__
+        samples = as_samples(X, name)
+        if not samples:
+            raise ValueError(f"{name} received 0 samples; at least 1 sample is required.")
+        if self.metric == "edit":
+            pack(samples, name)  # refuses samples that are no sequences
+        return samples
+
+    def _distances(self, X, Z):
+        params = self.metric_params or {}
+        n, m = len(X), len(X if Z is None else Z)
+        if isinstance(self.metric, str):
+            D = METRICS[self.metric](X, Z, **params, n_jobs=self.n_jobs)
+        else:
+            others = X if Z is None else Z
+            jobs = min(effective_n_jobs(self.n_jobs), n)
+            parts = Parallel(n_jobs=jobs, prefer="threads")(
+                delayed(self.metric)(X if jobs == 1 else X[rows], others, **params)
+                for rows in gen_even_slices(n, jobs)
+            )
+            D = np.concatenate([np.atleast_1d(part).astype(np.float64) for part in parts])
+        if D.shape != (n, m):
+            raise ValueError(
+                f"{type(self).__name__}: metric={self.metric!r} returned an array of shape "
+                f"{D.shape} for {n} and {m} samples; it has to return the matrix of all "
+                f"distances, of shape ({n}, {m})."
+            )
+        if not (D >= 0).all() or not np.isfinite(D).all():
+            raise ValueError(
+                f"{type(self).__name__}: metric={self.metric!r} gives distances that are NaN, "
+                "infinite or negative on these samples."
+            )
+        return D
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags

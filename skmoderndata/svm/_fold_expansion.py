@@ -1,0 +1,167 @@
+"""Kernel expansions on strings folded into one weight for each substring."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._compat import svm_training_samples
+from skmoderndata.kernels import Normalized, PSpectrum
+from skmoderndata.kernels._base import BaseKernel, as_samples
+
+
+class FoldedExpansion(dict[str, float]):
+    """Weights of substrings; `fold_expansion` makes it.
+
+    Attributes
+    ----------
+    intercept : float
+        Constant of the decision function.
+    kernel : Kernel
+        Kernel whose features are weighted, without normalisation.
+    normalize : bool
+        Whether the features of a sample are divided by their norm.
+    """
+
+    def __init__(
+        self, features: Any, coef: np.ndarray, intercept: float, kernel: Any, normalize: bool
+    ) -> None:
+        super().__init__(zip(features.get_feature_names_out(), coef.tolist(), strict=True))
+        self.intercept, self.kernel, self.normalize = intercept, kernel, normalize
+        self._features, self._coef = features, coef
+
+    def decision_function(self, X):
+        """Values of the decision function, in time proportional to the length of the samples.
+
+        Parameters
+        ----------
+        X : collection of sequences
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            The same as those of the machine, up to rounding.
+        """
+        values = self._features.transform(X) @ self._coef
+        if self.normalize:
+            values *= reciprocal_roots(self.kernel.diag(X))
+        return values + self.intercept
+
+    def __reduce__(self):
+        return _rebuilt, (
+            self._features, self._coef, self.intercept, self.kernel, self.normalize
+        )  # fmt: skip
+
+
+def _rebuilt(*state):
+    return FoldedExpansion(*state)
+
+
+def fold_expansion(machine, features):
+    r"""Fold the expansion of a kernel machine into one weight for each substring.
+
+    The decision function of a machine whose kernel has the features :math:`\phi` is
+
+    .. math:: f(s) = \sum_i \alpha_i k(s_i, s) + b = w^\top \phi(s) + b, \qquad
+        w = \sum_i \alpha_i \phi(s_i).
+
+    With `w` a prediction takes time proportional to the length of a string, whatever the number
+    of support vectors. Norms of the support vectors are part of `w`, the norm of a new sample is
+    divided by.
+
+    Parameters
+    ----------
+    machine : SVC, NuSVC, SVR, NuSVR, OneClassSVM, or Pipeline
+        Fitted machine with one decision function, whose `kernel` is `PSpectrum`,
+        `BlendedSpectrum`, `RestrictedGapWeighted` or `Mismatch`, or one of these in `Normalized`;
+        or a pipeline that ends
+        with a `KernelTransformer` and such a machine with ``kernel="precomputed"``.
+    features : SequenceFeatures
+        The features of the same kernel, with `normalize` if the machine has `Normalized`; learnt
+        here from the support vectors. Hashed features are refused: they forget the substrings.
+
+    Returns
+    -------
+    weights : dict of str to float
+        The weight of each substring of a support vector. `decision_function(X)` of the dictionary
+        gives the values of the machine; `intercept` is its constant.
+
+    See Also
+    --------
+    skmoderndata.feature_extraction.SequenceFeatures : For a linear model from the start.
+
+    References
+    ----------
+    .. [1] Leslie, Eskin and Noble, The spectrum kernel, PSB 2002, pp. 564-575, section 3.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 11.6.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from skmoderndata.feature_extraction import SequenceFeatures
+    >>> from skmoderndata.kernels import Normalized, PSpectrum
+    >>> from skmoderndata.svm import fold_expansion
+    >>> X, y = ["abab", "babab", "aabb", "bbaab"], [0, 0, 1, 1]
+    >>> machine = SVC(kernel=Normalized(PSpectrum(2))).fit(X, y)
+    >>> weights = fold_expansion(machine, SequenceFeatures(PSpectrum(2)))
+    >>> {word: round(weight, 2) for word, weight in weights.items()}
+    {'aa': 1.08, 'ab': -0.52, 'ba': -0.65, 'bb': 1.08}
+    >>> bool(abs(weights.decision_function(X) - machine.decision_function(X)).max() < 1e-12)
+    True
+    """
+    svm, kernel, X = _parts(machine)
+    normalize = isinstance(kernel, Normalized)
+    inner = kernel.kernel if normalize else kernel
+    own = PSpectrum() if features.kernel is None else features.kernel
+    if inner not in (own, own.settle(X)) or bool(features.normalize) != normalize:
+        raise ValueError(
+            f"fold_expansion: the machine has the kernel {kernel!r}, and features has "
+            f"kernel={own!r} and normalize={features.normalize}; they have to be the same, with "
+            "normalize=True for a kernel in Normalized."
+        )
+    if features.n_features is not None:
+        raise ValueError(
+            f"fold_expansion: features has n_features={features.n_features}, and hashed features "
+            "forget the substrings; set n_features=None."
+        )
+    if svm.dual_coef_.shape[0] != 1:
+        raise ValueError(
+            "fold_expansion: the machine has several decision functions, of pairs of classes; fit "
+            "one machine for each class with OneVsRestClassifier, and fold each."
+        )
+    coef = svm.dual_coef_.toarray() if sparse.issparse(svm.dual_coef_) else svm.dual_coef_
+    support = [X[i] for i in svm.support_]
+    dual = np.ravel(coef).astype(np.float64)
+    if normalize:
+        dual *= reciprocal_roots(inner.diag(support))
+    # Mismatch needs the alphabet that the machine has, which is more than its support vectors'
+    columns = clone(features).set_params(kernel=inner, normalize=False).fit(support)
+    weights = columns.transform(support).T @ dual
+    return FoldedExpansion(columns, weights, float(svm.intercept_[0]), inner, normalize)
+
+
+def _parts(machine):
+    """Return the machine, its kernel, and the training samples."""
+    if hasattr(machine, "steps"):
+        check_is_fitted(machine)
+        if len(machine.steps) < 2 or not hasattr(machine[-2], "X_fit_"):
+            raise ValueError(
+                "fold_expansion: a pipeline has to end with a KernelTransformer and a machine."
+            )
+        return machine[-1], machine[-2].kernel_, machine[-2].X_fit_
+    check_is_fitted(machine)
+    X = svm_training_samples(machine)
+    if X is None or not isinstance(machine.kernel, BaseKernel):
+        raise ValueError(
+            "fold_expansion: the machine has to be one of sklearn.svm with a kernel object on "
+            f"strings, and is {machine!r}."
+        )
+    return machine, machine.kernel, as_samples(X)
+
+
+def reciprocal_roots(d):
+    """Reciprocals of square roots, 0 for 0."""
+    return np.divide(1.0, np.sqrt(d), out=np.zeros(len(d)), where=d > 0)
