@@ -146,7 +146,7 @@ class HierarchicalSlowFeatureAnalysis(
     -----
     Each layer takes two passes over the rows, chunk by chunk, and computes the layers below it
     anew in each: memory does not grow with the number of rows. With D monomials in a node and F
-    fields, a pass takes about ``1.25 n F D^2`` operations for the moments and ``n F D n_out`` for
+    fields, a pass takes about ``2 n F D^2`` operations for the moments and ``n F D n_out`` for
     the outputs.
 
     A field that never changes has no features: its outputs are 0 in the layers below the last,

@@ -96,7 +96,8 @@ class SlowFeatureAnalysis(
         estimate of the condition number allows it.
 
     batch_size : int or None, default=None
-        Number of rows that are expanded at once; None chooses about 32 MiB of features.
+        Number of rows that are expanded at once; None chooses about 2 MiB
+        of features, and at least 1024 rows.
 
     Attributes
     ----------
@@ -159,9 +160,9 @@ class SlowFeatureAnalysis(
     Shuffled rows make the result meaningless: the order of the rows is the information. Do not
     cut folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
 
-    `fit` takes one pass of ``1.25 n D^2`` operations over n rows with D expanded features, and
-    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and one chunk of
-    expanded rows; the expanded input as a whole is never formed. One such matrix is kept, so
+    `fit` takes one pass of ``1.5 n D^2`` operations over n rows with D expanded features, and
+    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks
+    of expanded rows; the expanded input as a whole is never formed. One such matrix is kept, so
     that `partial_fit` can go on after `fit`. All arithmetic is in float64; float32 input gives
     float32 output.
 
@@ -205,7 +206,7 @@ class SlowFeatureAnalysis(
             "sprekeler2014extension",
             "chan1983algorithms",
         ),
-        cost="1.25 n D^2 + 10 D^3, D expanded features",
+        cost="1.5 n D^2 + 10 D^3, D expanded features",
         checks=(
             {},
             {"degree": 2, "n_components": 2},
@@ -552,7 +553,7 @@ class SlowFeatureAnalysis(
         if self.expansion is None:
             self.expansion_ = None
             self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
-            if self.pre_pca is None and not self._expansion.in_range(X[valid]):
+            if self.pre_pca is None and not self._expansion.in_range(X if valid.all() else X[valid]):
                 raise ValueError(_RANGE.format(type(self).__name__))
         else:
             sample = self._prepare(X[valid])
@@ -682,7 +683,7 @@ class SlowFeatureAnalysis(
         for start in range(0, len(rows), chunk):
             part = slice(start, start + chunk)
             Z = np.asarray(self._prepare(rows[part]), dtype=np.float64)
-            result[part] = outputs(np.ascontiguousarray(Z.T)).T
+            result[part] = outputs(Z)
         if result is not out:
             out[index] = result
         return out
