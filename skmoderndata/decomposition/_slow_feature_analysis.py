@@ -553,7 +553,8 @@ class SlowFeatureAnalysis(
         if self.expansion is None:
             self.expansion_ = None
             self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
-            if self.pre_pca is None and not self._expansion.in_range(X if valid.all() else X[valid]):
+            used = X if valid.all() else X[valid]
+            if self.pre_pca is None and not self._expansion.in_range(used):
                 raise ValueError(_RANGE.format(type(self).__name__))
         else:
             sample = self._prepare(X[valid])
