@@ -9,7 +9,6 @@ from skmoderndata._solvers.common.prox import huber, prox_l1, prox_nuclear
 from skmoderndata._solvers.lowrank.svt import (
     operator,
     orthonormal,
-    sparse_plus_low_rank,
     spectral_norm,
     svt,
 )
@@ -74,7 +73,11 @@ def test_operators_give_what_arrays_give(seed):
     A = few.toarray() + (U * s) @ Vt
     reference = prox_nuclear(A, 4.0)
     for matrix in (
-        sparse_plus_low_rank(few, U, s, Vt),
+        operator(
+            lambda V: few @ V + (U * s) @ (Vt @ V),
+            lambda Q: few.T @ Q + Vt.T @ ((U * s).T @ Q),
+            A.shape,
+        ),
         operator(lambda V: A @ V, lambda Q: A.T @ Q, A.shape),
     ):
         assert_allclose(full(svt(matrix, 4.0, tol=1e-10)), reference, atol=1e-7)

@@ -15,7 +15,7 @@ from scipy import linalg
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.prox import huber
-from skmoderndata._solvers.lowrank.svt import ThresholdedSVD, orthonormal, spectral_norm, svt
+from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -96,7 +96,7 @@ def principal_component_pursuit(
     # X - Z + Y / mu for Z = soft(X + Y / mu, lam / mu): the step that starts from L = 0
     W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
     L, rows, sums = np.empty((n, p)), np.ones(n), np.empty((n, 4))
-    factors = ThresholdedSVD(L, L, L, None, 1.0, 0)
+    subspace: Array | None = None
     # early passes need neither all singular values nor accurate ones
     max_rank, accuracy, check_at = 10 + min(n, p) // 10, 1e-1, 1.0
     gap = objective = np.inf
@@ -106,13 +106,14 @@ def principal_component_pursuit(
             W,
             1 / mu,
             solver=solver,
-            subspace=factors.subspace,
+            subspace=subspace,
             max_rank=max_rank,
             tol=accuracy,
             max_passes=6 if accuracy > 1e-3 else 40,
             best_effort=accuracy > 1e-3,
             rng=rng,
         )
+        subspace = factors.subspace
         max_rank = 10 + max(3 * factors.s.size // 2, min(n, p) // 10)
         np.dot(factors.U * factors.s, factors.Vt, out=L)
         mu_next = min(mu * growth, mu_end)
