@@ -201,7 +201,7 @@ class SemiNMF(AlternatingFactorization):
         return V / lengths_of(V)
 
     def _solve(self, data, V, sides, progress, *, given):
-        W = codes_for(data, V, sides[0])
+        W = codes_for(data, V, sides[0], exact=False)
         settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
         if self.solver == "multiplicative":
             # zeros would stay

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.common.blocks import row_blocks
+from skmoderndata._solvers.common.blocks import copy_row, row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -393,8 +393,7 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
         bound = top - 1.0
         if bound < best_bound:
             best_bound = bound
-            for z in range(k):
-                best[z] = c[z]
+            copy_row(c, best)
         if bound <= tol:
             break
         for a in range(n):
@@ -462,6 +461,5 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
             mass += c[z]
         for z in range(k):
             c[z] /= mass
-    for z in range(k):
-        c[z] = best[z]
+    copy_row(best, c)
     return best_bound
