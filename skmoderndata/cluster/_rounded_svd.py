@@ -15,11 +15,11 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.linalg import DENSE, eigen_range, leading_eigen
 from skmoderndata._validation import check_array, validate_boolean
 from skmoderndata.cluster._base import BooleanFactors
 
-_DENSE = 1500  # Gram matrices up to this size are decomposed as a whole
+_DENSE = 1500  # up to this size Gram matrices are formed
 _BLOCK = 2**22  # entries of X written out as numbers at a time
 
 
@@ -219,15 +219,19 @@ def _leading_eigenvectors(X, k, *, rows):
     if m <= _DENSE or k > m // 4:
         if rows:
             X = X.T.tocsr() if sparse.issparse(X) else X.T
-        values, vectors = eigen_range(cooccurrence(X), m - k, m)
+        gram = cooccurrence(X)
+        if m > DENSE:
+            values, vectors = leading_eigen(gram, k)
+        else:
+            values, vectors = (part[..., ::-1] for part in eigen_range(gram, m - k, m))
     else:
         first, last = (X, X.T) if rows else (X.T, X)
         gram = LinearOperator(
             (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))
         )
         start = np.random.default_rng(0).uniform(0.5, 1.5, size=m)  # the same in every fit
-        values, vectors = eigsh(gram, k, v0=start)
-    return np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+        values, vectors = (part[..., ::-1] for part in eigsh(gram, k, v0=start))
+    return np.maximum(values, 0.0), vectors
 
 
 def _times(X, M):
