@@ -4,17 +4,18 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, StrOptions
 from skmoderndata._jit import jit
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
+    pack_bits,
     pack_rows,
     popcount,
     transpose_packed,
 )
-from skmoderndata.cluster._base import BooleanFactors
+from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 
 class FormalConceptFactorization(BooleanFactors):
@@ -102,10 +103,7 @@ class FormalConceptFactorization(BooleanFactors):
         cite=("belohlavek2010discovery",),
         cost="n p^2 / 64 for each feature of each concept",
         checks=({}, {"n_clusters": None, "cover": "best"}),
-        known_failures=dict.fromkeys(
-            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "predict gives memberships, a Boolean matrix, as a row may have several components",
-        ),
+        known_failures=NO_LABELS,
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE, None],
@@ -118,23 +116,8 @@ class FormalConceptFactorization(BooleanFactors):
         self.cover = cover
         self.threshold = threshold
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Find concepts one after the other.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : FormalConceptFactorization
-            The fitted estimator.
-        """
-        words = self._pack(X, reset=True)
+    def _find(self, bits, X, y):
+        words = pack_bits(bits)
         n, p = len(words), self.n_features_in_
         columns = transpose_packed(words, p)
         uncovered = columns.copy()
@@ -154,8 +137,7 @@ class FormalConceptFactorization(BooleanFactors):
         self.coverage_ = np.ones(k)
         self.coverage_[: len(covered)] = np.cumsum(covered) / max(n_ones, 1)
         self.assignments_ = self._cover(words)
-        self.reconstruction_err_ = self._share_wrong(words, self.assignments_)
-        return self
+        self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 
     def _cover(self, words):
         choose = contained if self.cover == "below" else best_cover

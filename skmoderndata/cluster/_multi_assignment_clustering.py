@@ -1,17 +1,16 @@
 """Multi-assignment clustering of Boolean data."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.special import logsumexp
 from sklearn import get_config
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress
+from skmoderndata._base import run_starts
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -43,9 +42,9 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     improve_sources,
     likelihood_blocks,
     one_start,
-    soft_counts,
     soft_error_rates,
     table_log_likelihood,
+    union_counts,
     with_empty_sources,
 )
 from skmoderndata._validation import validate_boolean
@@ -293,26 +292,16 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             self.refit,
             pruned,
         )
-        in_parallel = effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1
-        with FitProgress(
+        results, _ = run_starts(
             self,
             X,
             y,
-            max_passes=1 if in_parallel else None,  # a refit ends when nothing improves
-            task_name="starts" if in_parallel else "pass",
-        ) as progress:
-            if in_parallel:
-                progress.begin()
-                results = Parallel(n_jobs=self.n_jobs)(
-                    delayed(one_start)(data, sets, settings, seed=seed) for seed in seeds
-                )
-                progress.end()
-            else:
-                results = []
-                for seed in seeds:
-                    results.append(one_start(data, sets, settings, seed=seed, progress=progress))
-                    if progress.stopped:
-                        break
+            partial(one_start, data, sets, settings),
+            seeds,
+            task_name="pass",
+            max_passes=None,  # a refit ends when nothing improves
+            n_jobs=self.n_jobs,
+        )
         best = max(results, key=lambda result: result.log_likelihood)
         model, statistics = best.model, best.statistics
         if self.refine == "gibbs":
@@ -320,7 +309,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         elif self.refit:
             model = soft_error_rates(data, model, noise=self.noise)
             statistics = expectation(data, model, 0)
-        self._rates = soft_counts(data, model)
+        self._rates = _soft_counts(data, model)
         if k < self.n_clusters:
             model = with_empty_sources(model, self.n_clusters)
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
@@ -358,13 +347,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             self._ones + new.ones, self._zeros + new.zeros, self._free_energy + new.free_energy
         )
         U = improve_sources(model, total)
-        rates = self._rates + soft_counts(data, model)
-        if rates.sum(axis=1).min() >= 1:
-            q1, q0 = rates[:, 0] / rates.sum(axis=1)
-        else:
-            q1, q0 = error_rates(model.sets, U, total)
+        rates = self._rates + _soft_counts(data, model)
+        enough = rates.sum(axis=1).min() >= 1
+        q1, q0 = error_rates(rates if enough else union_counts(model.sets, U, total))
         self._rates = rates
-        model = boolean_model(model.sets, U, float(q1), float(q0), noise=self.noise)
+        model = boolean_model(model.sets, U, q1, q0, noise=self.noise)
         likelihood = table_log_likelihood(model, total)
         self._keep(model, total._replace(free_energy=-likelihood), likelihood, self.n_iter_ + 1)
         self.assignments_ = self._assign(data)[0]
@@ -554,3 +541,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)
             total += float(peak.sum())
         return model.sets[best], total
+
+
+def _soft_counts(data, model):
+    """Count ones and zeros for the estimate of the noise, all sets of a row weighed."""
+    return union_counts(model.sets, model.beta < 0.5, expectation(data, model, 1.0))

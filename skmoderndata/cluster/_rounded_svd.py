@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._compat import AT_LEAST_ONE
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     cooccurrence,
@@ -16,8 +16,8 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.common.linalg import DENSE, eigen_range, leading_eigen
-from skmoderndata._validation import check_array, validate_boolean
-from skmoderndata.cluster._base import BooleanFactors
+from skmoderndata._validation import check_array
+from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 _DENSE = 1500  # up to this size Gram matrices are formed
 _BLOCK = 2**22  # entries of X written out as numbers at a time
@@ -115,10 +115,7 @@ class RoundedSVD(BooleanFactors):
         cite=("eckart1936approximation", "frank2012multi"),
         cost="n p min(n, p)",
         checks=({}, {"n_clusters": 2, "fractions": (0.3, 0.6)}),
-        known_failures=dict.fromkeys(
-            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "predict gives memberships, a Boolean matrix, as a row may have several components",
-        ),
+        known_failures=NO_LABELS,
         comparison=Comparison(
             baseline="sklearn.decomposition.TruncatedSVD",
             problem="access_roles",
@@ -137,23 +134,7 @@ class RoundedSVD(BooleanFactors):
         self.fractions = fractions
         self.threshold = threshold
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Decompose and round.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : RoundedSVD
-            The fitted estimator.
-        """
-        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=True)
+    def _find(self, bits, X, y):
         fractions = self._grid()
         words = pack_bits(bits)
         A, B, self.singular_values_ = _balanced_factors(bits, self.n_clusters)
@@ -167,8 +148,7 @@ class RoundedSVD(BooleanFactors):
         self.rounding_error_ = wrong / n_bits
         self.components_ = unpack_rows(chosen, bits.shape[1])
         self.assignments_ = self._cover(words)
-        self.reconstruction_err_ = self._share_wrong(words, self.assignments_)
-        return self
+        self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 
     def _grid(self):
         if self.fractions is None:

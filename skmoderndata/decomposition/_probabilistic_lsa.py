@@ -1,16 +1,15 @@
 """Probabilistic latent semantic analysis: topics of documents."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, run_starts, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -232,29 +231,20 @@ class ProbabilisticLSA(
         if self.tempering:
             shown, hidden = _hold_out(counts, self.validation_fraction, rng)
         seeds = rng.randint(2**31 - 1, size=self.n_init)
-        in_parallel = effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1
-        with FitProgress(
+        results, stopped = run_starts(
             self,
             X,
             y,
-            max_passes=1 if in_parallel else self.n_init * self.max_iter,
-            task_name="starts" if in_parallel else "iteration",
-        ) as progress:
-            if in_parallel:
-                progress.begin()
-                results = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(self._one_start)(shown, hidden, seed, None) for seed in seeds
-                )
-                progress.end()
-            else:
-                results = []
-                for seed in seeds:
-                    results.append(self._one_start(shown, hidden, seed, progress))
-                    if progress.stopped:
-                        break
+            partial(self._one_start, shown, hidden),
+            seeds,
+            task_name="iteration",
+            max_passes=self.n_init * self.max_iter,
+            n_jobs=self.n_jobs,
+            prefer="threads",
+        )
         best = max(results, key=lambda result: max(result.history))
         self._store(counts, best, X.dtype)
-        if not best.converged and not progress.stopped:
+        if not best.converged and not stopped:
             reached = (
                 f"after {best.n_iter} passes better mixtures or topics could gain up to "
                 f"{self.log_likelihood_gap_:.1e} nats per token"
@@ -319,12 +309,12 @@ class ProbabilisticLSA(
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         exponent = self.posterior_exponent_
-        mixtures, left = fold_in(_counts(X), self._topics(), beta=exponent, tol=BOUND)
-        if exponent == 1.0 and left.max(initial=0.0) > BOUND:
+        mixtures, bounds = fold_in(_counts(X), self._topics(), beta=exponent, tol=BOUND)
+        if exponent == 1.0 and bounds.max(initial=0.0) > BOUND:
             warn_not_converged(
                 self,
-                reached=f"better mixtures of {np.count_nonzero(left > BOUND)} documents could "
-                f"gain up to {left.max():.1e} nats per token",
+                reached=f"better mixtures of {np.count_nonzero(bounds > BOUND)} documents could "
+                f"gain up to {bounds.max():.1e} nats per token",
                 remedy="merge topics that are nearly the same, or lower n_components",
             )
         return mixtures.astype(X.dtype, copy=False)
@@ -419,7 +409,7 @@ class ProbabilisticLSA(
             reset=reset,
         )
 
-    def _one_start(self, counts, hidden, seed, progress):
+    def _one_start(self, counts, hidden, *, seed, progress=None):
         rng = np.random.RandomState(seed)
         k = self.n_components
         frequency = np.bincount(counts.indices, weights=counts.data, minlength=counts.n_words)

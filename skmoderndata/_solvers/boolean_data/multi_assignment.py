@@ -412,7 +412,7 @@ def boolean_refit(
     it = Iterations(max_rounds, 0.0, progress)
     for _ in it:
         U = improve_sources(model, statistics)
-        q1, q0 = error_rates(model.sets, U, statistics)
+        q1, q0 = error_rates(union_counts(model.sets, U, statistics))
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
         counts = expectation(data, new, 0)
         if counts.free_energy >= statistics.free_energy - 1e-9 * abs(statistics.free_energy):
@@ -445,8 +445,7 @@ def replace_sources(
     for _ in range(2 * len(model.beta)):
         if _stopped(progress):
             break
-        U = model.beta < 0.5
-        q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
+        U, (q1, q0) = model.beta < 0.5, rates_of(model)
         if q1 <= q0:
             break
         bonus, penalty = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
@@ -517,13 +516,11 @@ def soft_error_rates(
     if noise is None:
         return model
     U = model.beta < 0.5
-    union = boolean_product(model.sets, U).T
     for _ in range(max_rounds):
-        counts = expectation(data, model, 1.0)
-        seen = counts.ones + counts.zeros
-        if min(seen[union].sum(), seen[~union].sum()) < 1:
+        counts = union_counts(model.sets, U, expectation(data, model, 1.0))
+        if counts.sum(axis=1).min() < 1:
             break  # less than one bit: nothing to count, and rates would drift to each other
-        new = boolean_model(model.sets, U, *error_rates(model.sets, U, counts), noise=noise)
+        new = boolean_model(model.sets, U, *error_rates(counts), noise=noise)
         done = abs(new.eps - model.eps) <= tol
         model = new
         if done:
@@ -534,7 +531,8 @@ def soft_error_rates(
 def rates_of(model: Model) -> tuple[float, float]:
     """Probability of a 1 where the union is 1, and where it is 0."""
     q0 = model.eps * model.r
-    return q0 + 1 - model.eps, q0
+    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in (q0 + 1 - model.eps, q0))
+    return q1, q0
 
 
 def boolean_model(sets: Array, U: Array, q1: float, q0: float, *, noise: str | None) -> Model:
@@ -560,25 +558,20 @@ def with_empty_sources(model: Model, n_clusters: int) -> Model:
     )
 
 
-def error_rates(sets: Array, U: Array, statistics: Statistics) -> tuple[float, float]:
-    """Estimate the probability of a 1 where the union is 1, and where it is 0."""
+def union_counts(sets: Array, U: Array, statistics: Statistics) -> Array:
+    """Count ones and zeros where the union is 1 (first row) and where it is 0."""
     union = boolean_product(sets, U).T  # (D, n_sets)
-    q1, q0 = (
-        (float(statistics.ones[part].sum()), float(statistics.zeros[part].sum()))
-        for part in (union, ~union)
-    )
-    return (
-        q1[0] / sum(q1) if sum(q1) > 0 else 1.0,
-        q0[0] / sum(q0) if sum(q0) > 0 else 0.0,
-    )
-
-
-def soft_counts(data: Data, model: Model) -> Array:
-    """Count ones and zeros where the union is 1 (first row) and 0, all sets of a row weighed."""
-    counts = expectation(data, model, 1.0)
-    union = boolean_product(model.sets, model.beta < 0.5).T
     return np.array(
-        [[counts.ones[part].sum(), counts.zeros[part].sum()] for part in (union, ~union)]
+        [[statistics.ones[part].sum(), statistics.zeros[part].sum()] for part in (union, ~union)]
+    )
+
+
+def error_rates(counts: Array) -> tuple[float, float]:
+    """Estimate the probability of a 1 where the union is 1, and where it is 0."""
+    (ones1, zeros1), (ones0, zeros0) = counts.tolist()
+    return (
+        ones1 / (ones1 + zeros1) if ones1 + zeros1 > 0 else 1.0,
+        ones0 / (ones0 + zeros0) if ones0 + zeros0 > 0 else 0.0,
     )
 
 
@@ -593,7 +586,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     """Best column of the sources for each feature, with sets and error rates held fixed."""
     U: Array = model.beta < 0.5
     K = len(U)
-    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
+    q1, q0 = rates_of(model)
     if q1 <= q0:
         return U
     gain = statistics.ones * np.log(q1 / q0) + statistics.zeros * np.log((1 - q1) / (1 - q0))
