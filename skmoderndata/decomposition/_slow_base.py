@@ -35,6 +35,13 @@ def follows_before(ids, n):
     return follows
 
 
+def mean_slowness(Y, step, valid=slice(None), lag=1):
+    """Mean squared step of each output over its mean square, averaged over outputs."""
+    power = (Y[valid] ** 2).mean(axis=0)
+    slowness = ((Y[lag:] - Y[:-lag])[step] ** 2).mean(axis=0)
+    return float(np.divide(slowness, power, out=np.zeros_like(power), where=power > 0).mean())
+
+
 def check_rows(
     X, sequence_ids=None, sample_mask=None, times=None, *, new_sequence=False, after=None
 ):

@@ -33,7 +33,7 @@ from skmoderndata._solvers.series.slow_features import (
     slow_directions,
 )
 from skmoderndata._validation import validate_data
-from skmoderndata.decomposition._slow_base import check_rows
+from skmoderndata.decomposition._slow_base import check_rows, mean_slowness
 
 
 class SlowFeatureAnalysis(
@@ -440,10 +440,7 @@ class SlowFeatureAnalysis(
                 f"score needs at least one step of {lag} row(s) within a sequence; X has "
                 f"{len(X)} row(s) and no such step."
             )
-        power = (Y[rows.valid] ** 2).mean(axis=0)
-        slowness = ((Y[lag:] - Y[:-lag])[step] ** 2).mean(axis=0)
-        slowness = np.divide(slowness, power, out=np.zeros_like(power), where=power > 0)
-        return -float(slowness.mean())
+        return -mean_slowness(Y, step, rows.valid, lag)
 
     def quadratic_form(self, component=0):
         """Write a component of degree 1 or 2 as a quadratic form of the input.

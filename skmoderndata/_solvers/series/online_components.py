@@ -242,10 +242,8 @@ def slow_update(
     start = 0
     for block in source.blocks():
         part = follows[start : start + len(block)]
-        slow_rows(
-            block, part, learn_mean, rank_tol, last, principal, minor, schedule, step, work,
-            whitened,
-        )  # fmt: skip
+        states = principal, minor, schedule, step
+        slow_rows(block, part, learn_mean, rank_tol, last, *states, work, whitened)
         start += len(block)
 
 
