@@ -12,11 +12,11 @@ from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions
 from skmoderndata._jit import jit
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
+    count_ones,
     hamming_distances,
     nearest_packed,
     pack_bits,
     pack_rows,
-    popcount,
     unpack_rows,
 )
 from skmoderndata._validation import check_array
@@ -260,7 +260,7 @@ def _lloyd(words, centers, max_iter):
     to the first centre and to 0, a pass that changes anything lowers the inertia, or else the sum
     of labels and ones of the centres: there are no cycles.
     """
-    n_ones = _count_ones(words)
+    n_ones = count_ones(words)
     labels, cost = nearest_packed(words, centers, 1.0, 1.0)
     n_iter, converged = 0, False
     while not converged and n_iter < max_iter:
@@ -283,15 +283,6 @@ def _fill_empty(labels, distance, k):
     far = far[distance[far] > 0]
     labels[far] = empty[: far.size]
     return labels
-
-
-@jit
-def _count_ones(words):
-    ones = np.zeros(words.shape[0], dtype=np.int64)
-    for i in range(words.shape[0]):
-        for w in range(words.shape[1]):
-            ones[i] += popcount(words[i, w])
-    return ones
 
 
 @jit

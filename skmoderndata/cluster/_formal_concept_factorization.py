@@ -10,6 +10,7 @@ from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
+    count_ones,
     pack_bits,
     pack_rows,
     popcount,
@@ -121,7 +122,7 @@ class FormalConceptFactorization(BooleanFactors):
         n, p = len(words), self.n_features_in_
         columns = transpose_packed(words, p)
         uncovered = columns.copy()
-        n_ones = _count(uncovered)
+        n_ones = int(count_ones(uncovered).sum())
         intents, covered = [], []
         # every concept covers a new one, so that the loop ends
         while n_ones > 0 and (self.n_clusters is None or len(intents) < self.n_clusters):
@@ -142,15 +143,6 @@ class FormalConceptFactorization(BooleanFactors):
     def _cover(self, words):
         choose = contained if self.cover == "below" else best_cover
         return choose(words, pack_rows(self.components_))
-
-
-@jit
-def _count(words):
-    total = np.int64(0)
-    for i in range(words.shape[0]):
-        for w in range(words.shape[1]):
-            total += popcount(words[i, w])
-    return total
 
 
 @jit

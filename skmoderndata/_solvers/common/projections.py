@@ -36,29 +36,14 @@ def sparseness(X: Array) -> Array:
 def project_sparseness(
     X: Array, level: float, *, norm: Array | float | None = None, signed: bool = False
 ) -> Array:
-    """Nearest rows with exactly the given sparseness.
+    """Nearest rows with exactly the given sparseness, in float64.
 
     Each row solves ``min |s - x|_2`` over ``s`` with sparseness `level`, and ``s >= 0`` unless
-    `signed`. The support is found by passes that drop entries, the solution on it is in closed
-    form [Thom & Palm 2013, Hoyer 2004]; at most O(n log n) operations.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n)
-        Rows to be projected, n at least 2.
-    level : float in [0, 1]
-        Sparseness wanted.
-    norm : float or array of shape (n_rows,), optional
-        Euclidean norm of the solution. None leaves it free, which is the projection onto a
-        cone; rows that make an obtuse angle with all of it become zero.
-    signed : bool
-        Whether signs are kept; otherwise the solution is non-negative.
-
-    Returns
-    -------
-    S : array of shape (n_rows, n), float64
-        Projected rows. Where the nearest point is not unique (equal largest entries), the one
-        that favours the first.
+    `signed`, which keeps the signs. The support is found by passes that drop entries, the solution
+    on it is in closed form [Thom & Palm 2013, Hoyer 2004]; at most O(n log n) operations. `norm`
+    is the Euclidean norm of the solution; None leaves it free, which is the projection onto a
+    cone: rows that make an obtuse angle with all of it become zero. Where the nearest point is not
+    unique (equal largest entries), the first of them is favoured.
     """
     X = np.ascontiguousarray(X, dtype=np.float64)
     n = X.shape[1]

@@ -44,21 +44,11 @@ class Scratch(NamedTuple):
 def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) -> Array:
     """Solutions for each row f of F: exact for levels 0 and 1, else the best of several starts.
 
-    The starts are the projections of the non-negative solution, of ``f / diag(G)``, and of the
-    best single entries. Each descends for some rounds, and the best one of them on, to a
-    stationary point, see `descend_cone`. A code of given sparseness without any loss is known
-    where an entry costs nothing: a row of zeros in G takes what is lacking.
-
-    Parameters
-    ----------
-    G : array of shape (k, k) or (m, k, k)
-        Positive semi-definite Gram matrix, one for all rows or one for each.
-    F : array of shape (m, k)
-        Linear terms.
-    level : float in [0, 1]
-        Sparseness.
-    start : array of shape (m, k), optional
-        One more start, so that no row gets worse.
+    The starts are the projections of the non-negative solution, of ``f / diag(G)``, of the best
+    single entries, and of `start`, if given, so that no row gets worse. Each descends for some
+    rounds, and the best one of them on, to a stationary point, see `descend_cone`. A code of given
+    sparseness without any loss is known where an entry costs nothing: a row of zeros in G takes
+    what is lacking. G is positive semi-definite, one matrix (k, k) for all rows or one for each.
     """
     G = np.ascontiguousarray(G, dtype=np.float64)
     F = np.ascontiguousarray(F, dtype=np.float64)
@@ -99,24 +89,12 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
 
 
 def descend_cone(G: Array, F: Array, Z: Array, level: float, *, steps: int, newton: int) -> None:
-    """Improve rows of Z that have the sparseness, in place.
+    """Improve rows of Z (m, k) that have the sparseness, in place.
 
-    A round is a projected gradient step, which no longer one could replace, then Newton steps on
-    the support (of the Lagrange function, back onto the cone in the metric of the diagonal of G),
-    and at the end an entry that the multipliers let enter. Every step lowers the value.
-
-    Parameters
-    ----------
-    G : array of shape (k, k) or (m, k, k)
-        Positive semi-definite Gram matrix, one for all rows or one for each.
-    F : array of shape (m, k)
-        Linear terms.
-    Z : array of shape (m, k)
-        Where to start.
-    level : float in [0, 1]
-        Sparseness.
-    steps, newton : int
-        Largest numbers of rounds, and of Newton steps in each.
+    A round is a projected gradient step, which no longer one could replace, then at most `newton`
+    Newton steps on the support (of the Lagrange function, back onto the cone in the metric of the
+    diagonal of G), and at the end an entry that the multipliers let enter. Every step lowers the
+    value; at most `steps` rounds are made.
     """
     G = np.ascontiguousarray(G, dtype=np.float64)
     each, steep = _matrices(G)

@@ -65,15 +65,6 @@ def principal_component_pursuit(
     ``mu |Z - Z_old|_F / |Y|_F`` (100 times looser) are below `tol` and then the relative duality
     gap is below `tol_gap`; otherwise the passes go on with `mu` held constant. A residual up to
     ten times `tol` will do when the gap is smaller in proportion.
-
-    Parameters
-    ----------
-    X : array of shape (n, p)
-        C-contiguous float64, NaN where missing.
-    lam, delta : float
-        Slope and quadratic width of the loss.
-    solver, schedule, tol, tol_gap, max_iter, progress, rng
-        See `svt` and above.
     """
     rng = np.random.RandomState(0) if rng is None else rng
     n, p = X.shape
@@ -240,25 +231,12 @@ def duality_gap(
 def polish(
     X: Array, V: Array, sparse: Array, *, tol: float = 1e-9, max_iter: int = 300
 ) -> tuple[Array, Array, Array, Array] | None:
-    """Fit the entries outside the support of `sparse` exactly with the rank of V.
+    """Fit the entries outside the support of `sparse` exactly with the rank of V (p, r).
 
-    Alternating projections: entries in the support or missing take the values of L, and L is the
-    projection of the result on matrices of that rank, from one pass of subspace iteration. From a
-    start that is nearly right the error shrinks linearly, by about the share of those entries.
-
-    Parameters
-    ----------
-    X : array of shape (n, p), NaN where missing
-    V : array of shape (p, r)
-        Orthonormal columns, the right singular vectors found so far.
-    sparse : array of shape (n, p)
-    tol : float
-        Accept when the misfit outside the support is below ``tol * |X|_F``.
-    max_iter : int
-
-    Returns
-    -------
-    tuple ``U, s, Vt, sparse`` or None when the entries do not fit that rank.
+    Alternating projections: entries in the support or missing (NaN) take the values of L, and L is
+    the projection of the result on matrices of that rank, from one pass of subspace iteration.
+    From a start that is nearly right the error shrinks linearly, by about the fraction of those
+    entries. Returns ``U, s, Vt, sparse``, or None when the misfit stays above ``tol * |X|_F``.
     """
     free = np.isnan(X) | (sparse != 0)
     W = np.where(np.isnan(X), 0.0, X - sparse)

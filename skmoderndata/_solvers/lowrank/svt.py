@@ -74,37 +74,16 @@ def svt(
     best_effort: bool = False,
     rng: np.random.RandomState | None = None,
 ) -> ThresholdedSVD:
-    """Reduce the singular values of `A` by `threshold` and drop the non-positive ones.
+    """Reduce the singular values of `A` (n, p) by `threshold` and drop the non-positive ones.
 
-    Parameters
-    ----------
-    A : array or linear operator of shape (n, p)
-        Finite; left untouched.
-    threshold : float
-        Positive.
-    solver : {"auto", "full", "gram", "subspace"}
-        "full" is LAPACK's decomposition. "gram" decomposes the smaller of ``A A'`` and ``A' A``
-        (as accurate as "full" for singular values above 1e-4 of the largest; "full" steps in
-        where the threshold is lower). "subspace" is block subspace iteration, which ends in
-        "gram" when the rank exceeds a third of the smaller dimension. "auto" takes "gram" for
-        small or elongated arrays and "subspace" for the rest. Operators always take "subspace".
-    subspace : array of shape (p, k), default=None
-        Orthonormal columns near the leading right singular vectors, as returned before.
-    max_rank : int, default=None
-        Keep at most so many singular values: an approximation when more exceed the threshold.
-    tol : float
-        Subspace iteration goes on until the estimated relative error is below.
-    max_passes : int
-        At most so many passes of subspace iteration before "gram" takes over.
-    best_effort : bool
-        Return what `max_passes` reached, with its `error`, instead of taking a dense route. This
-        always holds for operators.
-    rng : RandomState, default=None
-        Draws starting columns; None takes a fixed seed.
-
-    Returns
-    -------
-    ThresholdedSVD
+    `solver`: "full" is LAPACK's decomposition. "gram" decomposes the smaller of ``A A'`` and
+    ``A' A`` (as accurate as "full" for singular values above 1e-4 of the largest; "full" steps in
+    where the threshold is lower). "subspace" is block subspace iteration from `subspace`, columns
+    near the leading right singular vectors as returned before; it ends in "gram" when the rank
+    exceeds a third of the smaller dimension, or when `max_passes` have not brought the estimated
+    relative error below `tol` (with `best_effort` that is returned all the same). "auto" takes
+    "gram" for small or elongated arrays and "subspace" for the rest. Operators always take
+    "subspace". `max_rank` bounds the number of singular values that are returned.
     """
     n, p = A.shape
     small = min(n, p)
@@ -273,23 +252,12 @@ def spectral_norm(
     exact_up_to: int = 2500,
     rng: np.random.RandomState | None = None,
 ) -> float:
-    """Bound the largest singular value of an array from above, tightly.
+    """Bound the largest singular value of an array (n, p) from above, tightly.
 
-    A block Krylov space gives an estimate; for a smaller dimension up to `exact_up_to` a Cholesky
-    factorisation of ``b**2 I - A' A`` then proves the bound ``b``, which is raised until the
-    factorisation exists. Larger arrays get the estimate plus its last relative change.
-
-    Parameters
-    ----------
-    A : array of shape (n, p)
-    start : array of shape (p, k), default=None
-        Columns near the leading right singular vectors; random ones are added.
-    slack : float
-        Relative raise over the estimate with which the proof is tried first.
-    exact_up_to : int
-        Largest smaller dimension that gets a proof.
-    rng : RandomState, default=None
-        Draws starting columns; None takes a fixed seed.
+    A block Krylov space, from the columns `start` (p, k) and random ones, gives an estimate; for a
+    smaller dimension up to `exact_up_to` a Cholesky factorisation of ``b**2 I - A' A`` then proves
+    the bound ``b``, which is raised from a relative `slack` on until the factorisation exists.
+    Larger arrays get the estimate plus its last relative change.
     """
     scale = float(np.abs(A).max(initial=0.0))
     if scale == 0:

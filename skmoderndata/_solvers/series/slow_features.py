@@ -241,29 +241,13 @@ def slow_directions(
 ) -> SlowDirections:
     """Minimise `w A w'` subject to `w C w' = 1`, one direction after the other.
 
-    Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002]. C is scaled to unit
-    diagonal, then whitened in the directions where its eigenvalue exceeds `rank_tol` times the
-    largest ("eigh"), or factorised ("cholesky"), which needs full rank.
-
-    Parameters
-    ----------
-    C, A : symmetric arrays of shape (D, D)
-        Covariance and second moment of the steps.
-    n_components : int, optional
-        Directions wanted; at most `rank` are returned.
-    rank_tol : float, optional
-        ``max(1e-10, D eps)`` by default.
-    solver : {"auto", "eigh", "cholesky"}
-        "auto" takes "cholesky" if few directions are wanted and C is well conditioned.
-    floor : float or array of shape (D,)
-        Features whose variance is not above count as constant.
-    overwrite : bool
-        Allow C and A, in Fortran order, to be used as work space.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        "cholesky" was asked for and C is singular up to `rank_tol`.
+    Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002], C being the covariance and A
+    the second moment of the steps (D, D). Features whose variance is not above `floor` count as
+    constant. C is scaled to unit diagonal, then whitened in the directions where its eigenvalue
+    exceeds `rank_tol` (``max(1e-10, D eps)`` by default) times the largest ("eigh"), or factorised
+    ("cholesky"), which needs full rank and raises LinAlgError without; "auto" takes that if few
+    directions are wanted and C is well conditioned. At most `rank` directions are returned. With
+    `overwrite` C and A, in Fortran order, are work space.
     """
     D = C.shape[0]
     if rank_tol is None:
@@ -308,17 +292,9 @@ def slow_directions(
 def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
     """Remove the rounding errors of computed slow outputs from their measured moments.
 
-    Parameters
-    ----------
-    C, A : symmetric arrays of shape (k, k)
-        Covariance, near the identity, and second moment of the steps of the outputs.
-
-    Returns
-    -------
-    rotation : array of shape (k, k)
-        Near the identity; its rows combine the outputs to uncorrelated ones.
-    delta_values : array of shape (k,)
-        Measured on the outputs, so that small values keep their relative accuracy.
+    C (k, k) is their covariance, near the identity, A the second moment of their steps. Returns a
+    rotation whose rows combine the outputs to uncorrelated ones, and the delta values measured on
+    these, so that small ones keep their relative accuracy.
     """
     found = slow_directions(C, A, rank_tol=0.0, solver="eigh")
     rotation = found.components
