@@ -25,6 +25,38 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
     _factors = "components"  # what error messages call them
 
+    def transform(self, X):
+        """Memberships of each row, chosen as `assignments_` are for the training rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Where the estimator takes NaN, it marks unobserved bits, which have no say.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships. Where the best set is searched, the smallest of equally good ones.
+        """
+        check_is_fitted(self)
+        return self._memberships(X)
+
+    def predict(self, X):
+        """Memberships of each row, as `transform`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows. Where the estimator takes NaN, it marks unobserved bits, which have no say.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships.
+        """
+        check_is_fitted(self)
+        return self._memberships(X)
+
     def inverse_transform(self, Z):
         """Rows explained by memberships: the OR of the components.
 
@@ -81,38 +113,6 @@ class BooleanFactors(BooleanComponents):
         self._find(bits, X, y)
         return self
 
-    def transform(self, X):
-        """Memberships of each row, chosen as `assignments_` are for the training rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships. Where the best set is searched, the smallest of equally good ones.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X))
-
-    def predict(self, X):
-        """Memberships of each row, as `transform`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships.
-        """
-        check_is_fitted(self)
-        return self._cover(self._pack(X))
-
     def score(self, X, y=None):
         """Minus the fraction of bits that differ between rows and their reconstruction.
 
@@ -134,6 +134,9 @@ class BooleanFactors(BooleanComponents):
         check_is_fitted(self)
         words = self._pack(X)
         return -self._fraction_wrong(words, self._cover(words))
+
+    def _memberships(self, X):
+        return self._cover(self._pack(X))
 
     def _pack(self, X):
         return pack_bits(validate_boolean(self, X, threshold=self.threshold, reset=False)[0])

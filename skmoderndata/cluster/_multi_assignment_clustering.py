@@ -357,38 +357,6 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         self.assignments_ = self._assign(data)[0]
         return self
 
-    def predict(self, X):
-        """Most likely sources of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; NaN marks unobserved bits, which have no say.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            The smallest of equally likely sets.
-        """
-        check_is_fitted(self)
-        return self._assign(self._check(X, reset=False))[0]
-
-    def transform(self, X):
-        """Most likely sources of each row, as `predict`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; NaN marks unobserved bits, which have no say.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships.
-        """
-        check_is_fitted(self)
-        return self._assign(self._check(X, reset=False))[0]
-
     def predict_proba(self, X):
         """Probability that a row has each source, all assignment sets being equally likely.
 
@@ -437,6 +405,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    def _memberships(self, X):
+        return self._assign(self._check(X, reset=False))[0]
 
     def _check(self, X, *, reset):
         bits, missing = validate_boolean(

@@ -280,9 +280,7 @@ def _new_ones(candidate, rows, count, covered):
 def _choose_greedily(candidates, rows, count, k):
     """Take k times the candidate of largest gain; as gains only fall, old ones are bounds."""
     covered = np.zeros_like(rows)
-    gain = np.empty(candidates.shape[0], dtype=np.int64)
-    for c in range(candidates.shape[0]):
-        gain[c] = _new_ones(candidates[c], rows, count, covered)
+    gain = _areas(candidates, rows, count)
     fresh = np.zeros(candidates.shape[0], dtype=np.int64)  # step in which the gain was counted
     chosen = np.empty(k, dtype=np.int64)
     n_chosen = 0

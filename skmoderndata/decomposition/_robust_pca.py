@@ -4,7 +4,6 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -20,7 +19,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.convex_problems import robust_pca, solve
+from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_factors
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
@@ -550,15 +549,7 @@ def _by_cvxpy(data, lam, delta, tol):
     """Solve the problem as a semidefinite program with cvxpy and Clarabel."""
     size = np.nanmax(np.abs(data)) or 1.0  # the tolerances of Clarabel are absolute
     stated = robust_pca(data / size, lam, delta=delta / size)
-    if not solve(stated, solver="CLARABEL"):
-        raise ValueError(
-            f"RobustPCA(solver='cvxpy') failed: Clarabel says {stated.problem.status}; use "
-            "solver='auto'."
-        )
-    U, s, Vt = linalg.svd(size * stated.variable.value, full_matrices=False)
-    # an interior point method leaves every singular value positive
-    r = int(np.count_nonzero(s > 1e-6 * max(s[0], size)))
-    U, s, Vt = U[:, :r], s[:r], Vt[:r]
+    U, s, Vt = solve_for_factors(stated, size, "solver='auto'")
     observed = ~np.isnan(data)
     residual = np.where(observed, data - (U * s) @ Vt, 0.0)
     if delta > 0:

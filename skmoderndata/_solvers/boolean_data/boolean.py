@@ -132,21 +132,10 @@ def unions(Z: Array, words: Array) -> Array:
     return out
 
 
-@jit
 def count_differences(rows: Array, Z: Array, words: Array) -> tuple[int, int]:
     """Count bits of packed `rows` missed by the unions that Z chooses, and bits added by them."""
-    missed, extra = 0, 0
-    union = np.zeros(rows.shape[1], dtype=np.uint64)
-    for i in range(rows.shape[0]):
-        union[:] = 0
-        for k in range(Z.shape[1]):
-            if Z[i, k]:
-                for w in range(rows.shape[1]):
-                    union[w] |= words[k, w]
-        for w in range(rows.shape[1]):
-            missed += popcount(rows[i, w] & ~union[w])
-            extra += popcount(union[w] & ~rows[i, w])
-    return missed, extra
+    union = unions(Z, words)
+    return int(count_ones(rows & ~union).sum()), int(count_ones(union & ~rows).sum())
 
 
 def nearest_packed(

@@ -346,16 +346,8 @@ def soft_completion(
     if not it.converged:
         top = top_singular_pair(table.as_matrix(residual), rng, accuracy, factors.Vt.T)[0]
         gap = soft_gap(table, residual, float(factors.s.sum()), lam=lam, top=top)
-    return CompletionResult(
-        factors,
-        residual,
-        residual,
-        objective,
-        gap,
-        it.n_iter,
-        it.converged or gap <= tol,
-        it.n_iter < max_iter and not it.converged,
-    )
+    ended = it.n_iter, it.converged or gap <= tol, it.n_iter < max_iter and not it.converged
+    return CompletionResult(factors, residual, residual, objective, gap, *ended)
 
 
 def exact_completion(
@@ -415,16 +407,8 @@ def exact_completion(
     if not it.converged:
         top = top_singular_pair(table.as_matrix(Y), rng, accuracy, factors.Vt.T)[0]
         gap = exact_gap(table, residual, Y, nuclear, top=top)
-    return CompletionResult(
-        factors,
-        residual,
-        Y,
-        nuclear,
-        gap,
-        it.n_iter,
-        it.converged or gap <= tol,
-        it.n_iter < max_iter and not it.converged,
-    )
+    ended = it.n_iter, it.converged or gap <= tol, it.n_iter < max_iter and not it.converged
+    return CompletionResult(factors, residual, Y, nuclear, gap, *ended)
 
 
 def _distance(table: Table, new: Factors, old: Factors, L: Any, L_old: Any) -> float:
