@@ -89,8 +89,8 @@ class BooleanFactors(BooleanComponents):
     """Rows as the OR of the components that they have.
 
     A subclass has the parameter `threshold` and implements ``_find(bits, X, y)``, which sets
-    `components_` and the rest. Where rows do not get the set of components that differs in the
-    fewest bits, it overrides ``_cover(words)``.
+    `components_` and the other attributes. Where rows do not get the set of components that
+    differs in the fewest bits, it overrides ``_cover(words)``.
     """
 
     @fit_context()

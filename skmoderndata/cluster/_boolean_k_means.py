@@ -64,7 +64,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     inertia_ : float
         Sum of the Hamming distances of the training rows to their centres.
     reconstruction_err_ : float
-        Share of the training bits that differ from the centre.
+        Fraction of the training bits that differ from the centre.
     n_iter_ : int
         Passes of the best start.
     n_features_in_ : int

@@ -70,7 +70,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
         Components, in the order in which the greedy search took them; those taken when nothing
-        was left to gain are empty.
+        remained to gain are empty.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Components of each training row: the best set.
     association_threshold_ : float
@@ -82,7 +82,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         With `refit=False` the costs of the greedy searches, whose memberships are not yet the
         best.
     reconstruction_err_ : float
-        Share of the training bits that differ from the reconstruction.
+        Fraction of the training bits that differ from the reconstruction.
     n_refits_ : int
         Rounds of the re-fit that lowered the cost.
     n_features_in_ : int

@@ -51,9 +51,9 @@ class FormalConceptFactorization(BooleanFactors):
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Concepts of each training row; the columns are the extents.
     coverage_ : ndarray of shape (n_clusters,)
-        Share of the ones of the training rows that the concepts so far cover.
+        Fraction of the ones of the training rows that the concepts so far cover.
     reconstruction_err_ : float
-        Share of the training bits that differ from the reconstruction.
+        Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -72,7 +72,7 @@ class FormalConceptFactorization(BooleanFactors):
     bytes for each of the packed rows, the packed columns and the ones left. Sparse input is
     packed in blocks of rows.
 
-    The error is the share of bits that are ones not covered: it falls with every concept, down
+    The error is the fraction of bits that are ones not covered: it falls with every concept, down
     to 0. The best choice never needs more concepts than there are rows or columns; the greedy one
     may. One flipped bit tears a rectangle apart: the method is exact and brittle, and needs many
     concepts under noise.

@@ -64,11 +64,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         p(x_{id} = 1 \mid L) = \epsilon r
         + (1 - \epsilon) \Bigl(1 - \prod_{k \in L} \beta_{kd}\Bigr),
 
-    where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the share
-    of bits that are noise and r the probability that a noisy bit is 1. The maximum over sets is
+    where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the
+    fraction of noisy bits and r the probability that a noisy bit is 1. The maximum over sets is
     softened by a temperature that is lowered step by step (deterministic annealing); at the end
     the sources are rounded to 0 and 1, and sources, sets and noise are refitted in turn; an idle
-    or repeated source is exchanged for one that the bits left over ask for. The noise is then
+    or repeated source is exchanged for one that the residual bits ask for. The noise is then
     estimated once more with all sets weighed, as the best set of a row fits some of its noise.
 
     Parameters
@@ -100,7 +100,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     max_iter : int, default=5
         EM rounds at each temperature, at most.
     tol : float, default=1e-5
-        A temperature is left when a round lowers the free energy by less than this share.
+        A temperature ends when a round lowers the free energy by less than this fraction.
     refit : bool, default=True
         Whether the sources are rounded and refitted. The error rates are then two counts, and the
         noise estimate has no bias; without it emissions and noise explain the same zeros, and the
@@ -122,7 +122,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Sources of each training object. Among equally likely sets the smallest is taken.
     epsilon_ : float
-        Estimated share of noisy bits; with `noise="flip"`, the share of inverted bits.
+        Estimated fraction of noisy bits; with `noise="flip"`, the fraction of inverted bits.
     noise_rate_ : float
         Estimated probability that a noisy bit is 1.
     log_likelihood_ : float

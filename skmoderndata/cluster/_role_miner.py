@@ -53,7 +53,7 @@ class RoleMiner(BooleanFactors):
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Roles in the order in which they were taken; empty ones when no candidate was left that
+        Roles in the order in which they were taken; empty ones when no candidate remained that
         covers anything.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Roles of each training row.
@@ -62,7 +62,7 @@ class RoleMiner(BooleanFactors):
     n_candidates_ : int
         Number of candidates, the distinct rows included.
     reconstruction_err_ : float
-        Share of the training bits that differ from the reconstruction.
+        Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -60,9 +60,9 @@ class RoundedSVD(BooleanFactors):
     fractions_ : tuple of two floats
         Chosen fractions of the maximum, for memberships and for components.
     rounding_error_ : float
-        Share of differing bits with memberships by rounding.
+        Fraction of differing bits with memberships by rounding.
     reconstruction_err_ : float
-        Share of differing bits with the best memberships; at most `rounding_error_`.
+        Fraction of differing bits with the best memberships; at most `rounding_error_`.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -178,7 +178,7 @@ def _balanced_factors(X, k):
     else:
         eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
         V = _times(X.T, U)
-    # what is left of an eigenvalue 0 of an integer matrix after rounding
+    # what remains of an eigenvalue 0 of an integer matrix after rounding
     real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)

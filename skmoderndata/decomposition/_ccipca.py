@@ -24,7 +24,7 @@ class CCIPCA(OnlineSubspace):
     r"""Estimate principal components from one row at a time, without a covariance matrix.
 
     Candid covariance-free incremental principal component analysis [1]_ keeps one vector
-    :math:`v_j` for each component: its direction is the component, its length the variance. With
+    :math:`v_j` for each component: its direction is the component, its norm the variance. With
     the row minus the running mean as first residual :math:`r_1`, each row updates, for
     j = 1, ..., k,
 
@@ -148,7 +148,7 @@ class CCIPCA(OnlineSubspace):
     mean and repeats the rule over them until the subspace settles.
 
     Two details differ from [1]_. A component begins with ``eta r r'`` in place of the residual
-    `r` itself, so that its length is a variance from the start and the result does not depend on
+    `r` itself, so that its norm is a variance from the start and the result does not depend on
     the unit of the data. A row enters with the factor ``sqrt(1 - eta)`` and the mean before it,
     so that for one feature the variance is exact, as in Welford's formula; with the mean after
     it, the first residual would be zero as well, and a component started from it undefined.

@@ -86,7 +86,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     rank_tol : float or None, default=None
-        Directions with at most this share of the largest variance are not whitened. None takes
+        Directions with at most this fraction of the largest variance are not whitened. None takes
         1e-10 where the whitening is exact (`fit` with `refine`) and 1e-3 where it is estimated;
         after an exact one, `partial_fit` keeps the directions that were found.
 

@@ -59,7 +59,7 @@ class ProbabilisticLSA(
     cooling : float, default=0.9
         Factor from one exponent to the next, with `tempering`.
     validation_fraction : float, default=0.1
-        Share of the counts that is held out, with `tempering`.
+        Fraction of the counts that is held out, with `tempering`.
     smoothing : float, default=0.0
         Pseudo-count of each word in each topic; then no word seen in `fit` is impossible.
     n_init : int, default=1
@@ -79,7 +79,7 @@ class ProbabilisticLSA(
     components_ : ndarray of shape (n_components, n_features)
         ``P(word | topic)``, one topic per row, the most frequent topic first.
     topic_weights_ : ndarray of shape (n_components,)
-        Share of each topic in the training documents.
+        Probability of each topic in the training documents.
     log_likelihood_ : float
         Log-likelihood of the training counts, in nats per token, for the topics that are stored
         and the mixtures that `transform` gives; after `partial_fit` that of the last batch.
@@ -122,7 +122,7 @@ class ProbabilisticLSA(
     concave problem, by Newton's method to a proved bound of 1e-6 nats per token (if
     `posterior_exponent_` is 1; else there is no bound). Where it is not met, there is a
     ConvergenceWarning. Words without probability in all topics are dropped; documents without
-    other words get equal shares.
+    other words get equal mixtures.
 
     References
     ----------

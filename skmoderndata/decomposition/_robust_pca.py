@@ -351,7 +351,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return rows.astype(X.dtype, copy=False)
 
     def decompose(self, X):
-        """Split rows into a part in the span of the components and the rest.
+        """Split rows into a part in the span of the components and the residual.
 
         Parameters
         ----------

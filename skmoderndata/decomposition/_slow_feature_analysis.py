@@ -455,7 +455,7 @@ class SlowFeatureAnalysis(
         form : QuadraticForm
             Named tuple `(H, f, c)` of arrays of shape (n_features, n_features), (n_features,)
             and a float with ``y = x H x / 2 + f x + c``. It can be called with rows, and
-            `form.extrema_on_sphere(radius)` gives the rows of this length with the largest and
+            `form.extrema_on_sphere(radius)` gives the rows of this norm with the largest and
             the smallest value (Berkes and Wiskott).
         """
         check_is_fitted(self)

@@ -31,7 +31,7 @@ def gibbs(
     n_sweeps: int = 200,
     burn_in: int = 50,
 ) -> tuple[Model, Statistics]:
-    """Majority over posterior samples of Boolean sources, with uniform priors on all the rest.
+    """Majority over posterior samples of Boolean sources, with uniform priors on all parameters.
 
     Alternates draws of the set of each row, of the frequencies of sets (Dirichlet), of the
     column of the sources for each feature over all 2^K patterns, of the frequencies of patterns

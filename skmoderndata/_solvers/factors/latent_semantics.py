@@ -200,7 +200,7 @@ def fold_in(
     """Mixtures of new documents for given topics, and bounds on what better ones gain.
 
     The problem is concave for ``beta = 1``: the bound, in nats per token, is
-    ``max_z g[z] / n_d - 1``, and a document is left when it is below `tol`. Words without
+    ``max_z g[z] / n_d - 1``, and a document is done when it is below `tol`. Words without
     probability in any topic are dropped; documents without other words get equal mixtures.
 
     After some steps of expectation maximisation, Newton steps on the topics that count: with Q

@@ -1,7 +1,7 @@
 """Least squares over the cone of non-negative rows with a given sparseness.
 
 Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0`` with Hoyer's sparseness `level`,
-that is ``sum z = ratio |z|_2``: a ray of any length in a set of directions that is not convex.
+that is ``sum z = ratio |z|_2``: a ray of any norm in a set of directions that is not convex.
 """
 
 from typing import Any, NamedTuple
@@ -19,9 +19,9 @@ SINGLES = 2  # starts at the best single entries
 SHORT = 8  # rounds from each start, at most
 STEPS = 100  # rounds from the best of them, at most
 NEWTON = 12  # Newton steps of a round, at most
-FLAT = 1e-12  # share of the largest diagonal entry that a smaller one is taken for in a metric
-DUST = 1e-14  # share of the largest entry of a row that is rounding
-GAIN = 1e-13  # share of the value below which a step gains nothing
+FLAT = 1e-12  # fraction of the largest diagonal entry that a smaller one is taken for in a metric
+DUST = 1e-14  # fraction of the largest entry of a row that is rounding
+GAIN = 1e-13  # fraction of the value below which a step gains nothing
 
 
 class Cone(NamedTuple):
@@ -180,7 +180,7 @@ def _project_cone(x: Array, ratio: float, out: Array, work: Array) -> None:
 
 @jit
 def _best_length(G: Array, f: Array, z: Array, y: Array) -> float:
-    """Bring z to its best length, put ``G z - f`` into y, and return the value."""
+    """Bring z to its best norm, put ``G z - f`` into y, and return the value."""
     k = len(f)
     for j in range(k):
         y[j] = 0.0

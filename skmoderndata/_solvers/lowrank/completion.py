@@ -61,7 +61,7 @@ class DenseTable:
         self.full = self.n_known == data.size
 
     def lift(self, factors: Factors) -> Array:
-        """Form what is kept of an iterate: here the whole matrix."""
+        """Represent an iterate: here the whole matrix."""
         return (factors.U * factors.s) @ factors.Vt
 
     def known(self, lifted: Any) -> Array:
@@ -120,7 +120,7 @@ class SparseTable:
         self.full = False
 
     def lift(self, factors: Factors) -> _Lifted:
-        """Form what is kept of an iterate: thin factors and the entries on Omega."""
+        """Represent an iterate: thin factors and the entries on Omega."""
         left = np.ascontiguousarray(factors.U * factors.s)
         right = np.ascontiguousarray(factors.Vt.T)
         known = np.empty_like(self.data)

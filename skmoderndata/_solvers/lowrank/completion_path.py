@@ -199,7 +199,7 @@ class CompletionTask(NamedTuple):
         solution = self.exact_finish(table, result, result.factors, top)
         s, (n, p) = result.factors.s, table.shape
         goal = float(np.vdot(table.data, table.data)) * 1e-18
-        # first without the singular values that only the tolerance of ADMM has left
+        # first without the singular values that only the tolerance of ADMM explains
         ranks = {int(np.count_nonzero(s > 1e-5 * s.max(initial=0.0))), int(s.size)}
         for r in sorted(ranks) if polish else ():
             if not 0 < r * (n + p - r) < table.n_known:

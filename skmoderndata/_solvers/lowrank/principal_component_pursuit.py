@@ -64,7 +64,7 @@ def principal_component_pursuit(
     entries (both relative to ``|L|_F``, at least ``1e-6 |X|_F``) and dual residual
     ``mu |Z - Z_old|_F / |Y|_F`` (100 times looser) are below `tol` and then the relative duality
     gap is below `tol_gap`; otherwise the passes go on with `mu` held constant. A residual up to
-    ten times `tol` will do when the gap is smaller in proportion.
+    ten times `tol` will do when the gap is as much smaller.
     """
     rng = np.random.RandomState(0) if rng is None else rng
     n, p = X.shape

@@ -342,7 +342,7 @@ def whitener(source: RowSource, mean: Array, V: Array, lam: Array) -> Array:
     """Rows that map centred rows of the source to uncorrelated features of unit variance.
 
     `V` and `lam` come from `refine_principal`. A second look at the outputs removes what
-    rounding left in directions of small variance.
+    rounding caused in directions of small variance.
     """
     rows = V / np.sqrt(lam)[:, None]
     for _ in range(2):

@@ -314,7 +314,7 @@ def slow_certificate(C: Array, A: Array, components: Array, delta: Array) -> Slo
     """Residuals of ``A w = delta C w`` and ``W C W' = I``, independent of the features' units.
 
     The first is measured after the features are scaled to unit variance and relative to the
-    length of `w`.
+    norm of `w`.
     """
     if len(components) == 0:
         return SlowCertificate(0.0, 0.0)
