@@ -100,7 +100,8 @@ class HierarchicalSlowFeatureAnalysis(
         Accept fields and strides that leave a margin of the input unseen.
 
     rank_tol : float, default=None
-        Directions count as constant if their variance is below this fraction of the largest, after scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
+        Directions count as constant if their variance is below this fraction of the largest, after
+        scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
 
     batch_size : int, default=None
         Number of rows in memory at once with their activities; None chooses it for 64 MiB. The
