@@ -176,7 +176,8 @@ def _bisected_support(work: Array, active: int, ratio_sq: float, low: float) -> 
             low = tau
         else:
             high = tau
-    return _keep_above(work, active, low)[0]
+    size: int = _keep_above(work, active, low)[0]
+    return size
 
 
 @jit
