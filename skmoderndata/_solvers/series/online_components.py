@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.series.online_rules import (
     AmnesicSchedule,
@@ -383,7 +382,11 @@ def orthonormal_rows(V: Array) -> Array:
     if len(diagonal) == len(V) and (np.abs(diagonal) > 1e-8 * norms).all():
         return np.ascontiguousarray((Q * np.sign(diagonal)).T)
     out: Array = np.array(V, dtype=np.float64, order="C")
-    _gram_schmidt(out)
+    for j, v in enumerate(out):
+        for _ in range(2):  # twice is enough
+            v -= (out[:j] @ v) @ out[:j]
+        after = linalg.norm(v)
+        v *= 1 / after if after > 1e-8 * norms[j] else 0.0
     return out
 
 
@@ -398,23 +401,6 @@ def sine_of_angle(old: Array, new: Array) -> float:
     if old.size == 0:
         return 0.0
     return float(min(linalg.norm(old - (old @ new.T) @ new, 2), 1.0))
-
-
-@jit
-def _gram_schmidt(V: Array) -> None:
-    k, p = V.shape
-    for j in range(k):
-        v = V[j]
-        before = np.sqrt(np.dot(v, v))
-        for _ in range(2):  # twice is enough
-            for m in range(j):
-                c = np.dot(V[m], v)
-                for i in range(p):
-                    v[i] -= c * V[m, i]
-        after = np.sqrt(np.dot(v, v))
-        scale = 1.0 / after if after > 1e-8 * before else 0.0
-        for i in range(p):
-            v[i] *= scale
 
 
 def _covariance_times(source: RowSource, mean: Array, rows: Array) -> Array:
