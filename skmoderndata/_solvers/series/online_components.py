@@ -378,7 +378,7 @@ def orthonormal_rows(V: Array) -> Array:
         return V.copy()
     Q, R = linalg.qr(V.T, mode="economic", check_finite=False)
     diagonal = np.diag(R)
-    norms = linalg.norm(V, axis=1)
+    norms: Array = np.asarray(linalg.norm(V, axis=1))
     if len(diagonal) == len(V) and (np.abs(diagonal) > 1e-8 * norms).all():
         return np.ascontiguousarray((Q * np.sign(diagonal)).T)
     out: Array = np.array(V, dtype=np.float64, order="C")
