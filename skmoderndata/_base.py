@@ -2,8 +2,10 @@
 
 import warnings
 
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
+from sklearn.utils.parallel import Parallel, delayed
 
 import skmoderndata
 
@@ -71,6 +73,37 @@ class FitProgress:
     def __exit__(self, error_type, error, traceback):
         if error_type is None:
             self._root.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y)
+
+
+def run_starts(
+    estimator, X, y, one_start, seeds, *, max_passes, task_name, n_jobs=None, prefer=None
+):
+    """Run a start for each seed, in parallel where there are several jobs.
+
+    `one_start` is called with the keywords `seed` and `progress`; the passes of starts in parallel
+    are not reported one by one.
+
+    Returns
+    -------
+    results : list
+        What the starts returned.
+    stopped : bool
+        Whether a callback asked to stop.
+    """
+    parallel = effective_n_jobs(n_jobs) > 1 and len(seeds) > 1
+    task, passes = ("starts", 1) if parallel else (task_name, max_passes)
+    results = []
+    with FitProgress(estimator, X, y, max_passes=passes, task_name=task) as progress:
+        if parallel:
+            progress.begin()
+            run = delayed(one_start)
+            results = Parallel(n_jobs=n_jobs, prefer=prefer)(run(seed=seed) for seed in seeds)
+            progress.end()
+        for seed in () if parallel else seeds:
+            results.append(one_start(seed=seed, progress=progress))
+            if progress.stopped:
+                break
+    return results, progress.stopped
 
 
 def warn_not_converged(estimator, *, reached, remedy):

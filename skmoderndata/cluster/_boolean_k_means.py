@@ -8,14 +8,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import FitProgress, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions
 from skmoderndata._jit import jit
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
+    count_ones,
     hamming_distances,
     nearest_packed,
+    pack_bits,
     pack_rows,
-    popcount,
     unpack_rows,
 )
 from skmoderndata._validation import check_array
@@ -63,7 +64,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     inertia_ : float
         Sum of the Hamming distances of the training rows to their centres.
     reconstruction_err_ : float
-        Share of the training bits that differ from the centre.
+        Fraction of the training bits that differ from the centre.
     n_iter_ : int
         Passes of the best start.
     n_features_in_ : int
@@ -156,23 +157,8 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         self.threshold = threshold
         self.random_state = random_state
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Find the centres.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : BooleanKMeans
-            The fitted estimator.
-        """
-        words = self._pack(X, reset=True)
+    def _find(self, bits, X, y):
+        words = pack_bits(bits)
         given = None if isinstance(self.init, str) else self._given_centers()
         n_init = self.n_init if given is None else 1
         rng = check_random_state(self.random_state)
@@ -205,7 +191,6 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         self.assignments_ = self._one_hot(self.labels_)
         self.inertia_ = inertia
         self.reconstruction_err_ = self.inertia_ / (len(words) * self.n_features_in_)
-        return self
 
     def predict(self, X):
         """Nearest centre of each row.
@@ -221,7 +206,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
             Index into `cluster_centers_`; the first of equally near ones.
         """
         check_is_fitted(self)
-        return self._nearest(self._pack(X, reset=False))
+        return self._nearest(self._pack(X))
 
     def _cover(self, words):
         return self._one_hot(self._nearest(words))
@@ -275,7 +260,7 @@ def _lloyd(words, centers, max_iter):
     to the first centre and to 0, a pass that changes anything lowers the inertia, or else the sum
     of labels and ones of the centres: there are no cycles.
     """
-    n_ones = _count_ones(words)
+    n_ones = count_ones(words)
     labels, cost = nearest_packed(words, centers, 1.0, 1.0)
     n_iter, converged = 0, False
     while not converged and n_iter < max_iter:
@@ -298,15 +283,6 @@ def _fill_empty(labels, distance, k):
     far = far[distance[far] > 0]
     labels[far] = empty[: far.size]
     return labels
-
-
-@jit
-def _count_ones(words):
-    ones = np.zeros(words.shape[0], dtype=np.int64)
-    for i in range(words.shape[0]):
-        for w in range(words.shape[1]):
-            ones[i] += popcount(words[i, w])
-    return ones
 
 
 @jit

@@ -9,7 +9,6 @@ from skmoderndata._compat import (
     AT_LEAST_ONE,
     POSITIVE,
     CallbackSupportMixin,
-    fit_context,
 )
 from skmoderndata._jit import jit
 from skmoderndata._registry import Comparison, MethodCard
@@ -30,8 +29,8 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unions,
     unpack_rows,
 )
-from skmoderndata._validation import check_array, validate_boolean
-from skmoderndata.cluster._base import BooleanFactors
+from skmoderndata._validation import check_array
+from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 NO_SETS = all_sets(1)[:0]  # a local search in place of all sets
 
@@ -71,7 +70,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
         Components, in the order in which the greedy search took them; those taken when nothing
-        was left to gain are empty.
+        remained to gain are empty.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Components of each training row: the best set.
     association_threshold_ : float
@@ -83,7 +82,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         With `refit=False` the costs of the greedy searches, whose memberships are not yet the
         best.
     reconstruction_err_ : float
-        Share of the training bits that differ from the reconstruction.
+        Fraction of the training bits that differ from the reconstruction.
     n_refits_ : int
         Rounds of the re-fit that lowered the cost.
     n_features_in_ : int
@@ -147,10 +146,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
             {"n_clusters": 2, "association_threshold": 0.6, "refit": False},
             {"n_clusters": 15, "association_threshold": (0.5, 0.9), "penalty": 2.0},
         ),
-        known_failures=dict.fromkeys(
-            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "predict gives memberships, a Boolean matrix, as a row may have several components",
-        ),
+        known_failures=NO_LABELS,
         comparison=Comparison(
             baseline="sklearn.decomposition.NMF",
             problem="access_roles",
@@ -185,23 +181,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         self.refit = refit
         self.threshold = threshold
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Find components and memberships.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : DiscreteBasis
-            The fitted estimator.
-        """
-        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=True)
+    def _find(self, bits, X, y):
         thresholds = self._thresholds()
         n, p = bits.shape
         words, weights = pack_bits(bits), (float(self.bonus), float(self.penalty))
@@ -229,7 +209,6 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
             best[0] = weights[0] * missed + weights[1] * extra
         self.costs_ = np.array([answer[0] for answer in costs]) / (n * p)
         self.reconstruction_err_ = (missed + extra) / (n * p)
-        return self
 
     def _cover(self, words):
         return best_cover(

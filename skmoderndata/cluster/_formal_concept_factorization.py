@@ -4,17 +4,19 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, StrOptions
 from skmoderndata._jit import jit
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
+    count_ones,
+    pack_bits,
     pack_rows,
     popcount,
     transpose_packed,
 )
-from skmoderndata.cluster._base import BooleanFactors
+from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 
 class FormalConceptFactorization(BooleanFactors):
@@ -49,9 +51,9 @@ class FormalConceptFactorization(BooleanFactors):
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Concepts of each training row; the columns are the extents.
     coverage_ : ndarray of shape (n_clusters,)
-        Share of the ones of the training rows that the concepts so far cover.
+        Fraction of the ones of the training rows that the concepts so far cover.
     reconstruction_err_ : float
-        Share of the training bits that differ from the reconstruction.
+        Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -70,7 +72,7 @@ class FormalConceptFactorization(BooleanFactors):
     bytes for each of the packed rows, the packed columns and the ones left. Sparse input is
     packed in blocks of rows.
 
-    The error is the share of bits that are ones not covered: it falls with every concept, down
+    The error is the fraction of bits that are ones not covered: it falls with every concept, down
     to 0. The best choice never needs more concepts than there are rows or columns; the greedy one
     may. One flipped bit tears a rectangle apart: the method is exact and brittle, and needs many
     concepts under noise.
@@ -102,10 +104,7 @@ class FormalConceptFactorization(BooleanFactors):
         cite=("belohlavek2010discovery",),
         cost="n p^2 / 64 for each feature of each concept",
         checks=({}, {"n_clusters": None, "cover": "best"}),
-        known_failures=dict.fromkeys(
-            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "predict gives memberships, a Boolean matrix, as a row may have several components",
-        ),
+        known_failures=NO_LABELS,
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE, None],
@@ -118,27 +117,12 @@ class FormalConceptFactorization(BooleanFactors):
         self.cover = cover
         self.threshold = threshold
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Find concepts one after the other.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : FormalConceptFactorization
-            The fitted estimator.
-        """
-        words = self._pack(X, reset=True)
+    def _find(self, bits, X, y):
+        words = pack_bits(bits)
         n, p = len(words), self.n_features_in_
         columns = transpose_packed(words, p)
         uncovered = columns.copy()
-        n_ones = _count(uncovered)
+        n_ones = int(count_ones(uncovered).sum())
         intents, covered = [], []
         # every concept covers a new one, so that the loop ends
         while n_ones > 0 and (self.n_clusters is None or len(intents) < self.n_clusters):
@@ -154,21 +138,11 @@ class FormalConceptFactorization(BooleanFactors):
         self.coverage_ = np.ones(k)
         self.coverage_[: len(covered)] = np.cumsum(covered) / max(n_ones, 1)
         self.assignments_ = self._cover(words)
-        self.reconstruction_err_ = self._share_wrong(words, self.assignments_)
-        return self
+        self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 
     def _cover(self, words):
         choose = contained if self.cover == "below" else best_cover
         return choose(words, pack_rows(self.components_))
-
-
-@jit
-def _count(words):
-    total = np.int64(0)
-    for i in range(words.shape[0]):
-        for w in range(words.shape[1]):
-            total += popcount(words[i, w])
-    return total
 
 
 @jit

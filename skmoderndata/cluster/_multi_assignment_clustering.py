@@ -1,17 +1,16 @@
 """Multi-assignment clustering of Boolean data."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.special import logsumexp
 from sklearn import get_config
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress
+from skmoderndata._base import run_starts
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -43,9 +42,9 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     improve_sources,
     likelihood_blocks,
     one_start,
-    soft_counts,
     soft_error_rates,
     table_log_likelihood,
+    union_counts,
     with_empty_sources,
 )
 from skmoderndata._validation import validate_boolean
@@ -65,11 +64,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         p(x_{id} = 1 \mid L) = \epsilon r
         + (1 - \epsilon) \Bigl(1 - \prod_{k \in L} \beta_{kd}\Bigr),
 
-    where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the share
-    of bits that are noise and r the probability that a noisy bit is 1. The maximum over sets is
+    where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the
+    fraction of noisy bits and r the probability that a noisy bit is 1. The maximum over sets is
     softened by a temperature that is lowered step by step (deterministic annealing); at the end
     the sources are rounded to 0 and 1, and sources, sets and noise are refitted in turn; an idle
-    or repeated source is exchanged for one that the bits left over ask for. The noise is then
+    or repeated source is exchanged for one that the residual bits ask for. The noise is then
     estimated once more with all sets weighed, as the best set of a row fits some of its noise.
 
     Parameters
@@ -101,7 +100,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     max_iter : int, default=5
         EM rounds at each temperature, at most.
     tol : float, default=1e-5
-        A temperature is left when a round lowers the free energy by less than this share.
+        A temperature ends when a round lowers the free energy by less than this fraction.
     refit : bool, default=True
         Whether the sources are rounded and refitted. The error rates are then two counts, and the
         noise estimate has no bias; without it emissions and noise explain the same zeros, and the
@@ -123,7 +122,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Sources of each training object. Among equally likely sets the smallest is taken.
     epsilon_ : float
-        Estimated share of noisy bits; with `noise="flip"`, the share of inverted bits.
+        Estimated fraction of noisy bits; with `noise="flip"`, the fraction of inverted bits.
     noise_rate_ : float
         Estimated probability that a noisy bit is 1.
     log_likelihood_ : float
@@ -293,26 +292,16 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             self.refit,
             pruned,
         )
-        in_parallel = effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1
-        with FitProgress(
+        results, _ = run_starts(
             self,
             X,
             y,
-            max_passes=1 if in_parallel else None,  # a refit ends when nothing improves
-            task_name="starts" if in_parallel else "pass",
-        ) as progress:
-            if in_parallel:
-                progress.begin()
-                results = Parallel(n_jobs=self.n_jobs)(
-                    delayed(one_start)(data, sets, settings, seed=seed) for seed in seeds
-                )
-                progress.end()
-            else:
-                results = []
-                for seed in seeds:
-                    results.append(one_start(data, sets, settings, seed=seed, progress=progress))
-                    if progress.stopped:
-                        break
+            partial(one_start, data, sets, settings),
+            seeds,
+            task_name="pass",
+            max_passes=None,  # a refit ends when nothing improves
+            n_jobs=self.n_jobs,
+        )
         best = max(results, key=lambda result: result.log_likelihood)
         model, statistics = best.model, best.statistics
         if self.refine == "gibbs":
@@ -320,7 +309,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         elif self.refit:
             model = soft_error_rates(data, model, noise=self.noise)
             statistics = expectation(data, model, 0)
-        self._rates = soft_counts(data, model)
+        self._rates = _soft_counts(data, model)
         if k < self.n_clusters:
             model = with_empty_sources(model, self.n_clusters)
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
@@ -358,49 +347,15 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             self._ones + new.ones, self._zeros + new.zeros, self._free_energy + new.free_energy
         )
         U = improve_sources(model, total)
-        rates = self._rates + soft_counts(data, model)
-        if rates.sum(axis=1).min() >= 1:
-            q1, q0 = rates[:, 0] / rates.sum(axis=1)
-        else:
-            q1, q0 = error_rates(model.sets, U, total)
+        rates = self._rates + _soft_counts(data, model)
+        enough = rates.sum(axis=1).min() >= 1
+        q1, q0 = error_rates(rates if enough else union_counts(model.sets, U, total))
         self._rates = rates
-        model = boolean_model(model.sets, U, float(q1), float(q0), noise=self.noise)
+        model = boolean_model(model.sets, U, q1, q0, noise=self.noise)
         likelihood = table_log_likelihood(model, total)
         self._keep(model, total._replace(free_energy=-likelihood), likelihood, self.n_iter_ + 1)
         self.assignments_ = self._assign(data)[0]
         return self
-
-    def predict(self, X):
-        """Most likely sources of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; NaN marks unobserved bits, which have no say.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            The smallest of equally likely sets.
-        """
-        check_is_fitted(self)
-        return self._assign(self._check(X, reset=False))[0]
-
-    def transform(self, X):
-        """Most likely sources of each row, as `predict`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; NaN marks unobserved bits, which have no say.
-
-        Returns
-        -------
-        assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships.
-        """
-        check_is_fitted(self)
-        return self._assign(self._check(X, reset=False))[0]
 
     def predict_proba(self, X):
         """Probability that a row has each source, all assignment sets being equally likely.
@@ -450,6 +405,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    def _memberships(self, X):
+        return self._assign(self._check(X, reset=False))[0]
 
     def _check(self, X, *, reset):
         bits, missing = validate_boolean(
@@ -554,3 +512,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)
             total += float(peak.sum())
         return model.sets[best], total
+
+
+def _soft_counts(data, model):
+    """Count ones and zeros for the estimate of the noise, all sets of a row weighed."""
+    return union_counts(model.sets, model.beta < 0.5, expectation(data, model, 1.0))

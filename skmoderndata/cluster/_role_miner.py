@@ -5,18 +5,19 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, StrOptions
 from skmoderndata._jit import jit
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
     distinct_rows,
+    pack_bits,
     pack_rows,
     popcount,
     unpack_rows,
 )
-from skmoderndata.cluster._base import BooleanFactors
+from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 
 class RoleMiner(BooleanFactors):
@@ -52,7 +53,7 @@ class RoleMiner(BooleanFactors):
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Roles in the order in which they were taken; empty ones when no candidate was left that
+        Roles in the order in which they were taken; empty ones when no candidate remained that
         covers anything.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Roles of each training row.
@@ -61,7 +62,7 @@ class RoleMiner(BooleanFactors):
     n_candidates_ : int
         Number of candidates, the distinct rows included.
     reconstruction_err_ : float
-        Share of the training bits that differ from the reconstruction.
+        Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -116,10 +117,7 @@ class RoleMiner(BooleanFactors):
             {},
             {"n_clusters": 2, "algorithm": "complete", "selection": "area", "cover": "best"},
         ),
-        known_failures=dict.fromkeys(
-            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "predict gives memberships, a Boolean matrix, as a row may have several components",
-        ),
+        known_failures=NO_LABELS,
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
@@ -147,23 +145,8 @@ class RoleMiner(BooleanFactors):
         self.cover = cover
         self.threshold = threshold
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """List candidates and choose roles.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : RoleMiner
-            The fitted estimator.
-        """
-        words = self._pack(X, reset=True)
+    def _find(self, bits, X, y):
+        words = pack_bits(bits)
         rows, count = distinct_rows(words)
         order = np.argsort(-count, kind="stable")
         rows, count = rows[order], count[order]
@@ -176,8 +159,7 @@ class RoleMiner(BooleanFactors):
         self.components_ = unpack_rows(U, self.n_features_in_)
         self.support_ = contained(words, U).sum(axis=0)
         self.assignments_ = self._cover(words)
-        self.reconstruction_err_ = self._share_wrong(words, self.assignments_)
-        return self
+        self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 
     def _cover(self, words):
         choose = contained if self.cover == "below" else best_cover
@@ -198,7 +180,7 @@ class RoleMiner(BooleanFactors):
         warnings.warn(
             f"{found}, after the pairs of {n_seen} of them; it goes on with these. Raise "
             "max_candidates to see all.",
-            stacklevel=5,
+            stacklevel=6,
         )
         return candidates
 
@@ -298,9 +280,7 @@ def _new_ones(candidate, rows, count, covered):
 def _choose_greedily(candidates, rows, count, k):
     """Take k times the candidate of largest gain; as gains only fall, old ones are bounds."""
     covered = np.zeros_like(rows)
-    gain = np.empty(candidates.shape[0], dtype=np.int64)
-    for c in range(candidates.shape[0]):
-        gain[c] = _new_ones(candidates[c], rows, count, covered)
+    gain = _areas(candidates, rows, count)
     fresh = np.zeros(candidates.shape[0], dtype=np.int64)  # step in which the gain was counted
     chosen = np.empty(k, dtype=np.int64)
     n_chosen = 0

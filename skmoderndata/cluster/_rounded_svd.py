@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._compat import AT_LEAST_ONE
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     cooccurrence,
@@ -15,11 +15,11 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._validation import check_array, validate_boolean
-from skmoderndata.cluster._base import BooleanFactors
+from skmoderndata._solvers.common.linalg import DENSE, eigen_range, leading_eigen
+from skmoderndata._validation import check_array
+from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
-_DENSE = 1500  # Gram matrices up to this size are decomposed as a whole
+_DENSE = 1500  # up to this size Gram matrices are formed
 _BLOCK = 2**22  # entries of X written out as numbers at a time
 
 
@@ -60,9 +60,9 @@ class RoundedSVD(BooleanFactors):
     fractions_ : tuple of two floats
         Chosen fractions of the maximum, for memberships and for components.
     rounding_error_ : float
-        Share of differing bits with memberships by rounding.
+        Fraction of differing bits with memberships by rounding.
     reconstruction_err_ : float
-        Share of differing bits with the best memberships; at most `rounding_error_`.
+        Fraction of differing bits with the best memberships; at most `rounding_error_`.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -115,10 +115,7 @@ class RoundedSVD(BooleanFactors):
         cite=("eckart1936approximation", "frank2012multi"),
         cost="n p min(n, p)",
         checks=({}, {"n_clusters": 2, "fractions": (0.3, 0.6)}),
-        known_failures=dict.fromkeys(
-            ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "predict gives memberships, a Boolean matrix, as a row may have several components",
-        ),
+        known_failures=NO_LABELS,
         comparison=Comparison(
             baseline="sklearn.decomposition.TruncatedSVD",
             problem="access_roles",
@@ -137,23 +134,7 @@ class RoundedSVD(BooleanFactors):
         self.fractions = fractions
         self.threshold = threshold
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Decompose and round.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : RoundedSVD
-            The fitted estimator.
-        """
-        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=True)
+    def _find(self, bits, X, y):
         fractions = self._grid()
         words = pack_bits(bits)
         A, B, self.singular_values_ = _balanced_factors(bits, self.n_clusters)
@@ -167,8 +148,7 @@ class RoundedSVD(BooleanFactors):
         self.rounding_error_ = wrong / n_bits
         self.components_ = unpack_rows(chosen, bits.shape[1])
         self.assignments_ = self._cover(words)
-        self.reconstruction_err_ = self._share_wrong(words, self.assignments_)
-        return self
+        self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 
     def _grid(self):
         if self.fractions is None:
@@ -198,7 +178,7 @@ def _balanced_factors(X, k):
     else:
         eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
         V = _times(X.T, U)
-    # what is left of an eigenvalue 0 of an integer matrix after rounding
+    # what remains of an eigenvalue 0 of an integer matrix after rounding
     real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)
@@ -219,15 +199,19 @@ def _leading_eigenvectors(X, k, *, rows):
     if m <= _DENSE or k > m // 4:
         if rows:
             X = X.T.tocsr() if sparse.issparse(X) else X.T
-        values, vectors = eigen_range(cooccurrence(X), m - k, m)
+        gram = cooccurrence(X)
+        if m > DENSE:
+            values, vectors = leading_eigen(gram, k)
+        else:
+            values, vectors = (part[..., ::-1] for part in eigen_range(gram, m - k, m))
     else:
         first, last = (X, X.T) if rows else (X.T, X)
         gram = LinearOperator(
             (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))
         )
         start = np.random.default_rng(0).uniform(0.5, 1.5, size=m)  # the same in every fit
-        values, vectors = eigsh(gram, k, v0=start)
-    return np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+        values, vectors = (part[..., ::-1] for part in eigsh(gram, k, v0=start))
+    return np.maximum(values, 0.0), vectors
 
 
 def _times(X, M):

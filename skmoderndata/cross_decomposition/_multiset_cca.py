@@ -32,14 +32,14 @@ class MultisetCCA(LinearViews):
         without regularisation; "sumcor" is solved by ascent over one view after the other.
         "gcca" allows views that are missing for some samples (rows of NaN).
     alpha : float or list of float, default=0.1
-        The share :math:`\tau` of the norm in [0, 1], one value or one for each view.
+        Fraction :math:`\tau` of the norm in [0, 1], one value or one for each view.
     scale : bool, default=True
         Whether the norm and the covariances of the problem are those of columns divided by their
         standard deviations, so that their units do not matter. It changes nothing for ``alpha=0``.
     max_iter : int, default=1000
         Largest number of passes over the views for one component, for "sumcor".
     tol : float, default=1e-9
-        Largest change of a direction of unit length in the last pass, for "sumcor".
+        Largest change of a direction of unit norm in the last pass, for "sumcor".
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view, where all stand side by side in one array, so that Pipeline and
         GridSearchCV can split the samples. None: the views are separate arrays.

@@ -383,7 +383,7 @@ class PrincipalComponentsRegression(
                 "is not positive semi-definite. Choose another kernel or other parameters, or "
                 "correct its spectrum."
             )
-        # of a constant kernel rounding is left over
+        # of a constant kernel rounding remains
         keep = values > max(1e-10 * values[0], floor)
         return values[keep], V[:, keep]
 

@@ -24,7 +24,7 @@ class RegularizedCCA(LinearViews):
     n_components : int, default=2
         Number of pairs; a warning says if it exceeds the smaller rank, of which there are as many.
     alpha : float or list of float, default=0.1
-        The share :math:`\tau` of the norm in [0, 1], one value or one for each view. 0 is refused
+        Fraction :math:`\tau` of the norm in [0, 1], one value or one for each view. 0 is refused
         where the columns are enough to fit any data.
     scale : bool, default=True
         Whether the norm and the covariances of the problem are those of columns divided by their

@@ -4,13 +4,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, fit_context
+from skmoderndata._base import FitProgress
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
     RowSource,
-    eigen_residual,
     orthogonality_error,
     principal_components,
     principal_passes,
@@ -18,14 +17,14 @@ from skmoderndata._solvers.series.online_components import (
 )
 from skmoderndata._solvers.series.online_rules import PrincipalState, principal_rows
 from skmoderndata._validation import check_array
-from skmoderndata.decomposition._online_base import AMNESIC_CONSTRAINTS, OnlineComponents
+from skmoderndata.decomposition._online_base import AMNESIC_CONSTRAINTS, OnlineSubspace
 
 
-class CCIPCA(OnlineComponents):
+class CCIPCA(OnlineSubspace):
     r"""Estimate principal components from one row at a time, without a covariance matrix.
 
     Candid covariance-free incremental principal component analysis [1]_ keeps one vector
-    :math:`v_j` for each component: its direction is the component, its length the variance. With
+    :math:`v_j` for each component: its direction is the component, its norm the variance. With
     the row minus the running mean as first residual :math:`r_1`, each row updates, for
     j = 1, ..., k,
 
@@ -149,7 +148,7 @@ class CCIPCA(OnlineComponents):
     mean and repeats the rule over them until the subspace settles.
 
     Two details differ from [1]_. A component begins with ``eta r r'`` in place of the residual
-    `r` itself, so that its length is a variance from the start and the result does not depend on
+    `r` itself, so that its norm is a variance from the start and the result does not depend on
     the unit of the data. A row enters with the factor ``sqrt(1 - eta)`` and the mean before it,
     so that for one feature the variance is exact, as in Welford's formula; with the mean after
     it, the first residual would be zero as well, and a component started from it undefined.
@@ -235,24 +234,7 @@ class CCIPCA(OnlineComponents):
         self.tol = tol
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Estimate the components in passes over the rows of X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, at least two.
-
-        y : Ignored
-            Not used, present by convention.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-        """
-        X = self._check(X, reset=True, ensure_min_samples=2)
+    def _learn(self, X, y):
         n, p = X.shape
         k = self._number_of_components(p, default=min(n, p))
         schedule = self._schedule()
@@ -266,7 +248,7 @@ class CCIPCA(OnlineComponents):
                 source,
                 state,
                 schedule,
-                (lambda: rng.permutation(n)) if self.shuffle else (lambda: None),
+                self._orders(n, rng),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 progress=progress,
@@ -277,40 +259,11 @@ class CCIPCA(OnlineComponents):
             state.V[:], state.lam[:] = V, lam
         state.total[:], state.n_seen[:] = total, n
         self._publish(state, X.dtype, error)
-        self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
         lam = self.explained_variance_
-        V = self.components_.astype(np.float64)
-        self.eigen_residuals_ = eigen_residual(source, mean, V, lam, float(lam[0]))
-        if not passes.converged and not passes.stopped:
-            warn_not_converged(
-                self,
-                reached=passes.shortfall("subspace_change_", self.tol),
-                remedy="raise max_iter or tol, or lower n_components",
-            )
-        return self
+        remedy = "raise max_iter or tol, or lower n_components"
+        self._judge(source, mean, passes, lam, lam[0], remedy)
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None):
-        """Follow the rows of X, one after the other, from where the last call ended.
-
-        Each row is seen once, and the mean follows the rows. Cutting the same rows into other
-        calls gives the same result. An error or interrupt leaves the estimator as it was.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The next rows; one row is enough.
-
-        y : Ignored
-            Not used, present by convention.
-
-        Returns
-        -------
-        self : object
-            The estimator.
-        """
-        first = "_state" not in vars(self)
-        X = self._check(X, reset=first)
+    def _follow(self, X, first):
         p = X.shape[1]
         k = self._number_of_components(p, default=p if first else len(self.components_))
         schedule = self._schedule()
@@ -322,9 +275,7 @@ class CCIPCA(OnlineComponents):
         work = np.empty(p)
         for block in RowSource(X).blocks():
             principal_rows(block, True, state, schedule, work)
-        vars(self).pop("eigen_residuals_", None)
         self._publish(state, X.dtype, orthogonality_error(state.V))
-        return self
 
     def transform(self, X):
         """Project rows on the components.

@@ -73,7 +73,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Inner products: "linear", which never forms a Gram matrix; another name of
         `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that gives Gram
         matrices. These keep the Gram matrix of the training rows in memory, which must have no
-        negative eigenvalue: a fit that meets a negative squared length raises.
+        negative eigenvalue: a fit that meets a negative squared norm raises.
     gamma : float or {"scale", "auto"}, default="scale"
         Coefficient of the kernels that have one.
     degree : float, default=3
@@ -99,10 +99,10 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features) or None
-        Averages of rows, in descending order of their share in the training data; None for
+        Averages of rows, in descending order of the sum of squares they explain; None for
         kernels, whose components are not rows of a table.
     weights_ : ndarray of shape (n_samples, n_components)
-        B: share of each training row in each component. Most are zero.
+        B: weight of each training row in each component. Most are zero.
     X_fit_ : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
         Training rows, kept for kernels other than "linear" and "precomputed".
     objective_ : float
@@ -339,8 +339,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         -------
         score : float
             ``-|X - codes @ components|_F / |X|_F``, in the space of the kernel. For
-            ``kernel="precomputed"``, where the lengths of new rows are not known, half of the mean
-            squared length of the reconstructions, which ranks models alike.
+            ``kernel="precomputed"``, where the norms of new rows are not known, half of the mean
+            squared norm of the reconstructions, which ranks models alike.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)

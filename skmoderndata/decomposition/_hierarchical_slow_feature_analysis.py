@@ -100,8 +100,8 @@ class HierarchicalSlowFeatureAnalysis(
         Accept fields and strides that leave a margin of the input unseen.
 
     rank_tol : float, default=None
-        Directions count as constant if their share of variance is below this multiple of the
-        largest, after scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
+        Directions count as constant if their variance is below this fraction of the largest, after
+        scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
 
     batch_size : int, default=None
         Number of rows in memory at once with their activities; None chooses it for 64 MiB. The
@@ -146,7 +146,7 @@ class HierarchicalSlowFeatureAnalysis(
     -----
     Each layer takes two passes over the rows, chunk by chunk, and computes the layers below it
     anew in each: memory does not grow with the number of rows. With D monomials in a node and F
-    fields, a pass takes about ``1.25 n F D^2`` operations for the moments and ``n F D n_out`` for
+    fields, a pass takes about ``2 n F D^2`` operations for the moments and ``n F D n_out`` for
     the outputs.
 
     A field that never changes has no features: its outputs are 0 in the layers below the last,

@@ -33,7 +33,7 @@ from skmoderndata.decomposition._online_base import (
     RATE_CONSTRAINTS,
     OnlineComponents,
 )
-from skmoderndata.decomposition._slow_base import check_ids, follows_before
+from skmoderndata.decomposition._slow_base import check_ids, follows_before, mean_slowness
 
 _EXACT_TOL = 1e-10
 _STREAM_TOL = 1e-3
@@ -86,7 +86,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     rank_tol : float or None, default=None
-        Directions with at most this share of the largest variance are not whitened. None takes
+        Directions with at most this fraction of the largest variance are not whitened. None takes
         1e-10 where the whitening is exact (`fit` with `refine`) and 1e-3 where it is estimated;
         after an exact one, `partial_fit` keeps the directions that were found.
 
@@ -449,10 +449,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Y = self._project(X).astype(np.float64, copy=False)[:, self.components_.any(axis=1)]
         if Y.shape[1] == 0:
             return -4.0
-        power = (Y**2).mean(axis=0)
-        steps = (np.diff(Y, axis=0)[follows[1:]] ** 2).mean(axis=0)
-        slowness = np.divide(steps, power, out=np.zeros_like(power), where=power > 0)
-        return -float(slowness.mean())
+        return -mean_slowness(Y, follows[1:])
 
     # ---- the two ways to fit -------------------------------------------------------------
 

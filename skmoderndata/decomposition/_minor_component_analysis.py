@@ -4,14 +4,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import FitProgress, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, fit_context
+from skmoderndata._base import FitProgress
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.online_components import (
     RowSource,
     clock_of_rate,
-    eigen_residual,
     minor_components,
     minor_passes,
     orthonormal_rows,
@@ -21,11 +20,11 @@ from skmoderndata._solvers.series.online_rules import MinorState, PrincipalState
 from skmoderndata.decomposition._online_base import (
     AMNESIC_CONSTRAINTS,
     RATE_CONSTRAINTS,
-    OnlineComponents,
+    OnlineSubspace,
 )
 
 
-class MinorComponentAnalysis(OnlineComponents):
+class MinorComponentAnalysis(OnlineSubspace):
     r"""Estimate the directions of smallest variance from one row at a time.
 
     Successively minimises :math:`w_j^\top C w_j` over orthonormal :math:`w_1, \dots, w_k` with
@@ -228,24 +227,7 @@ class MinorComponentAnalysis(OnlineComponents):
         self.tol = tol
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Estimate the components in passes over the rows of X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, at least two.
-
-        y : Ignored
-            Not used, present by convention.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-        """
-        X = self._check(X, reset=True, ensure_min_samples=2)
+    def _learn(self, X, y):
         n, p = X.shape
         schedule, step = self._schedule(), self._step()
         rng = check_random_state(self.random_state)
@@ -259,7 +241,7 @@ class MinorComponentAnalysis(OnlineComponents):
                 state,
                 schedule,
                 None if self.refine else step,
-                (lambda: rng.permutation(n)) if self.shuffle else (lambda: None),
+                self._orders(n, rng),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 progress=progress,
@@ -269,40 +251,10 @@ class MinorComponentAnalysis(OnlineComponents):
         # partial_fit goes on with rows of weight 1 / n, at the learning rate reached here
         state.n_seen[:] = n, clock_of_rate(step, rate)
         self._publish(PrincipalState.empty(0, p)._replace(mean=mean), state, X.dtype)
-        self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
-        W, lam = self.components_.astype(np.float64), np.sort(state.eigenvalues)
-        self.eigen_residuals_ = eigen_residual(source, mean, W, lam, float(state.gamma[0]))
-        if not passes.converged and not passes.stopped:
-            warn_not_converged(
-                self,
-                reached=passes.shortfall("subspace_change_", self.tol),
-                remedy="raise max_iter or tol"
-                + ("" if self.refine else ", or lower learning_rate_hold"),
-            )
-        return self
+        remedy = "raise max_iter or tol" + ("" if self.refine else ", or lower learning_rate_hold")
+        self._judge(source, mean, passes, np.sort(state.eigenvalues), state.gamma[0], remedy)
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None):
-        """Follow the rows of X, one after the other, from where the last call ended.
-
-        Each row is seen once, and the mean follows the rows. Cutting the same rows into other
-        calls gives the same result. An error or interrupt leaves the estimator as it was.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The next rows; one row is enough.
-
-        y : Ignored
-            Not used, present by convention.
-
-        Returns
-        -------
-        self : object
-            The estimator.
-        """
-        first = "_state" not in vars(self)
-        X = self._check(X, reset=first)
+    def _follow(self, X, first):
         p = X.shape[1]
         schedule, step = self._schedule(), self._step()
         if first:
@@ -316,9 +268,7 @@ class MinorComponentAnalysis(OnlineComponents):
         work = np.empty((2, p))
         for block in RowSource(X).blocks():
             minor_rows(block, True, moving, state, schedule, step, work)
-        vars(self).pop("eigen_residuals_", None)
         self._publish(moving, state, X.dtype)
-        return self
 
     def transform(self, X):
         """Project rows on the minor components.

@@ -372,7 +372,7 @@ class AlternatingFactorization(
             moved = update(total, components_side, codes, V, codes=False, sweeps=10, scales=ones)
             if moved.residual_sq <= (self.tol / 10) ** 2 * moved.size_sq:
                 break
-        # the rows are gone, so that what is left of the sums may be rounding
+        # the rows are gone, so that what remains of the sums may be rounding
         least = total.penalty + penalty_value(components_side, V)
         self.objective_ = float(max(total.sum_sq / 2 + moved.value + total.penalty, least))
         error = total.sum_sq - 2 * (total.T * V).sum() + ((V @ total.S) * V).sum()

@@ -6,9 +6,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from skmoderndata._base import Base, warn_fewer
-from skmoderndata._compat import NON_NEGATIVE, POSITIVE, CallbackSupportMixin, Interval
-from skmoderndata._solvers.series.online_components import RowSource
+from skmoderndata._base import Base, warn_fewer, warn_not_converged
+from skmoderndata._compat import (
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    fit_context,
+)
+from skmoderndata._solvers.series.online_components import RowSource, eigen_residual
 from skmoderndata._solvers.series.online_rules import StepSchedule, amnesic_schedule
 from skmoderndata._validation import validate_data
 
@@ -96,3 +102,65 @@ class OnlineComponents(
             outside += float(np.sum((U - Y @ V) ** 2))
             total += float(np.sum(U**2))
         return (inside / total, outside / total) if total > 0 else (0.0, 0.0)
+
+
+class OnlineSubspace(OnlineComponents):
+    """Components of rows without an order; implements `_learn(X, y)` and `_follow(X, first)`."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Estimate the components in passes over the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows, at least two.
+
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        self._learn(self._check(X, reset=True, ensure_min_samples=2), y)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Follow the rows of X, one after the other, from where the last call ended.
+
+        Each row is seen once, and the mean follows the rows. Cutting the same rows into other
+        calls gives the same result. An error or interrupt leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The next rows; one row is enough.
+
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        first = "_state" not in vars(self)
+        self._follow(self._check(X, reset=first), first)
+        vars(self).pop("eigen_residuals_", None)
+        return self
+
+    def _orders(self, n, rng):
+        """Order of the rows in each pass."""
+        return (lambda: rng.permutation(n)) if self.shuffle else (lambda: None)
+
+    def _judge(self, source, mean, passes, values, largest, remedy):
+        """Store how the passes of `fit` ended and what the components miss; warn if need be."""
+        self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
+        V = self.components_.astype(np.float64)
+        self.eigen_residuals_ = eigen_residual(source, mean, V, values, float(largest))
+        if not passes.converged and not passes.stopped:
+            reached = passes.shortfall("subspace_change_", self.tol)
+            warn_not_converged(self, reached=reached, remedy=remedy)

@@ -1,16 +1,15 @@
 """Probabilistic latent semantic analysis: topics of documents."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, run_starts, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -60,7 +59,7 @@ class ProbabilisticLSA(
     cooling : float, default=0.9
         Factor from one exponent to the next, with `tempering`.
     validation_fraction : float, default=0.1
-        Share of the counts that is held out, with `tempering`.
+        Fraction of the counts that is held out, with `tempering`.
     smoothing : float, default=0.0
         Pseudo-count of each word in each topic; then no word seen in `fit` is impossible.
     n_init : int, default=1
@@ -80,7 +79,7 @@ class ProbabilisticLSA(
     components_ : ndarray of shape (n_components, n_features)
         ``P(word | topic)``, one topic per row, the most frequent topic first.
     topic_weights_ : ndarray of shape (n_components,)
-        Share of each topic in the training documents.
+        Probability of each topic in the training documents.
     log_likelihood_ : float
         Log-likelihood of the training counts, in nats per token, for the topics that are stored
         and the mixtures that `transform` gives; after `partial_fit` that of the last batch.
@@ -123,7 +122,7 @@ class ProbabilisticLSA(
     concave problem, by Newton's method to a proved bound of 1e-6 nats per token (if
     `posterior_exponent_` is 1; else there is no bound). Where it is not met, there is a
     ConvergenceWarning. Words without probability in all topics are dropped; documents without
-    other words get equal shares.
+    other words get equal mixtures.
 
     References
     ----------
@@ -232,29 +231,20 @@ class ProbabilisticLSA(
         if self.tempering:
             shown, hidden = _hold_out(counts, self.validation_fraction, rng)
         seeds = rng.randint(2**31 - 1, size=self.n_init)
-        in_parallel = effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1
-        with FitProgress(
+        results, stopped = run_starts(
             self,
             X,
             y,
-            max_passes=1 if in_parallel else self.n_init * self.max_iter,
-            task_name="starts" if in_parallel else "iteration",
-        ) as progress:
-            if in_parallel:
-                progress.begin()
-                results = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(self._one_start)(shown, hidden, seed, None) for seed in seeds
-                )
-                progress.end()
-            else:
-                results = []
-                for seed in seeds:
-                    results.append(self._one_start(shown, hidden, seed, progress))
-                    if progress.stopped:
-                        break
+            partial(self._one_start, shown, hidden),
+            seeds,
+            task_name="iteration",
+            max_passes=self.n_init * self.max_iter,
+            n_jobs=self.n_jobs,
+            prefer="threads",
+        )
         best = max(results, key=lambda result: max(result.history))
         self._store(counts, best, X.dtype)
-        if not best.converged and not progress.stopped:
+        if not best.converged and not stopped:
             reached = (
                 f"after {best.n_iter} passes better mixtures or topics could gain up to "
                 f"{self.log_likelihood_gap_:.1e} nats per token"
@@ -319,12 +309,12 @@ class ProbabilisticLSA(
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         exponent = self.posterior_exponent_
-        mixtures, left = fold_in(_counts(X), self._topics(), beta=exponent, tol=BOUND)
-        if exponent == 1.0 and left.max(initial=0.0) > BOUND:
+        mixtures, bounds = fold_in(_counts(X), self._topics(), beta=exponent, tol=BOUND)
+        if exponent == 1.0 and bounds.max(initial=0.0) > BOUND:
             warn_not_converged(
                 self,
-                reached=f"better mixtures of {np.count_nonzero(left > BOUND)} documents could "
-                f"gain up to {left.max():.1e} nats per token",
+                reached=f"better mixtures of {np.count_nonzero(bounds > BOUND)} documents could "
+                f"gain up to {bounds.max():.1e} nats per token",
                 remedy="merge topics that are nearly the same, or lower n_components",
             )
         return mixtures.astype(X.dtype, copy=False)
@@ -419,7 +409,7 @@ class ProbabilisticLSA(
             reset=reset,
         )
 
-    def _one_start(self, counts, hidden, seed, progress):
+    def _one_start(self, counts, hidden, *, seed, progress=None):
         rng = np.random.RandomState(seed)
         k = self.n_components
         frequency = np.bincount(counts.indices, weights=counts.data, minlength=counts.n_words)

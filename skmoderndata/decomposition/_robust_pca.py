@@ -4,7 +4,6 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -20,7 +19,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.convex_problems import robust_pca, solve
+from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_factors
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
@@ -71,7 +70,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Keep at most so many components, those with the largest singular values; None keeps all.
         `low_rank_` and the certificate always belong to the convex problem.
     alpha : float, default=None
-        Weight of the sparse part. None takes ``1 / sqrt(q max(n, p))`` with q the share of
+        Weight of the sparse part. None takes ``1 / sqrt(q max(n, p))`` with q the fraction of
         observed entries, for which the theorems hold. Smaller values call more entries wrong.
     algorithm : {"pcp", "stable"}, default="pcp"
         Whether every entry not grossly wrong is exact, or carries dense noise.
@@ -86,11 +85,9 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Penalty of the augmented Lagrangian: adapted to the residuals; constant as in [1]_; or
         growing by 1.5 a pass as in the inexact method of [3]_, which stops at wrong points and is
         continued with a constant penalty until the duality gap is small.
-    tol : float, default=1e-7
-        Largest residual, relative to the low-rank part; up to ten times as much is accepted when
-        the duality gap is smaller than `tol_gap` in proportion.
-    tol_gap : float, default=1e-6
-        Largest relative duality gap.
+    tol : float, default=1e-6
+        Largest relative duality gap, and ten times the largest residual, relative to the low-rank
+        part. Up to ten times that residual is accepted when the gap is as much smaller.
     max_iter : int, default=5000
         Largest number of passes.
     center : {"median"} or bool, default=False
@@ -152,9 +149,9 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     -----
     The alternating direction method of multipliers is started with the sparse step, so that the
     rank stays low and a few products with thin matrices make a pass: about ``4 n p k`` operations
-    with k a little above the rank. It ends when the residuals are below `tol` and the duality gap
-    is below `tol_gap`. The gap is computed from a dual matrix whose norm is proved by a Cholesky
-    factorisation (for a smaller dimension up to 2500; estimated beyond).
+    with k a little above the rank. It ends when the duality gap is below `tol` and the residuals
+    are below a tenth of it. The gap is computed from a dual matrix whose norm is proved by a
+    Cholesky factorisation (for a smaller dimension up to 2500; estimated beyond).
 
     `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
     function for "stable"). `fit_transform` does the same with the training rows. Where recovery is
@@ -206,7 +203,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         comparison=Comparison(
             baseline="sklearn.decomposition.PCA",
             problem="corrupted_digits",
-            params={"tol": 1e-4, "tol_gap": 1e-3},
+            params={"tol": 1e-3},
             grid={"n_components": (8, 12, 16, 24)},
             baseline_grid={"n_components": (8, 12, 16, 24)},
         ),
@@ -219,7 +216,6 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         "solver": [StrOptions({"auto", "full", "subspace", "gram", "cvxpy"})],
         "schedule": [StrOptions({"balanced", "constant", "ialm"})],
         "tol": [NON_NEGATIVE],
-        "tol_gap": [NON_NEGATIVE],
         "max_iter": [AT_LEAST_ONE],
         "center": ["boolean", StrOptions({"median"})],
         "polish": ["boolean"],
@@ -236,8 +232,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         noise_std=None,
         solver="auto",
         schedule="balanced",
-        tol=1e-7,
-        tol_gap=1e-6,
+        tol=1e-6,
         max_iter=5000,
         center=False,
         polish=False,
@@ -251,7 +246,6 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.solver = solver
         self.schedule = schedule
         self.tol = tol
-        self.tol_gap = tol_gap
         self.max_iter = max_iter
         self.center = center
         self.polish = polish
@@ -298,16 +292,16 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             result = self._solve(data, lam, noise_width(sigma, X.shape), progress, rng)
         self.polished_ = False
         if self.polish and result.s.size:
-            result, self.polished_ = _polished(data, result, lam, self.tol_gap, rng)
+            result, self.polished_ = _polished(data, result, lam, self.tol, rng)
         self.alpha_, self.noise_std_ = float(lam), float(sigma)
         self._store(result, mean, dtype)
         if not result.converged:
             warn_not_converged(
                 self,
                 reached=f"after {result.n_iter} passes the relative duality gap is "
-                f"{result.dual_gap:.1e} (tol_gap={self.tol_gap:g}) and the residual "
-                f"{result.residual:.1e} (tol={self.tol:g})",
-                remedy="raise max_iter, tol or tol_gap",
+                f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual "
+                f"{result.residual:.1e} (at most a tenth of it)",
+                remedy="raise max_iter or tol",
             )
         return self
 
@@ -357,7 +351,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return rows.astype(X.dtype, copy=False)
 
     def decompose(self, X):
-        """Split rows into a part in the span of the components and the rest.
+        """Split rows into a part in the span of the components and the residual.
 
         Parameters
         ----------
@@ -464,15 +458,15 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _solve(self, data, lam, delta, progress, rng):
         if self.solver == "cvxpy":
-            return _by_cvxpy(data, lam, delta, self.tol_gap)
+            return _by_cvxpy(data, lam, delta, self.tol)
         return principal_component_pursuit(
             data,
             lam=lam,
             delta=delta,
             solver=self.solver,
             schedule=self.schedule,
-            tol=self.tol,
-            tol_gap=self.tol_gap,
+            tol=0.1 * self.tol,
+            tol_gap=self.tol,
             max_iter=self.max_iter,
             progress=progress,
             rng=rng,
@@ -538,7 +532,7 @@ def _column_medians(data):
     return medians
 
 
-def _polished(data, result, lam, tol_gap, rng):
+def _polished(data, result, lam, tol, rng):
     """Replace the parts by the exact fit outside the support, where there is one as optimal."""
     exact = polish(data, result.Vt.T, result.sparse)
     if exact is None:
@@ -546,24 +540,16 @@ def _polished(data, result, lam, tol_gap, rng):
     U, s, Vt, sparse = exact
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
     objective, gap = duality_gap(data, better, better.dual, lam=lam, rng=rng)
-    if gap > max(tol_gap, result.dual_gap):
+    if gap > max(tol, result.dual_gap):
         return result, False
     return better._replace(objective=objective, dual_gap=gap), True
 
 
-def _by_cvxpy(data, lam, delta, tol_gap):
+def _by_cvxpy(data, lam, delta, tol):
     """Solve the problem as a semidefinite program with cvxpy and Clarabel."""
     size = np.nanmax(np.abs(data)) or 1.0  # the tolerances of Clarabel are absolute
     stated = robust_pca(data / size, lam, delta=delta / size)
-    if not solve(stated, solver="CLARABEL"):
-        raise ValueError(
-            f"RobustPCA(solver='cvxpy') failed: Clarabel says {stated.problem.status}; use "
-            "solver='auto'."
-        )
-    U, s, Vt = linalg.svd(size * stated.variable.value, full_matrices=False)
-    # an interior point method leaves every singular value positive
-    r = int(np.count_nonzero(s > 1e-6 * max(s[0], size)))
-    U, s, Vt = U[:, :r], s[:r], Vt[:r]
+    U, s, Vt = solve_for_factors(stated, size, "solver='auto'")
     observed = ~np.isnan(data)
     residual = np.where(observed, data - (U * s) @ Vt, 0.0)
     if delta > 0:
@@ -577,5 +563,5 @@ def _by_cvxpy(data, lam, delta, tol_gap):
     value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
     passes = int(stated.problem.solver_stats.num_iters or 1)
     return result._replace(
-        objective=value, dual_gap=gap, n_iter=passes, converged=gap <= max(tol_gap, 1e-5)
+        objective=value, dual_gap=gap, n_iter=passes, converged=gap <= max(tol, 1e-5)
     )

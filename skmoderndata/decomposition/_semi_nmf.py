@@ -60,7 +60,7 @@ class SemiNMF(AlternatingFactorization):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        H, of unit length, in descending order of their share in the training data (in the order
+        H, of unit norm, in descending order of the sum of squares they explain (in the order
         of the start where that was given).
     objective_ : float
         What is minimised, at the solution.
@@ -201,7 +201,7 @@ class SemiNMF(AlternatingFactorization):
         return V / lengths_of(V)
 
     def _solve(self, data, V, sides, progress, *, given):
-        W = codes_for(data, V, sides[0])
+        W = codes_for(data, V, sides[0], exact=False)
         settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
         if self.solver == "multiplicative":
             # zeros would stay

@@ -33,7 +33,7 @@ from skmoderndata._solvers.series.slow_features import (
     slow_directions,
 )
 from skmoderndata._validation import validate_data
-from skmoderndata.decomposition._slow_base import check_rows
+from skmoderndata.decomposition._slow_base import check_rows, mean_slowness
 
 
 class SlowFeatureAnalysis(
@@ -96,7 +96,8 @@ class SlowFeatureAnalysis(
         estimate of the condition number allows it.
 
     batch_size : int or None, default=None
-        Number of rows that are expanded at once; None chooses about 32 MiB of features.
+        Number of rows that are expanded at once; None chooses about 2 MiB
+        of features, and at least 1024 rows.
 
     Attributes
     ----------
@@ -159,9 +160,9 @@ class SlowFeatureAnalysis(
     Shuffled rows make the result meaningless: the order of the rows is the information. Do not
     cut folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
 
-    `fit` takes one pass of ``1.25 n D^2`` operations over n rows with D expanded features, and
-    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and one chunk of
-    expanded rows; the expanded input as a whole is never formed. One such matrix is kept, so
+    `fit` takes one pass of ``1.5 n D^2`` operations over n rows with D expanded features, and
+    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks
+    of expanded rows; the expanded input as a whole is never formed. One such matrix is kept, so
     that `partial_fit` can go on after `fit`. All arithmetic is in float64; float32 input gives
     float32 output.
 
@@ -205,7 +206,7 @@ class SlowFeatureAnalysis(
             "sprekeler2014extension",
             "chan1983algorithms",
         ),
-        cost="1.25 n D^2 + 10 D^3, D expanded features",
+        cost="1.5 n D^2 + 10 D^3, D expanded features",
         checks=(
             {},
             {"degree": 2, "n_components": 2},
@@ -439,10 +440,7 @@ class SlowFeatureAnalysis(
                 f"score needs at least one step of {lag} row(s) within a sequence; X has "
                 f"{len(X)} row(s) and no such step."
             )
-        power = (Y[rows.valid] ** 2).mean(axis=0)
-        slowness = ((Y[lag:] - Y[:-lag])[step] ** 2).mean(axis=0)
-        slowness = np.divide(slowness, power, out=np.zeros_like(power), where=power > 0)
-        return -float(slowness.mean())
+        return -mean_slowness(Y, step, rows.valid, lag)
 
     def quadratic_form(self, component=0):
         """Write a component of degree 1 or 2 as a quadratic form of the input.
@@ -457,7 +455,7 @@ class SlowFeatureAnalysis(
         form : QuadraticForm
             Named tuple `(H, f, c)` of arrays of shape (n_features, n_features), (n_features,)
             and a float with ``y = x H x / 2 + f x + c``. It can be called with rows, and
-            `form.extrema_on_sphere(radius)` gives the rows of this length with the largest and
+            `form.extrema_on_sphere(radius)` gives the rows of this norm with the largest and
             the smallest value (Berkes and Wiskott).
         """
         check_is_fitted(self)
@@ -552,7 +550,8 @@ class SlowFeatureAnalysis(
         if self.expansion is None:
             self.expansion_ = None
             self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
-            if self.pre_pca is None and not self._expansion.in_range(X[valid]):
+            used = X if valid.all() else X[valid]
+            if self.pre_pca is None and not self._expansion.in_range(used):
                 raise ValueError(_RANGE.format(type(self).__name__))
         else:
             sample = self._prepare(X[valid])
@@ -682,7 +681,7 @@ class SlowFeatureAnalysis(
         for start in range(0, len(rows), chunk):
             part = slice(start, start + chunk)
             Z = np.asarray(self._prepare(rows[part]), dtype=np.float64)
-            result[part] = outputs(np.ascontiguousarray(Z.T)).T
+            result[part] = outputs(Z)
         if result is not out:
             out[index] = result
         return out

@@ -90,8 +90,8 @@ class SparseNMF(AlternatingFactorization):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        H: one component per row, in descending order of their share in the training data (in the
-        order of the start where that was given). Their length is 1 where nothing else fixes it.
+        H: one component per row, in descending order of the sum of squares they explain (in the
+        order of the start where that was given). Their norm is 1 where nothing else fixes it.
     codes_ : ndarray of shape (n_samples, n_components) or None
         Codes of the training rows where they are constrained over rows (`sparseness_codes` with
         ``codes_axis="component"``), as `transform` cannot know them; None otherwise.

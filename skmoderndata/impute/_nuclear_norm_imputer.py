@@ -410,10 +410,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         """Return minus the root mean squared error on known cells hidden for the purpose.
 
         A fifth of the known cells of `X`, chosen with `random_state` (0 unless it is an
-        integer), is hidden, completed from the rest of their rows and compared. Errors are in
-        the units of the data, so that estimators with different `scale` can be compared; columns
-        in large units dominate: put a :class:`~sklearn.preprocessing.StandardScaler` before the
-        imputer to weigh columns alike.
+        integer), is hidden, completed from the other cells of their rows and compared. Errors are
+        in the units of the data, so that estimators with different `scale` can be compared;
+        columns in large units dominate: put a :class:`~sklearn.preprocessing.StandardScaler`
+        before the imputer to weigh columns alike.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata.kernels._distances import refine
 from skmoderndata.kernels._encoded import Encoded
-from skmoderndata.kernels._resolve import Array, Gram, count_samples, take, variance_of_entries
+from skmoderndata.kernels._resolve import Array, Gram, count_samples, settle_gamma, take
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
 GATHER_ROWS = 2**15  # rows picked from the data at a time
@@ -322,5 +322,4 @@ def scale_gamma(gamma: Any, kernel: Any, X: Any, weights: Array | None = None) -
         return gamma
     if kernel in ("linear", "precomputed"):
         return gamma
-    variance = variance_of_entries(X, weights)
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    return settle_gamma(gamma, X, kernel, weights)

@@ -83,7 +83,7 @@ def resolve_kernel(
         return Gram(kernel)
     known = KERNEL_PARAMS[kernel]
     if "gamma" in known:
-        params.setdefault("gamma", _settle_gamma(gamma, X, kernel))
+        params.setdefault("gamma", settle_gamma(gamma, X, kernel))
     if "degree" in known:
         params.setdefault("degree", degree)
     if "coef0" in known:
@@ -357,7 +357,10 @@ def take(X: Any, indices: Any) -> Any:
     return [samples[i] for i in indices]
 
 
-def _settle_gamma(gamma: float | str | None, X: Any, kernel: str) -> float:
+def settle_gamma(
+    gamma: float | str | None, X: Any, kernel: str, weights: Array | None = None
+) -> float:
+    """Return the number that `gamma` stands for; the samples may have weights."""
     if gamma is not None and not isinstance(gamma, str):
         return float(gamma)
     if kernel == "chi2" and gamma is None:
@@ -365,7 +368,7 @@ def _settle_gamma(gamma: float | str | None, X: Any, kernel: str) -> float:
     p = int(X.shape[1])
     if gamma != "scale":
         return 1.0 / p
-    variance = variance_of_entries(X)
+    variance = variance_of_entries(X, weights)
     return 1.0 / (p * variance) if variance > 0 else 1.0
 
 

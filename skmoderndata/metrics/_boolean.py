@@ -58,7 +58,7 @@ def match_sources(sources_true, sources_pred):
 
 
 def source_mismatch(sources_true, sources_pred):
-    """Share of differing bits of two lists of sources under the best permutation.
+    """Fraction of differing bits of two lists of sources under the best permutation.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def source_mismatch(sources_true, sources_pred):
 
 
 def assignment_error(assignments_true, assignments_pred):
-    """Share of differing memberships under the best permutation of the sources.
+    """Fraction of differing memberships under the best permutation of the sources.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def assignment_error(assignments_true, assignments_pred):
 
 
 def boolean_reconstruction_error(X_true, X_pred):
-    """Share of bits in which two Boolean matrices differ; NaN in `X_true` does not count.
+    """Fraction of bits in which two Boolean matrices differ; NaN in `X_true` does not count.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def boolean_reconstruction_error(X_true, X_pred):
 
 
 def boolean_coverage_score(X_true, X_pred):
-    """Share of the ones of the data that the reconstruction has as well.
+    """Fraction of the ones of the data that the reconstruction has as well.
 
     Parameters
     ----------
@@ -194,10 +194,10 @@ def boolean_over_coverage(X_true, X_pred):
 def generalization_error(
     estimator, X, *, reveal=0.5, max_assignments=None, n_repeats=1, random_state=None
 ):
-    """Share of wrongly predicted hidden bits of new objects.
+    """Fraction of wrongly predicted hidden bits of new objects.
 
     A random part of the bits of every object is revealed; the assignment is chosen by these bits
-    alone; its union of sources predicts the rest. An estimator that takes NaN as unobserved
+    alone; its union of sources predicts the others. An estimator that takes NaN as unobserved
     chooses by its own `transform`; for any other with `components_` the set of sources that
     differs in the fewest revealed bits is taken, the smaller set among equals.
 
@@ -208,7 +208,7 @@ def generalization_error(
     X : array-like of shape (n_samples, n_features)
         New objects, 0 and 1.
     reveal : float, default=0.5
-        Share of the bits that is revealed, between 0 and 1, both excluded.
+        Fraction of the bits that is revealed, between 0 and 1, both excluded.
     max_assignments : int, default=None
         Largest set tried for estimators that do not take NaN; None takes all sets if there are
         at most 8192, else sets of at most 3 sources.

@@ -9,7 +9,7 @@ from skmoderndata._validation import check_array
 
 
 def clustering_distance(labels_a, labels_b):
-    """Share of objects on which two clusterings disagree, under the best renaming of labels.
+    """Fraction of objects on which two clusterings disagree, under the best renaming of labels.
 
     Minimises over the one-to-one renamings of the labels, by the Hungarian algorithm. Labels that
     find no partner because the other clustering has fewer clusters count as disagreement.
@@ -24,7 +24,7 @@ def clustering_distance(labels_a, labels_b):
     Returns
     -------
     distance : float
-        Between 0 (equal up to names) and 1. For memberships the share of differing entries.
+        Between 0 (equal up to names) and 1. For memberships the fraction of differing entries.
 
     See Also
     --------

@@ -45,7 +45,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     For each number k, the objects are split at random into two halves, both are clustered, and
     the clustering of the first half is carried over to the second by a classifier
-    :math:`\varphi`. The instability is the share of objects of the second half on which the two
+    :math:`\varphi`. The instability is the fraction of objects of the second half on which the two
     clusterings disagree, under the best renaming of the clusters, and the stability relates it
     to that of random clusterings [1]_:
 
@@ -147,7 +147,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
     -----
     The minimum over renamings is found by the Hungarian algorithm, so that many clusters cost
     little. Clusters without a partner count as disagreement. For Boolean memberships the
-    disagreement is the share of differing entries under the best pairing of columns.
+    disagreement is the fraction of differing entries under the best pairing of columns.
 
     Texts that print :math:`(k - 1) / k` for the disagreement of random clusterings forget the
     minimum over renamings. For 50 objects and equal clusters it is 0.44, 0.66 and 0.68 for k =
@@ -612,7 +612,7 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
 
 
 def _label_distances(a, b, n_random, rng):
-    """Share of objects with different labels, and its mean over shuffles of the objects.
+    """Fraction of objects with different labels, and its mean over shuffles of the objects.
 
     A shuffle changes the table of counts only, which then follows the law of tables with given
     margins: drawing tables costs less than shuffling labels.
@@ -631,7 +631,7 @@ def _label_distances(a, b, n_random, rng):
 
 
 def _membership_distances(A, B, n_random, rng):
-    """Share of differing memberships, and its mean over shuffles of the objects."""
+    """Fraction of differing memberships, and its mean over shuffles of the objects."""
     k = max(A.shape[1], B.shape[1])
     A, B = (np.pad(Z, ((0, 0), (0, k - Z.shape[1]))).astype(float) for Z in (A, B))
     total = A.sum() + B.sum()

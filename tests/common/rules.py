@@ -5,13 +5,15 @@ fails on a broken example.
 """
 
 import ast
+import importlib
 import inspect
+import math
 import re
 from pathlib import Path
 
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
-from skmoderndata._registry import KernelCard, method_stem
+from skmoderndata._registry import KernelCard, method_stem, public_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 EVIDENCE = ("oracle", "certificate", "recovery", "paper", "invariance", "edge")
@@ -309,12 +311,22 @@ def documented_parameters(text):
     return names
 
 
+def public_functions():
+    """Functions that the public modules export."""
+    modules = [importlib.import_module(name) for name in public_modules()]
+    values = (getattr(module, name) for module in modules for name in module.__all__)
+    return [value for value in values if inspect.isfunction(value)]
+
+
 def wrong_defaults(cls):
-    """Documented defaults equal real ones, and every parameter is documented."""
+    """Documented defaults equal real ones, and every parameter is documented.
+
+    `cls` may be a function, too.
+    """
     documented = {}
     for parameter in FunctionDoc(cls, doc=inspect.getdoc(cls) or "")["Parameters"]:
         for name in parameter.name.split(","):
-            documented[name.strip()] = parameter.type
+            documented[name.strip().lstrip("*")] = parameter.type
     real = {
         name: parameter.default
         for name, parameter in inspect.signature(cls).parameters.items()
@@ -329,7 +341,7 @@ def wrong_defaults(cls):
         if text is None:
             found.append(f"{name}: no `default=` in the docstring")
             continue
-        shown = text.group(1).strip().rstrip(".").strip("`")
+        shown = text.group(1).strip().rstrip(".").strip("`").replace("pi / 2", repr(math.pi / 2))
         try:
             same = ast.literal_eval(shown) == default and type(ast.literal_eval(shown)) is type(
                 default

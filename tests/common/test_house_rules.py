@@ -12,6 +12,7 @@ from tests.oracles.kernel_twins import all_twins
 PACKAGE = sorted((rules.ROOT / "skmoderndata").rglob("*.py"))
 TESTS = sorted((rules.ROOT / "tests").rglob("*.py"))
 CLASSES = all_estimators() + all_kernels()
+FUNCTIONS = rules.public_functions()
 
 
 def name(path):
@@ -74,6 +75,11 @@ def test_class(cls):
     broken += rules.undocumented_methods(cls) + rules.broken_promises(cls)
     broken += rules.missing_twin(cls, all_twins())
     assert broken == []
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_public_function(function):
+    assert rules.wrong_defaults(function) == []
 
 
 def test_every_public_estimator_has_a_card():

@@ -148,6 +148,26 @@ def test_wrong_defaults_are_seen():
     assert "gone: documented but not a parameter" in broken
 
 
+def test_wrong_defaults_of_functions_are_seen():
+    def careless(X, *, alpha=1.0, beta=None):
+        """Do nothing.
+
+        Parameters
+        ----------
+        X : array
+            Rows.
+        alpha : float, default=2.0
+            Documented with the wrong default.
+        beta : float, optional
+            Without a default.
+        """
+
+    assert rules.wrong_defaults(careless) == [
+        "alpha: documented 2.0, real 1.0",
+        "beta: no `default=` in the docstring",
+    ]
+
+
 def test_missing_sections_and_docstrings_are_seen():
     assert "no section References" in rules.missing_sections(Careless)
     assert rules.undocumented_methods(Careless) == ["fit: no docstring"]

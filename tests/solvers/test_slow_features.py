@@ -37,7 +37,7 @@ def test_expansion_is_that_of_polynomial_features(degree, include_bias, p):
 @pytest.mark.oracle
 @pytest.mark.parametrize("lag", [1, 2, 5])
 @pytest.mark.parametrize("with_times", [False, True])
-@pytest.mark.parametrize("p", [3, 20])  # below and above the size at which blocks are used
+@pytest.mark.parametrize("p", [3, 20])  # few and many features
 def test_moments_match_plain_loops_however_the_rows_are_cut(seed, lag, with_times, p):
     rng = np.random.default_rng(seed)
     X = random_walk(rng, p=p)

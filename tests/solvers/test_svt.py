@@ -6,13 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from skmoderndata._solvers.common.prox import huber, prox_l1, prox_nuclear
-from skmoderndata._solvers.lowrank.svt import (
-    operator,
-    orthonormal,
-    sparse_plus_low_rank,
-    spectral_norm,
-    svt,
-)
+from skmoderndata._solvers.lowrank import svt as svt_module
+from skmoderndata._solvers.lowrank.svt import operator, orthonormal, spectral_norm, svt
 
 SHAPES = [(60, 40), (40, 60), (150, 150), (8, 200), (1, 5), (5, 1), (3, 3)]
 
@@ -74,7 +69,11 @@ def test_operators_give_what_arrays_give(seed):
     A = few.toarray() + (U * s) @ Vt
     reference = prox_nuclear(A, 4.0)
     for matrix in (
-        sparse_plus_low_rank(few, U, s, Vt),
+        operator(
+            lambda V: few @ V + (U * s) @ (Vt @ V),
+            lambda Q: few.T @ Q + Vt.T @ ((U * s).T @ Q),
+            A.shape,
+        ),
         operator(lambda V: A @ V, lambda Q: A.T @ Q, A.shape),
     ):
         assert_allclose(full(svt(matrix, 4.0, tol=1e-10)), reference, atol=1e-7)
@@ -87,6 +86,22 @@ def test_warm_start_saves_products(seed):
     warm = svt(A, 20.0, solver="subspace", subspace=cold.subspace)
     assert warm.n_products < cold.n_products / 2
     assert_allclose(full(warm), full(cold), atol=1e-6)
+
+
+@pytest.mark.certificate
+def test_a_rank_too_high_for_iteration_is_remembered(seed, monkeypatch):
+    A = np.random.default_rng(seed).normal(size=(150, 120))
+    first = svt(A, 6.0)
+    assert first.s.size > 0.35 * 120
+
+    def no_iteration(X):
+        raise AssertionError("block iteration began")
+
+    monkeypatch.setattr(svt_module, "orthonormal", no_iteration)
+    again = svt(A, 6.0, subspace=first.subspace)
+    assert_allclose(full(again), full(first), rtol=1e-12)
+    with pytest.raises(AssertionError, match="block iteration"):
+        svt(A, 6.0)
 
 
 @pytest.mark.certificate

@@ -17,18 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def pack_rows(X: Array) -> Array:
-    """Pack the rows of a Boolean matrix into 64-bit words, padded with zeros.
-
-    Parameters
-    ----------
-    X : ndarray of bool of shape (n, p)
-        Boolean matrix.
-
-    Returns
-    -------
-    words : ndarray of uint64 of shape (n, ceil(p / 64))
-        Packed rows.
-    """
+    """Pack a Boolean matrix (n, p) into 64-bit words (n, ceil(p / 64)), padded with zeros."""
     n, p = X.shape
     n_words = -(-p // 64)
     packed = np.zeros((n, 8 * n_words), dtype=np.uint8)
@@ -65,21 +54,10 @@ def hamming_distances(A: Array, B: Array) -> Array:
 
 
 def assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) -> Array:
-    """List the subsets of k sources with at most `max_size` members, smallest first.
+    """List the subsets of k sources with at most `max_size` members, shape (n_sets, k).
 
-    Parameters
-    ----------
-    k : int
-        Number of sources.
-    max_size : int
-        Largest number of members.
-    allow_empty : bool, default=True
-        Whether the empty set comes first.
-
-    Returns
-    -------
-    sets : ndarray of bool of shape (n_sets, k)
-        One set per row; equal sizes in lexicographic order of the members.
+    Smaller sets first, equal sizes in lexicographic order of the members; with `allow_empty` the
+    empty set comes first.
     """
     sizes = range(0 if allow_empty else 1, min(k, max_size) + 1)
     members = [chosen for size in sizes for chosen in combinations(range(k), size)]
@@ -101,23 +79,10 @@ def boolean_product(Z: Array, U: Array) -> Array:
 
 
 def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple[Array, Array]:
-    """Find for each row of X the pattern that differs in the fewest observed bits.
+    """Find for each row of X (n, p) the pattern (n_patterns, p) nearest to it in observed bits.
 
-    Parameters
-    ----------
-    X : ndarray of bool of shape (n, p)
-        Rows to explain.
-    observed : ndarray of bool of shape (n, p) or None
-        Bits that count; None counts all.
-    patterns : ndarray of bool of shape (n_patterns, p)
-        Candidates; the first of equally good ones wins.
-
-    Returns
-    -------
-    index : ndarray of int of shape (n,)
-        Row of `patterns` chosen.
-    errors : ndarray of int of shape (n,)
-        Number of observed bits that differ.
+    Returns the index (the first of equally good ones) and the number of observed bits that differ.
+    All bits count where `observed` is None.
     """
     ones = X if observed is None else X & observed
     # differing bits = ones outside the pattern + zeros inside = |ones| + (zeros - ones) . pattern
@@ -159,33 +124,18 @@ def transpose_packed(words: Array, p: int) -> Array:
     return columns
 
 
-@jit
 def unions(Z: Array, words: Array) -> Array:
     """OR of the packed rows `words` that each row of the Boolean matrix Z chooses."""
-    out = np.zeros((Z.shape[0], words.shape[1]), dtype=np.uint64)
-    for i in range(Z.shape[0]):
-        for k in range(Z.shape[1]):
-            if Z[i, k]:
-                for w in range(words.shape[1]):
-                    out[i, w] |= words[k, w]
+    out = np.zeros((len(Z), words.shape[1]), dtype=np.uint64)
+    for k, word in enumerate(words):
+        out[Z[:, k]] |= word
     return out
 
 
-@jit
 def count_differences(rows: Array, Z: Array, words: Array) -> tuple[int, int]:
     """Count bits of packed `rows` missed by the unions that Z chooses, and bits added by them."""
-    missed, extra = 0, 0
-    union = np.zeros(rows.shape[1], dtype=np.uint64)
-    for i in range(rows.shape[0]):
-        union[:] = 0
-        for k in range(Z.shape[1]):
-            if Z[i, k]:
-                for w in range(rows.shape[1]):
-                    union[w] |= words[k, w]
-        for w in range(rows.shape[1]):
-            missed += popcount(rows[i, w] & ~union[w])
-            extra += popcount(union[w] & ~rows[i, w])
-    return missed, extra
+    union = unions(Z, words)
+    return int(count_ones(rows & ~union).sum()), int(count_ones(union & ~rows).sum())
 
 
 def nearest_packed(
@@ -300,29 +250,12 @@ def best_cover(
     start: Array | None = None,
     exact: bool | None = None,
 ) -> Array:
-    """Choose for each packed row the components whose union explains it best.
+    """Choose for each packed row the packed components whose union explains it best, (n, k).
 
     Minimises ``bonus * missed + penalty * extra`` bits: over all sets of components where there
-    are at most 8192 of them, among equals the smallest and then the first one; beyond by adding
-    the best component and dropping superfluous ones until neither helps.
-
-    Parameters
-    ----------
-    rows : ndarray of uint64 of shape (n, n_words)
-        Packed rows to explain.
-    words : ndarray of uint64 of shape (k, n_words)
-        Packed components.
-    bonus, penalty : float
-        Price of a missed bit and of an extra bit.
-    start : ndarray of bool of shape (n, k) or None
-        Where the search begins when it is not exact; the cost never rises above that of `start`.
-    exact : bool or None
-        None decides by the number of sets.
-
-    Returns
-    -------
-    Z : ndarray of bool of shape (n, k)
-        Chosen components.
+    are at most 8192 of them (or if `exact`), among equals the smallest and then the first one;
+    beyond by adding the best component and dropping superfluous ones until neither helps, from
+    the memberships `start`, of which the cost never rises.
     """
     k = len(words)
     if exact is None:
@@ -344,24 +277,20 @@ def best_cover(
     return chosen
 
 
-@jit
 def contained(rows: Array, words: Array) -> Array:
     """Tell which packed components lie inside which packed rows; an empty one lies in none."""
-    Z = np.zeros((rows.shape[0], words.shape[0]), dtype=np.bool_)
-    for k in range(words.shape[0]):
-        some = False
+    inside = [(word & ~rows == 0).all(axis=1) & word.any() for word in words]
+    return np.stack(inside, axis=1)
+
+
+@jit
+def count_ones(words: Array) -> Array:
+    """Count the ones of each packed row."""
+    ones = np.zeros(words.shape[0], dtype=np.int64)
+    for i in range(words.shape[0]):
         for w in range(words.shape[1]):
-            some = some or words[k, w] != 0
-        if not some:
-            continue
-        for i in range(rows.shape[0]):
-            inside = True
-            for w in range(words.shape[1]):
-                if words[k, w] & ~rows[i, w]:
-                    inside = False
-                    break
-            Z[i, k] = inside
-    return Z
+            ones[i] += popcount(words[i, w])
+    return ones
 
 
 def distinct_rows(words: Array) -> tuple[Array, Array]:
@@ -391,7 +320,7 @@ def cooccurrence(X: Any) -> Array:
 
 
 def associated_features(counts: Array, tau: float) -> Array:
-    """List distinct sets of features of which at least the share tau occurs with one feature.
+    """List distinct sets of features of which at least the fraction tau occurs with one feature.
 
     `counts` are the rows with both of two features. A feature that no row has gives no set.
     Returns packed sets, in the order of the features.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._solvers.boolean_data.boolean import assignment_sets, boolean_product
+from skmoderndata._solvers.boolean_data.boolean import assignment_sets
 from skmoderndata._solvers.boolean_data.multi_assignment import (
     CERTAIN,
     Data,
@@ -16,6 +16,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     one_hot,
     pattern_scores,
     rates_of,
+    union_counts,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,7 +31,7 @@ def gibbs(
     n_sweeps: int = 200,
     burn_in: int = 50,
 ) -> tuple[Model, Statistics]:
-    """Majority over posterior samples of Boolean sources, with uniform priors on all the rest.
+    """Majority over posterior samples of Boolean sources, with uniform priors on all parameters.
 
     Alternates draws of the set of each row, of the frequencies of sets (Dirichlet), of the
     column of the sources for each feature over all 2^K patterns, of the frequencies of patterns
@@ -39,7 +40,7 @@ def gibbs(
     sets, U = model.sets, model.beta < 0.5
     K, D = U.shape
     patterns = assignment_sets(K, K)
-    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
+    q1, q0 = rates_of(model)
     log_sets, log_patterns = np.zeros(len(sets)), np.zeros(len(patterns))
     mean_U, mean_rates, n_kept = np.zeros((K, D)), np.zeros(2), 0
     for sweep in range(n_sweeps):
@@ -85,10 +86,6 @@ def _sample_rates(
     sets: Array, U: Array, counts: Statistics, rng: np.random.RandomState
 ) -> tuple[float, float]:
     """Draw both error rates from their Beta posteriors."""
-    union = boolean_product(sets, U).T
-    q1, q0 = (
-        rng.beta(1 + counts.ones[part].sum(), 1 + counts.zeros[part].sum())
-        for part in (union, ~union)
-    )
+    q1, q0 = (rng.beta(1 + n1, 1 + n0) for n1, n0 in union_counts(sets, U, counts))
     q1, q0 = (float(np.clip(q, CERTAIN, 1 - CERTAIN)) for q in (q1, q0))
     return (q1, q0) if q1 > q0 else (q0, q1)

@@ -25,7 +25,7 @@ from skmoderndata._solvers.common.threads import one_blas_thread
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BETA_RANGE = 1e-4  # emissions stay this far from 0 and 1 while they are probabilities
-NOISE_RANGE = 1e-3  # the share of noisy bits likewise
+NOISE_RANGE = 1e-3  # the fraction of noisy bits likewise
 CERTAIN = 1e-6  # a Boolean model without noise errs with this probability
 MAX_PATTERNS = 2**12  # columns of sources are searched exhaustively up to 12 sources
 MAX_ACTIVE = 2000  # assignment sets kept by a pruned search
@@ -34,7 +34,7 @@ NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnor
 DECIDED = 1e-6  # mean probability of all sets but the best below which annealing has ended
 MAX_ROWS = 2000  # rows in which a newcomer among the sources is looked for
 MAX_TRIES = 4  # sources that it may replace
-SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of co-occurrence, from which it is made
+ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of co-occurrence, from which it is made
 SAMPLE = 1000  # rows that show at which temperature the sources separate
 SEPARATE = 0.01  # mean distance of two sources, per feature, from which they count as separate
 
@@ -64,7 +64,7 @@ class Model(NamedTuple):
 
     sets: Array  # (n_sets, K) bool
     beta: Array  # (K, D): probability that a source emits 0
-    eps: float  # share of the bits that are noise
+    eps: float  # fraction of the bits that are noise
     r: float  # probability that a noisy bit is 1
 
 
@@ -112,7 +112,7 @@ def one_start(
     """Anneal from one random start, then round and refit the sources.
 
     `progress` hears of each temperature and of each round of a refit; once it asks to stop, what
-    is left of the rounds is skipped.
+    remains of the rounds is skipped.
     """
     rng = np.random.RandomState(seed)
     # products of blocks are too small to share: two threads gain little on an idle machine, and
@@ -182,9 +182,9 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
             np.exp(q, out=q)
             total = q.sum(axis=1, keepdims=True)
             free_energy -= temperature * float(np.log(total).sum(dtype=np.float64))
-            share = 1 / total  # of the best set, whose entry is 1
-            certain += float(share.sum(dtype=np.float64))
-            q *= share
+            largest = 1 / total  # of the best set, whose entry is 1
+            certain += float(largest.sum(dtype=np.float64))
+            q *= largest
         else:
             certain += len(q)
             q = one_hot(q.argmax(axis=1), n_sets)
@@ -318,7 +318,7 @@ def anneal(
 ) -> tuple[Model, int]:
     """Annealed EM: lower the temperature, a few rounds of EM at each level.
 
-    Once every row has decided for one set, only the last temperature is left to do.
+    Once every row has decided for one set, only the last temperature follows.
     Returns the model and the number of rounds; `trace` receives (temperature, free energy).
     """
     n_iter, doubt = 0, 1.0
@@ -404,15 +404,15 @@ def boolean_refit(
 ) -> tuple[Model, Statistics]:
     """Round the sources and maximise the hard likelihood over sources, sets and noise in turn.
 
-    The emissions and the noise share explain the same zeros; with Boolean sources the two error
-    rates are two counts, so that the noise estimate is unbiased.
+    The emissions and the noise explain the same zeros; with Boolean sources the two error rates
+    are two counts, so that the noise estimate is unbiased.
     """
     model = boolean_model(model.sets, model.beta < 0.5, *rates_of(model), noise=noise)
     statistics = expectation(data, model, 0)
     it = Iterations(max_rounds, 0.0, progress)
     for _ in it:
         U = improve_sources(model, statistics)
-        q1, q0 = error_rates(model.sets, U, statistics)
+        q1, q0 = error_rates(union_counts(model.sets, U, statistics))
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
         counts = expectation(data, new, 0)
         if counts.free_energy >= statistics.free_energy - 1e-9 * abs(statistics.free_energy):
@@ -430,7 +430,7 @@ def replace_sources(
     rng: np.random.RandomState,
     progress: WatchedProgress | None = None,
 ) -> tuple[Model, Statistics]:
-    """Exchange a source that is hardly missed for one of which the rest of the data speak.
+    """Exchange a source that is hardly missed for one that the residual bits ask for.
 
     A local optimum with many sources often has one that is idle or repeats another, and lacks a
     true one. Sources are tried in ascending order of the likelihood that is lost without them;
@@ -445,8 +445,7 @@ def replace_sources(
     for _ in range(2 * len(model.beta)):
         if _stopped(progress):
             break
-        U = model.beta < 0.5
-        q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
+        U, (q1, q0) = model.beta < 0.5, rates_of(model)
         if q1 <= q0:
             break
         bonus, penalty = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
@@ -498,7 +497,7 @@ def _best_candidate(
     """Set of associated features that gains most on the bits not covered, and the gain."""
     counts = cooccurrence(unpack_rows(words & ~covered, p))
     found, most = np.zeros((1, words.shape[1]), dtype=np.uint64), 0.0
-    for tau in SHARES:
+    for tau in ASSOCIATIONS:
         candidates = associated_features(counts, tau)
         gains = total_gains(words, covered, candidates, bonus, penalty)
         if len(gains) > 0 and gains.max() > most:
@@ -511,19 +510,17 @@ def soft_error_rates(
 ) -> Model:
     """Refit the error rates of Boolean sources, all sets of a row being weighed by EM.
 
-    The best set of a row fits some of its noise, so that counts of best sets make the share of
+    The best set of a row fits some of its noise, so that counts of best sets make the fraction of
     noisy bits too small where rows are short and noisy.
     """
     if noise is None:
         return model
     U = model.beta < 0.5
-    union = boolean_product(model.sets, U).T
     for _ in range(max_rounds):
-        counts = expectation(data, model, 1.0)
-        seen = counts.ones + counts.zeros
-        if min(seen[union].sum(), seen[~union].sum()) < 1:
+        counts = union_counts(model.sets, U, expectation(data, model, 1.0))
+        if counts.sum(axis=1).min() < 1:
             break  # less than one bit: nothing to count, and rates would drift to each other
-        new = boolean_model(model.sets, U, *error_rates(model.sets, U, counts), noise=noise)
+        new = boolean_model(model.sets, U, *error_rates(counts), noise=noise)
         done = abs(new.eps - model.eps) <= tol
         model = new
         if done:
@@ -534,7 +531,8 @@ def soft_error_rates(
 def rates_of(model: Model) -> tuple[float, float]:
     """Probability of a 1 where the union is 1, and where it is 0."""
     q0 = model.eps * model.r
-    return q0 + 1 - model.eps, q0
+    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in (q0 + 1 - model.eps, q0))
+    return q1, q0
 
 
 def boolean_model(sets: Array, U: Array, q1: float, q0: float, *, noise: str | None) -> Model:
@@ -560,25 +558,20 @@ def with_empty_sources(model: Model, n_clusters: int) -> Model:
     )
 
 
-def error_rates(sets: Array, U: Array, statistics: Statistics) -> tuple[float, float]:
-    """Estimate the probability of a 1 where the union is 1, and where it is 0."""
+def union_counts(sets: Array, U: Array, statistics: Statistics) -> Array:
+    """Count ones and zeros where the union is 1 (first row) and where it is 0."""
     union = boolean_product(sets, U).T  # (D, n_sets)
-    q1, q0 = (
-        (float(statistics.ones[part].sum()), float(statistics.zeros[part].sum()))
-        for part in (union, ~union)
-    )
-    return (
-        q1[0] / sum(q1) if sum(q1) > 0 else 1.0,
-        q0[0] / sum(q0) if sum(q0) > 0 else 0.0,
-    )
-
-
-def soft_counts(data: Data, model: Model) -> Array:
-    """Count ones and zeros where the union is 1 (first row) and 0, all sets of a row weighed."""
-    counts = expectation(data, model, 1.0)
-    union = boolean_product(model.sets, model.beta < 0.5).T
     return np.array(
-        [[counts.ones[part].sum(), counts.zeros[part].sum()] for part in (union, ~union)]
+        [[statistics.ones[part].sum(), statistics.zeros[part].sum()] for part in (union, ~union)]
+    )
+
+
+def error_rates(counts: Array) -> tuple[float, float]:
+    """Estimate the probability of a 1 where the union is 1, and where it is 0."""
+    (ones1, zeros1), (ones0, zeros0) = counts.tolist()
+    return (
+        ones1 / (ones1 + zeros1) if ones1 + zeros1 > 0 else 1.0,
+        ones0 / (ones0 + zeros0) if ones0 + zeros0 > 0 else 0.0,
     )
 
 
@@ -593,7 +586,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     """Best column of the sources for each feature, with sets and error rates held fixed."""
     U: Array = model.beta < 0.5
     K = len(U)
-    q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in rates_of(model))
+    q1, q0 = rates_of(model)
     if q1 <= q0:
         return U
     gain = statistics.ones * np.log(q1 / q0) + statistics.zeros * np.log((1 - q1) / (1 - q0))

@@ -1,6 +1,13 @@
 """Stretches of rows for compiled functions, which hear no interrupt until they return."""
 
 from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 WORK = 2**31  # multiplications in one compiled call, so that an interrupt is heard after seconds
 
@@ -10,3 +17,10 @@ def row_blocks(n_rows: int, cost: float) -> Iterator[slice]:
     size = max(1, int(WORK / max(cost, 1.0)))
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))
+
+
+@jit
+def copy_row(source: Array, target: Array) -> None:
+    """Copy entry by entry: assigning slices would compile numba's messages on shapes, too."""
+    for j in range(len(source)):
+        target[j] = source[j]

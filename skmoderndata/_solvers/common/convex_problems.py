@@ -37,6 +37,20 @@ def solve(stated: Statement, **options: Any) -> bool:
     return stated.problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
 
 
+def solve_for_factors(stated: Statement, size: float, instead: str) -> tuple[Array, Array, Array]:
+    """Solve with Clarabel for ``size * L`` as ``U, s, Vt``, or raise and say what to use instead.
+
+    An interior point method leaves all singular values positive: tiny ones are dropped.
+    """
+    if not solve(stated, solver="CLARABEL"):
+        raise ValueError(
+            f"solver='cvxpy' failed: Clarabel says {stated.problem.status}; use {instead}."
+        )
+    U, s, Vt = np.linalg.svd(size * stated.variable.value, full_matrices=False)
+    r = int(np.count_nonzero(s > 1e-6 * max(s[0], size)))
+    return U[:, :r], s[:r], Vt[:r]
+
+
 def basis_pursuit(A: Array, y: Array, *, weights: Any = 1.0, positive: bool = False) -> Statement:
     """``min |w * a|_1  s.t.  A a = y``, a linear program [Chen, Donoho and Saunders 1998]."""
     import cvxpy

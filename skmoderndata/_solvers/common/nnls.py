@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.blocks import row_blocks
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PIVOT = 1e-13  # a pivot below this share of the diagonal is a dependent column
+PIVOT = 1e-13  # a pivot below this fraction of the diagonal is a dependent column
 EXCHANGES = 3  # full exchanges without progress before the fall-back rule [Kim & Park 2011]
 
 
@@ -258,7 +258,7 @@ def _active_set(
 def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -> int:
     """Coordinate descent on each row of Z, in place; Y holds ``Z G - F`` and is kept up to date.
 
-    A row is left after `max_sweeps` sweeps, or when a sweep moved it by less than `enough` of what
+    A row is done after `max_sweeps` sweeps, or when a sweep moved it by less than `enough` of what
     the first one did. G has one matrix, or one for each row. Gives the largest number of sweeps
     any row took.
     """

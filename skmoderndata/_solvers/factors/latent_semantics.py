@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.common.blocks import row_blocks
+from skmoderndata._solvers.common.blocks import copy_row, row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -197,11 +197,11 @@ def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> 
 def fold_in(
     counts: Counts, U: Array, *, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-6
 ) -> tuple[Array, Array]:
-    """Mixtures of new documents for given topics, and bounds on what is left to gain.
+    """Mixtures of new documents for given topics, and bounds on what better ones gain.
 
     The problem is concave for ``beta = 1``: the bound, in nats per token, is
-    ``max_z g[z] / n_d - 1``, and a document is left when it is below `tol`. Words without
-    probability in any topic are dropped; documents without other words get equal shares.
+    ``max_z g[z] / n_d - 1``, and a document is done when it is below `tol`. Words without
+    probability in any topic are dropped; documents without other words get equal mixtures.
 
     After some steps of expectation maximisation, Newton steps on the topics that count: with Q
     the topics over the words' probabilities, ``max sum x log(1 + Q h)`` is replaced by its
@@ -211,12 +211,12 @@ def fold_in(
     """
     n, k = len(counts.indptr) - 1, U.shape[1]
     C = np.full((n, k), 1.0 / k)
-    left = np.zeros(n)
+    bounds = np.zeros(n)
     words = len(counts.data) / max(n, 1)
     for rows in row_blocks(n, 100.0 * k * k * (words + 50.0 * k)):  # ten to a hundred steps each
-        indptr = counts.indptr[rows.start : rows.stop + 1]
-        _fold_in(indptr, counts.indices, counts.data, U, beta, max_iter, tol, C[rows], left[rows])
-    return C, left
+        parts = counts.indptr[rows.start : rows.stop + 1], counts.indices, counts.data
+        _fold_in(*parts, U, beta, max_iter, tol, C[rows], bounds[rows])
+    return C, bounds
 
 
 @jit
@@ -309,18 +309,17 @@ def _fold_in(
     max_iter: int,
     tol: float,
     C: Array,
-    left: Array,
+    bounds: Array,
 ) -> None:
-    """Apply expectation maximisation to one document after the other; C holds the start."""
+    """Find the mixture of one document after the other; C holds the start."""
     k = U.shape[1]
     longest = 0
     for d in range(len(indptr) - 1):
         longest = max(longest, indptr[d + 1] - indptr[d])
-    words, x = np.empty((longest, k)), np.empty(longest)
-    g, c = np.empty(k), np.empty(k)
+    words, x, g = np.empty((longest, k)), np.empty(longest), np.empty(k)
     for d in range(len(indptr) - 1):
         # the words that are known, side by side
-        n, total = 0, 0.0
+        n, total, c = 0, 0.0, C[d]
         for position in range(indptr[d], indptr[d + 1]):
             known = False
             for z in range(k):
@@ -332,47 +331,39 @@ def _fold_in(
                 n += 1
         if total <= 0.0:
             continue
-        c[:] = C[d]
         for step in range(max_iter):
             if beta == 1.0 and step >= EM_STEPS:
-                for z in range(k):
-                    c[z] = max(c[z], 0.0)
-                c /= c.sum()
-                left[d] = _newton(words[:n], x[:n], total, max_iter, tol, c)
+                bounds[d] = _newton(words[:n], x[:n], total, max_iter, tol, c)
                 break
-            g[:] = 0.0
-            for a in range(n):
-                s = 0.0
-                if beta == 1.0:
-                    for z in range(k):
-                        s += c[z] * words[a, z]
-                    if s > 0.0:
-                        r = x[a] / s
-                        for z in range(k):
-                            g[z] += r * words[a, z]
-                else:
-                    for z in range(k):
-                        s += (c[z] * words[a, z]) ** beta
-                    if s > 0.0:
-                        r = x[a] / s
-                        for z in range(k):
-                            g[z] += r * (c[z] * words[a, z]) ** beta
-            top, moved, mass = 0.0, 0.0, 0.0
-            for z in range(k):
-                top = max(top, g[z])
-                new = g[z] * c[z] / total if beta == 1.0 else g[z] / total
-                moved += abs(new - c[z])
-                c[z] = new
-                mass += new
-            if mass <= 0.0:
-                c[:] = 1.0 / k
+            bounds[d] = _em_step(words[:n], x[:n], total, beta, c, g)
+            if bounds[d] <= tol:
                 break
-            left[d] = top / total - 1.0 if beta == 1.0 else moved
-            if left[d] <= tol:
-                break
-        mass = c.sum()
+
+
+@jit
+def _em_step(words: Array, x: Array, total: float, beta: float, c: Array, g: Array) -> float:
+    """One step of expectation maximisation on c, in place; returns the bound, or the movement."""
+    n, k = words.shape
+    for z in range(k):
+        g[z] = 0.0
+    for a in range(n):
+        s = 0.0
         for z in range(k):
-            C[d, z] = c[z] / mass
+            s += c[z] * words[a, z] if beta == 1.0 else (c[z] * words[a, z]) ** beta
+        if s > 0.0:
+            for z in range(k):
+                p = c[z] * words[a, z] if beta == 1.0 else (c[z] * words[a, z]) ** beta
+                g[z] += x[a] * p / s
+    top, moved, mass = 0.0, 0.0, 0.0
+    for z in range(k):
+        if c[z] > 0.0:
+            top = max(top, g[z] / c[z])
+        moved += abs(g[z] / total - c[z])
+        c[z] = g[z] / total
+        mass += c[z]
+    for z in range(k):
+        c[z] = c[z] / mass if mass > 0.0 else 1.0 / k
+    return top / total - 1.0 if beta == 1.0 else moved
 
 
 @jit
@@ -382,10 +373,12 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
     p, move = np.empty(n), np.empty(n)
     g, h, slope = np.empty(k), np.empty(k), np.empty(k)
     H = np.empty((k, k))
-    best, best_bound = c.copy(), np.inf
+    best, best_bound = np.empty(k), np.inf
     for _ in range(max_iter):
-        g[:] = 0.0
-        H[:] = 0.0
+        for y in range(k):
+            g[y] = 0.0
+            for z in range(k):
+                H[y, z] = 0.0
         for a in range(n):
             s = 0.0
             for z in range(k):
@@ -400,7 +393,7 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
         bound = top - 1.0
         if bound < best_bound:
             best_bound = bound
-            best[:] = c
+            copy_row(c, best)
         if bound <= tol:
             break
         for a in range(n):
@@ -414,8 +407,9 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
             for z in range(y):
                 H[z, y] = H[y, z]
         # maximise g'h - h'Hh/2: mass moves between the two topics that gain most by it
-        h[:] = 0.0
-        slope[:] = g
+        for z in range(k):
+            h[z] = 0.0
+            slope[z] = g[z]
         for _ in range(50 * k):
             up, down = 0, -1
             for z in range(k):
@@ -461,8 +455,11 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
             if value >= 1e-4 * size * first * total:
                 break
             size *= 0.5
+        mass = 0.0
         for z in range(k):
             c[z] = max(c[z] + size * h[z], 0.0)
-        c /= c.sum()
-    c[:] = best
+            mass += c[z]
+        for z in range(k):
+            c[z] /= mass
+    copy_row(best, c)
     return best_bound

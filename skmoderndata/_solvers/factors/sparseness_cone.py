@@ -1,7 +1,7 @@
 """Least squares over the cone of non-negative rows with a given sparseness.
 
 Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0`` with Hoyer's sparseness `level`,
-that is ``sum z = ratio |z|_2``: a ray of any length in a set of directions that is not convex.
+that is ``sum z = ratio |z|_2``: a ray of any norm in a set of directions that is not convex.
 """
 
 from typing import Any, NamedTuple
@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.blocks import copy_row
 from skmoderndata._solvers.common.nnls import nnls
-from skmoderndata._solvers.common.projections import project_row
+from skmoderndata._solvers.common.projections import project_row, project_sparseness
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -18,9 +19,9 @@ SINGLES = 2  # starts at the best single entries
 SHORT = 8  # rounds from each start, at most
 STEPS = 100  # rounds from the best of them, at most
 NEWTON = 12  # Newton steps of a round, at most
-FLAT = 1e-12  # share of the largest diagonal entry that a smaller one is taken for in a metric
-DUST = 1e-14  # share of the largest entry of a row that is rounding
-GAIN = 1e-13  # share of the value below which a step gains nothing
+FLAT = 1e-12  # fraction of the largest diagonal entry that a smaller one is taken for in a metric
+DUST = 1e-14  # fraction of the largest entry of a row that is rounding
+GAIN = 1e-13  # fraction of the value below which a step gains nothing
 
 
 class Cone(NamedTuple):
@@ -43,27 +44,17 @@ class Scratch(NamedTuple):
 def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) -> Array:
     """Solutions for each row f of F: exact for levels 0 and 1, else the best of several starts.
 
-    The starts are the projections of the non-negative solution, of ``f / diag(G)``, and of the
-    best single entries. Each descends for some rounds, and the best one of them on, to a
-    stationary point, see `descend_cone`. A code of given sparseness without any loss is known
-    where an entry costs nothing: a row of zeros in G takes what is lacking.
-
-    Parameters
-    ----------
-    G : array of shape (k, k) or (m, k, k)
-        Positive semi-definite Gram matrix, one for all rows or one for each.
-    F : array of shape (m, k)
-        Linear terms.
-    level : float in [0, 1]
-        Sparseness.
-    start : array of shape (m, k), optional
-        One more start, so that no row gets worse.
+    The starts are the projections of the non-negative solution, of ``f / diag(G)``, of the best
+    single entries, and of `start`, if given, so that no row gets worse. Each descends for some
+    rounds, and the best one of them on, to a stationary point, see `descend_cone`. A code of given
+    sparseness without any loss is known where an entry costs nothing: a row of zeros in G takes
+    what is lacking. G is positive semi-definite, one matrix (k, k) for all rows or one for each.
     """
     G = np.ascontiguousarray(G, dtype=np.float64)
     F = np.ascontiguousarray(F, dtype=np.float64)
     m, k = F.shape
+    diagonal = np.einsum("...jj->...j", G)
     if level >= 1:  # a single entry: what it gains is known
-        diagonal = np.einsum("...jj->...j", G)
         alive = (F > 0) & (diagonal > 0)
         entries = np.where(alive, F / np.where(diagonal > 0, diagonal, 1.0), 0.0)
         best = (entries * F).argmax(axis=1)
@@ -75,36 +66,42 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
         size = G.sum(axis=(-2, -1))
         return np.repeat((total / np.where(size > 0, size, 1.0))[:, None], k, axis=1)
     each, steep = _matrices(G)
-    Z = nnls(G, F).Z
-    given = np.zeros((0, k)) if start is None else np.array(start, dtype=np.float64, order="C")
-    _search_rows(each, F, Z, given, _ratio(k, level), steep, SINGLES, STEPS, NEWTON)
-    return Z
+    metric = np.maximum(diagonal, FLAT * diagonal.max(axis=-1, keepdims=True))
+    metric = np.broadcast_to(np.where(metric > 0, metric, 1.0), F.shape)
+    starts = [_with_slack(diagonal, nnls(G, F).Z, _ratio(k, level)), F / metric]
+    gains = np.where(F > 0, F * F / metric, 0.0)
+    for _ in range(min(SINGLES, k)):
+        rows, first = np.arange(m), gains.argmax(axis=1)
+        single = np.zeros((m, k))
+        single[rows, first] = np.where(gains[rows, first] > 0, F[rows, first], 0.0)
+        starts.append(single / metric)
+        gains[rows, first] = 0.0
+    if start is not None:
+        starts.insert(0, np.array(start, dtype=np.float64, order="C"))
+    best, lowest = np.zeros((m, k)), np.full(m, np.inf)
+    for Z in starts:
+        Z = project_sparseness(Z, level)
+        value = _descend_rows(each, F, Z, metric, _ratio(k, level), steep, SHORT, NEWTON)
+        better = value < lowest
+        best[better], lowest[better] = Z[better], value[better]
+    _descend_rows(each, F, best, metric, _ratio(k, level), steep, STEPS, NEWTON)
+    return best
 
 
 def descend_cone(G: Array, F: Array, Z: Array, level: float, *, steps: int, newton: int) -> None:
-    """Improve rows of Z that have the sparseness, in place.
+    """Improve rows of Z (m, k) that have the sparseness, in place.
 
-    A round is a projected gradient step, which no longer one could replace, then Newton steps on
-    the support (of the Lagrange function, back onto the cone in the metric of the diagonal of G),
-    and at the end an entry that the multipliers let enter. Every step lowers the value.
-
-    Parameters
-    ----------
-    G : array of shape (k, k) or (m, k, k)
-        Positive semi-definite Gram matrix, one for all rows or one for each.
-    F : array of shape (m, k)
-        Linear terms.
-    Z : array of shape (m, k)
-        Where to start.
-    level : float in [0, 1]
-        Sparseness.
-    steps, newton : int
-        Largest numbers of rounds, and of Newton steps in each.
+    A round is a projected gradient step, which no longer one could replace, then at most `newton`
+    Newton steps on the support (of the Lagrange function, back onto the cone in the metric of the
+    diagonal of G), and at the end an entry that the multipliers let enter. Every step lowers the
+    value; at most `steps` rounds are made.
     """
     G = np.ascontiguousarray(G, dtype=np.float64)
     each, steep = _matrices(G)
-    given = np.zeros((0, Z.shape[1]))
-    _search_rows(each, F, Z, given, _ratio(Z.shape[1], level), steep, -1, steps, newton)
+    diagonal = np.einsum("...jj->...j", G)
+    metric = np.maximum(diagonal, FLAT * diagonal.max(axis=-1, keepdims=True))
+    metric = np.broadcast_to(np.where(metric > 0, metric, 1.0), F.shape)
+    _descend_rows(each, F, Z, metric, _ratio(Z.shape[1], level), steep, steps, newton)
 
 
 def _ratio(k: int, level: float) -> float:
@@ -118,91 +115,46 @@ def _matrices(G: Array) -> tuple[Array, Array]:
     return G[None], np.linalg.eigvalsh(G)[-1:] * (1 + 1e-8)
 
 
+def _with_slack(diagonal: Array, Z: Array, ratio: float) -> Array:
+    """Bring rows to the sparseness by an entry that the value does not depend on, if any."""
+    Z, diagonal = Z.copy(), np.broadcast_to(diagonal, Z.shape)
+    rows = np.flatnonzero((diagonal == 0).any(axis=1))
+    entry = (diagonal[rows] == 0).argmax(axis=1)
+    Z[rows, entry] = 0.0
+    total, square = Z[rows].sum(axis=1), (Z[rows] ** 2).sum(axis=1)
+    # (total + x)^2 = ratio^2 (square + x^2)
+    curve = ratio * ratio - 1
+    root = total**2 + curve * (total**2 - ratio**2 * square)
+    Z[rows, entry] = np.where(root >= 0, (total + np.sqrt(np.maximum(root, 0))) / curve, 0.0)
+    return np.maximum(Z, 0.0)
+
+
 @jit
-def _search_rows(
+def _descend_rows(
     G: Array,
     F: Array,
     Z: Array,
-    given: Array,
+    metric: Array,
     ratio: float,
     steep: Array,
-    singles: int,
     steps: int,
     newton: int,
-) -> None:
-    """Descend from each row of Z; with `singles` not negative from the further starts as well."""
+) -> Array:
+    """Lower the value of each row of Z, in place, and return the values."""
     m, k = F.shape
-    w, y, best = np.empty(k), np.empty(k), np.empty(k)
-    metric, used = np.empty(k), np.zeros(k, dtype=np.bool_)
-    work = np.empty((5, k + 1))
-    scratch = Scratch(np.empty(k + 1, dtype=np.int64), np.empty((k + 1, k + 1)), work)
+    values, y = np.zeros(m), np.empty(k)
+    scratch = Scratch(
+        np.empty(k + 1, dtype=np.int64), np.empty((k + 1, k + 1)), np.empty((5, k + 1))
+    )
     for i in range(m):
         g = i if len(G) > 1 else 0
-        H, f = G[g], F[i]
-        top = 0.0
-        for j in range(k):
-            top = max(top, H[j, j])
-        if top <= 0.0 or not steep[g] > 0.0:
-            Z[i, :] = 0.0
-            continue
-        for j in range(k):
-            metric[j] = max(H[j, j], FLAT * top)
-            used[j] = False
-        cone = Cone(H, f, metric, ratio)
-        lowest = np.inf
-        for start in range(-1, 2 + singles if singles >= 0 else 1):
-            if start == -1:
-                if not len(given):
-                    continue
-                w[:] = given[i]
-            elif start == 0:
-                w[:] = Z[i]
-                if singles >= 0:
-                    _use_slack(H, w, ratio)
-            elif start == 1:
-                for j in range(k):
-                    w[j] = f[j] / metric[j]
-            else:
-                first, gain = -1, 0.0
-                for j in range(k):
-                    if not used[j] and f[j] > 0.0 and f[j] * f[j] / metric[j] > gain:
-                        first, gain = j, f[j] * f[j] / metric[j]
-                if first < 0:
-                    break
-                used[first] = True
-                w[:] = 0.0
-                w[first] = f[first] / metric[first]
-            if singles >= 0:
-                work[0, :k] = w
-                _project_cone(work[0, :k], ratio, w, work[1, :k])
-            rounds = min(steps, SHORT) if singles >= 0 else steps
-            value = _descend(cone, w, y, steep[g], rounds, newton, scratch)
-            if value < lowest:
-                lowest = value
-                best[:] = w
-        if singles >= 0 and steps > SHORT:
-            _descend(cone, best, y, steep[g], steps, newton, scratch)
-        Z[i] = best
-
-
-@jit
-def _use_slack(G: Array, w: Array, ratio: float) -> None:
-    """Bring w to the sparseness by an entry that the value does not depend on, if there is one."""
-    free, total, square = -1, 0.0, 0.0
-    for j in range(len(w)):
-        if G[j, j] == 0.0:
-            free = j
-            w[j] = 0.0
-        total += w[j]
-        square += w[j] * w[j]
-    if free < 0:
-        return
-    # (total + x)^2 = ratio^2 (square + x^2)
-    lacks = total * total - ratio * ratio * square
-    curve = ratio * ratio - 1.0
-    root = total * total + curve * lacks
-    if root >= 0.0:
-        w[free] = max((total + np.sqrt(root)) / curve, 0.0)
+        if steep[g] > 0.0:
+            cone = Cone(G[g], F[i], metric[i], ratio)
+            values[i] = _descend(cone, Z[i], y, steep[g], steps, newton, scratch)
+        else:
+            for j in range(k):
+                Z[i, j] = 0.0
+    return values
 
 
 @jit
@@ -212,7 +164,8 @@ def _project_cone(x: Array, ratio: float, out: Array, work: Array) -> None:
     for j in range(len(x)):
         size = max(size, abs(x[j]))
     if size == 0.0:
-        out[:] = 0.0
+        for j in range(len(x)):
+            out[j] = 0.0
         return
     for j in range(len(x)):
         x[j] /= size
@@ -227,7 +180,7 @@ def _project_cone(x: Array, ratio: float, out: Array, work: Array) -> None:
 
 @jit
 def _best_length(G: Array, f: Array, z: Array, y: Array) -> float:
-    """Bring z to its best length, put ``G z - f`` into y, and return the value."""
+    """Bring z to its best norm, put ``G z - f`` into y, and return the value."""
     k = len(f)
     for j in range(k):
         y[j] = 0.0
@@ -268,8 +221,8 @@ def _descend(
         new = _best_length(G, f, z, slope)
         if new < value:
             value = new
-            w[:] = z
-            y[:] = slope
+            copy_row(z, w)
+            copy_row(slope, y)
         for _ in range(newton):
             n = _support_of(w, support)
             if n < 3:  # no direction is tangent
@@ -279,8 +232,8 @@ def _descend(
                 break
             gain = value - new
             value = new
-            w[:] = z
-            y[:] = slope
+            copy_row(z, w)
+            copy_row(slope, y)
             if gain <= GAIN * abs(value):
                 break
         n = _support_of(w, support)
@@ -292,8 +245,8 @@ def _descend(
             new = _newton_step(cone, w, y, value, n + 1, enter, z, slope, scratch)
             if new < value:
                 value = new
-                w[:] = z
-                y[:] = slope
+                copy_row(z, w)
+                copy_row(slope, y)
         if before - value <= GAIN * abs(value):
             break
     top = 0.0
@@ -302,7 +255,7 @@ def _descend(
     for j in range(k):  # of rounding: what is hardly there, and what is hardly off the cone
         if w[j] <= DUST * top:
             w[j] = 0.0
-    x[:] = w
+    copy_row(w, x)
     _project_cone(x, ratio, z, work[3, :k])
     for j in range(k):
         w[j] = z[j] if w[j] > 0.0 else 0.0
@@ -404,7 +357,8 @@ def _newton_step(
         if length <= 0.0:
             continue
         for _ in range(6):
-            z[:] = 0.0
+            for j in range(len(z)):
+                z[j] = 0.0
             for a in range(n):
                 j = support[a]
                 z[j] = w[j] + length * step[a]

@@ -6,7 +6,6 @@ stored entries are the known ones). For the latter no array of the shape of the 
 made: iterates are `sparse + U diag(s) Vt`, of which only products with thin blocks are taken.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy import linalg, sparse
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._solvers.lowrank.svt import OVERSAMPLING, operator, orthonormal, svt
+from skmoderndata._solvers.lowrank.svt import operator, orthonormal, svt, top_ritz_pair
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -62,7 +61,7 @@ class DenseTable:
         self.full = self.n_known == data.size
 
     def lift(self, factors: Factors) -> Array:
-        """Form what is kept of an iterate: here the whole matrix."""
+        """Represent an iterate: here the whole matrix."""
         return (factors.U * factors.s) @ factors.Vt
 
     def known(self, lifted: Any) -> Array:
@@ -121,7 +120,7 @@ class SparseTable:
         self.full = False
 
     def lift(self, factors: Factors) -> _Lifted:
-        """Form what is kept of an iterate: thin factors and the entries on Omega."""
+        """Represent an iterate: thin factors and the entries on Omega."""
         left = np.ascontiguousarray(factors.U * factors.s)
         right = np.ascontiguousarray(factors.Vt.T)
         known = np.empty_like(self.data)
@@ -192,21 +191,18 @@ class Thresholder:
         self.rng = rng
         self.tol = 3e-1  # a warm start makes up for the coarse tolerance; tightened on failure
         self._subspace: Array | None = None
-        self._rank = 0
 
     def __call__(self, W: Any, t: float) -> Factors:
         """Return `argmin 1/2 ||W - L||_F^2 + t ||L||_*` (at most `max_rank` components)."""
         out = svt(
             W,
             t,
-            solver="gram" if self._rank + OVERSAMPLING > 0.25 * self.side else "auto",
             subspace=self._subspace,
             max_rank=self.max_rank if self.max_rank < self.side else None,
             tol=self.tol,
             rng=self.rng,
         )
-        self._rank = out.s.size
-        self._subspace = out.Vt.T if out.subspace is None else out.subspace
+        self._subspace = out.subspace
         return Factors(out.U, out.s, out.Vt)
 
     def learn(self, v: Array, gap: float, last_gap: float) -> None:
@@ -245,31 +241,8 @@ def top_singular_pair(
     if start is not None and start.size:
         mixed = start @ rng.standard_normal((start.shape[1], _NORM_BLOCK)).astype(A.dtype)
         X = np.hstack([mixed, X])
-    value, v = _top_ritz_pair(lambda X: At @ (A @ X), X, accuracy)
+    value, v, _ = top_ritz_pair(lambda X: At @ (A @ X), X, accuracy)
     return scale * float(np.sqrt(value)), v
-
-
-def _top_ritz_pair(
-    product: Callable[[Array], Array], X: Array, accuracy: float, max_steps: int = 40
-) -> tuple[float, Array]:
-    """Largest Ritz pair of a positive semidefinite product in a growing block Krylov space."""
-    basis = images = np.empty((X.shape[0], 0), X.dtype)
-    value, still = 0.0, 0
-    for _ in range(max_steps):
-        for _ in range(2):
-            X = X - basis @ (basis.T @ X)
-            X = linalg.qr(X, mode="economic", check_finite=False)[0]
-        PX = product(X)
-        basis, images = np.hstack([basis, X]), np.hstack([images, PX])
-        small = basis.T @ images
-        (top,), z = eigen_range(small, len(small) - 1, len(small))
-        still = still + 1 if top - value <= accuracy * top else 0
-        value = max(float(top), 0.0)
-        room = X.shape[0] - basis.shape[1]
-        if still == 2 or room == 0:  # two quiet steps in a row: one can be luck
-            break
-        X = PX[:, :room]
-    return value, basis @ z[:, 0]
 
 
 def soft_gap(table: Table, residual: Array, nuclear: float, *, lam: float, top: float) -> float:
@@ -373,16 +346,8 @@ def soft_completion(
     if not it.converged:
         top = top_singular_pair(table.as_matrix(residual), rng, accuracy, factors.Vt.T)[0]
         gap = soft_gap(table, residual, float(factors.s.sum()), lam=lam, top=top)
-    return CompletionResult(
-        factors,
-        residual,
-        residual,
-        objective,
-        gap,
-        it.n_iter,
-        it.converged or gap <= tol,
-        it.n_iter < max_iter and not it.converged,
-    )
+    ended = it.n_iter, it.converged or gap <= tol, it.n_iter < max_iter and not it.converged
+    return CompletionResult(factors, residual, residual, objective, gap, *ended)
 
 
 def exact_completion(
@@ -442,16 +407,8 @@ def exact_completion(
     if not it.converged:
         top = top_singular_pair(table.as_matrix(Y), rng, accuracy, factors.Vt.T)[0]
         gap = exact_gap(table, residual, Y, nuclear, top=top)
-    return CompletionResult(
-        factors,
-        residual,
-        Y,
-        nuclear,
-        gap,
-        it.n_iter,
-        it.converged or gap <= tol,
-        it.n_iter < max_iter and not it.converged,
-    )
+    ended = it.n_iter, it.converged or gap <= tol, it.n_iter < max_iter and not it.converged
+    return CompletionResult(factors, residual, Y, nuclear, gap, *ended)
 
 
 def _distance(table: Table, new: Factors, old: Factors, L: Any, L_old: Any) -> float:
@@ -518,9 +475,9 @@ def solve_rows(
 ) -> Array:
     """Return the scores `a` of each row: `min 1/2 ||x - V a||^2 + 1/2 sum penalty a^2`.
 
-    Only the known cells of the row enter. Rows with the same pattern of known cells share one
-    factorisation. With zero penalty: least squares, of least norm in `a / weight` where the known
-    cells leave a choice. Rows without known cells get zeros. Always computed in double precision.
+    Only the known cells of the row enter. With zero penalty: least squares, of least norm in
+    `a / weight` where the known cells leave a choice. Rows without known cells get zeros. Always
+    computed in double precision.
     """
     n, r = indptr.size - 1, Vt.shape[0]
     scores = np.zeros((n, r))
@@ -532,109 +489,86 @@ def solve_rows(
     elif weight is None:
         weight = np.ones(r)
     B = np.ascontiguousarray(Vt.T * weight, dtype=np.float64)
-    peak = np.abs(B).max()
-    indptr = np.asarray(indptr, dtype=np.int64)
-    indices = np.asarray(indices, dtype=np.int64)
-    order = np.argsort(_pattern_hash(indptr, indices), kind="stable")
+    indptr, indices = (np.asarray(a, dtype=np.int64) for a in (indptr, indices))
     values = np.asarray(data, dtype=np.float64)
-    if penalised and peak < 1e5:
-        _ridge_rows(indptr, indices, values, B, order, scores)
-    else:
-        _least_squares_rows(indptr, indices, values, B, float(penalised), order, scores)
+    order = np.argsort(np.diff(indptr), kind="stable")  # rows without gaps side by side
+    ridge = float(penalised)
+    dependent = _solve_by_row(indptr, indices, values, B, ridge, order, scores)
+    for i in np.flatnonzero(dependent):  # of the cells of which no normal equations may be made
+        cells = slice(indptr[i], indptr[i + 1])
+        rows = np.vstack([B[indices[cells]], np.sqrt(ridge) * np.eye(r)])
+        target = np.append(values[cells], np.zeros(r))
+        scores[i] = linalg.lstsq(rows, target, cond=1e-10, check_finite=False)[0]
     out: Array = scores * weight
     return out
 
 
 @jit
-def _pattern_hash(indptr, indices):
-    out = np.empty(indptr.size - 1, dtype=np.int64)
-    for i in range(out.size):
-        h = np.int64(1469598103934665603)
-        for k in range(indptr[i], indptr[i + 1]):
-            h = (h ^ (indices[k] + 1)) * np.int64(1099511628211)
-            h ^= h >> np.int64(29)
-        out[i] = h
-    return out
+def _solve_by_row(indptr, indices, data, B, ridge, order, out):
+    """Solve ``(B'B + ridge I) a = B'x`` for the known cells of each row; flag singular ones.
 
-
-@jit
-def _group_end(indptr, indices, order, start):
-    """Return the end of the run of rows in `order` with the pattern of the first."""
-    first = order[start]
-    lo, hi = indptr[first], indptr[first + 1]
-    stop = start + 1
-    while stop < order.size:
-        i = order[stop]
-        if indptr[i + 1] - indptr[i] != hi - lo:
-            return stop
-        for k in range(hi - lo):
-            if indices[indptr[i] + k] != indices[lo + k]:
-                return stop
-        stop += 1
-    return stop
-
-
-@jit
-def _ridge_rows(indptr, indices, data, B, order, out):
-    """Unit-penalty ridge scores, through the smaller of the two normal equations."""
+    A row whose pattern is that of the one before it in `order` shares its Cholesky factor.
+    """
     r = B.shape[1]
-    start = 0
-    while start < order.size:
-        stop = _group_end(indptr, indices, order, start)
-        first = order[start]
-        lo, m, g = indptr[first], indptr[first + 1] - indptr[first], stop - start
-        if m > 0:
-            rows = np.empty((m, r))
-            x = np.empty((m, g))
-            for k in range(m):
-                rows[k] = B[indices[lo + k]]
-                for j in range(g):
-                    x[k, j] = data[indptr[order[start + j]] + k]
-            columns = np.ascontiguousarray(rows.T)
-            if r <= m:
-                G = np.dot(columns, rows)
-                for k in range(r):
-                    G[k, k] += 1.0
-                a = np.linalg.solve(G, np.dot(columns, x))
+    chol, a = np.empty((r, r)), np.empty(r)
+    dependent = np.zeros(order.size, dtype=np.bool_)
+    first, length = 0, -1  # where the pattern of the factor begins
+    regular = False
+    for i in order:
+        lo, m = indptr[i], indptr[i + 1] - indptr[i]
+        same = m == length
+        for k in range(m if same else 0):
+            if indices[lo + k] != indices[first + k]:
+                same = False
+                break
+        if not same:
+            first, length = lo, m
+            regular = _factor_normal(indices, lo, m, B, ridge, chol)
+        if not regular:
+            dependent[i] = m > 0
+            continue
+        for c in range(r):
+            a[c] = 0.0
+        for k in range(lo, lo + m):
+            for c in range(r):
+                a[c] += data[k] * B[indices[k], c]
+        for c in range(r):
+            for d in range(c):
+                a[c] -= chol[c, d] * a[d]
+            a[c] /= chol[c, c]
+        for c in range(r - 1, -1, -1):
+            for d in range(c + 1, r):
+                a[c] -= chol[d, c] * a[d]
+            a[c] /= chol[c, c]
+            out[i, c] = a[c]
+    return dependent
+
+
+@jit
+def _factor_normal(indices, lo, m, B, ridge, chol):
+    """Put the Cholesky factor of ``B'B + ridge I`` over m cells into the lower triangle."""
+    r = B.shape[1]
+    for c in range(r):
+        for d in range(c + 1):
+            chol[c, d] = ridge if c == d else 0.0
+    for k in range(lo, lo + m):
+        b = B[indices[k]]
+        for c in range(r):
+            for d in range(c + 1):
+                chol[c, d] += b[c] * b[d]
+    for c in range(r):
+        diagonal = chol[c, c]
+        for d in range(c + 1):
+            value = chol[c, d]
+            for e in range(d):
+                value -= chol[c, e] * chol[d, e]
+            if d < c:
+                chol[c, d] = value / chol[d, d]
+            elif value > 1e-8 * diagonal:
+                chol[c, c] = np.sqrt(value)
             else:
-                G = np.dot(rows, columns)
-                for k in range(m):
-                    G[k, k] += 1.0
-                a = np.dot(columns, np.ascontiguousarray(np.linalg.solve(G, x)))
-            for j in range(g):
-                for k in range(r):
-                    out[order[start + j], k] = a[k, j]
-        start = stop
-
-
-@jit
-def _least_squares_rows(indptr, indices, data, B, ridge, order, out):
-    """Scores by singular value decomposition: safe for tiny or no penalty."""
-    r = B.shape[1]
-    start = 0
-    while start < order.size:
-        stop = _group_end(indptr, indices, order, start)
-        first = order[start]
-        lo, m, g = indptr[first], indptr[first + 1] - indptr[first], stop - start
-        if m > 0:
-            rows = np.empty((m, r))
-            x = np.empty((m, g))
-            for k in range(m):
-                rows[k] = B[indices[lo + k]]
-                for j in range(g):
-                    x[k, j] = data[indptr[order[start + j]] + k]
-            U, s, Vt = np.linalg.svd(rows, full_matrices=False)
-            inside = np.dot(np.ascontiguousarray(U.T), x)
-            for k in range(s.size):
-                small = s[k] <= 1e-10 * s[0]
-                factor = 0.0 if small else s[k] / (s[k] * s[k] + ridge)
-                for j in range(g):
-                    inside[k, j] *= factor
-            a = np.dot(np.ascontiguousarray(Vt.T), inside)
-            for j in range(g):
-                for k in range(r):
-                    out[order[start + j], k] = a[k, j]
-        start = stop
+                return False
+    return True
 
 
 def compressed_rows(X: Array, mask: Array) -> tuple[Array, Array, Array]:

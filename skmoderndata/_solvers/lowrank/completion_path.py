@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.common.convex_problems import matrix_completion, solve
+from skmoderndata._solvers.common.convex_problems import matrix_completion, solve_for_factors
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.lowrank.completion import (
     CompletionResult,
@@ -123,15 +123,8 @@ class CompletionTask(NamedTuple):
         M, known = np.zeros(table.shape), np.zeros(table.shape, bool)
         M[rows, columns], known[rows, columns] = values / size, True
         stated = matrix_completion(M, known, lam / size)
-        if not solve(stated, solver="CLARABEL"):
-            raise ValueError(
-                f"solver='cvxpy' failed: Clarabel says {stated.problem.status}; use "
-                "solver='thresholding'."
-            )
-        U, s, Vt = linalg.svd(size * stated.variable.value, full_matrices=False)
-        keep = s > 1e-6 * max(s[0], size)  # an interior point method leaves all of them positive
-        dtype = table.data.dtype
-        factors = Factors(*(a.astype(dtype) for a in (U[:, keep], s[keep], Vt[keep])))
+        found = solve_for_factors(stated, size, "solver='thresholding'")
+        factors = Factors(*(a.astype(table.data.dtype) for a in found))
         residual = table.data - table.known(table.lift(factors))
         dual = residual
         if lam == 0:
@@ -169,18 +162,8 @@ class CompletionTask(NamedTuple):
                 table.as_matrix(residual), self.rng, 0.1 * self.tol, factors.Vt.T
             )[0]
             gap = soft_gap(table, residual, nuclear, lam=lam, top=top)
-        return Completion(
-            scores,
-            s,
-            factors.Vt,
-            penalty,
-            lam,
-            objective,
-            gap,
-            result.n_iter,
-            result.converged or gap <= self.tol,
-            result.stopped,
-        )
+        ended = result.n_iter, result.converged or gap <= self.tol, result.stopped
+        return Completion(scores, s, factors.Vt, penalty, lam, objective, gap, *ended)
 
     def penalty(self, table: Table, factors: Factors, lam: float) -> tuple[Array, Array]:
         """Singular values and the ridge penalty of each score."""
@@ -216,7 +199,7 @@ class CompletionTask(NamedTuple):
         solution = self.exact_finish(table, result, result.factors, top)
         s, (n, p) = result.factors.s, table.shape
         goal = float(np.vdot(table.data, table.data)) * 1e-18
-        # first without the singular values that only the tolerance of ADMM has left
+        # first without the singular values that only the tolerance of ADMM explains
         ranks = {int(np.count_nonzero(s > 1e-5 * s.max(initial=0.0))), int(s.size)}
         for r in sorted(ranks) if polish else ():
             if not 0 < r * (n + p - r) < table.n_known:
@@ -237,11 +220,8 @@ class CompletionTask(NamedTuple):
         scores = solve_rows(*table.rows(), factors.Vt, none, free_weight(factors.s))
         residual, nuclear = _fit_of(table, scores, factors.Vt)
         gap = exact_gap(table, residual, result.dual, nuclear, top=top)
-        done = result.converged or gap <= self.tol
-        return Completion(
-            scores, factors.s, factors.Vt, none, 0.0, nuclear, gap, result.n_iter, done,
-            result.stopped,
-        )  # fmt: skip
+        ended = result.n_iter, result.converged or gap <= self.tol, result.stopped
+        return Completion(scores, factors.s, factors.Vt, none, 0.0, nuclear, gap, *ended)
 
     def exact_capped(self, table: Table, lam_max: float) -> Completion:
         """Least squares at the rank `cap`, started from the soft solution for a small `lam`."""

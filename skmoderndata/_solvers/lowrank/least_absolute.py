@@ -32,30 +32,17 @@ def robust_scores(
     tol: float = 1e-8,
     max_iter: int = 1000,
 ) -> ScoresResult:
-    """Minimise ``sum_j h(x_j - (a components)_j)`` over the scores `a` of every row of `X`.
+    """Minimise ``sum_j h(x_j - (a components)_j)`` over the scores `a` of every row of X (m, p).
 
     `h` is the absolute value, or for ``width > 0`` the Huber function that is quadratic up to
-    `width`. Entries that are NaN do not count. The alternating direction method of multipliers
-    runs on all rows at once with a penalty of its own for every row, and rows leave when their
-    primal and dual residuals are below `tol`, so that a row's answer does not depend on the
-    others. It is fast where most residuals vanish; elsewhere, with noise, it slows down near the
-    optimum, and from time to time the rows under way are handed to a simplex descent (absolute
-    value) or to Newton steps (Huber), which end at the exact optimum or leave the row as it is.
-
-    Parameters
-    ----------
-    X : array of shape (m, p)
-        C-contiguous float64.
-    components : array of shape (r, p)
-        Orthonormal rows.
-    width, tol, max_iter
-        See above.
-
-    Returns
-    -------
-    ScoresResult
-        `deficient` marks the rows whose observed entries do not determine the scores: these
-        have minimum norm.
+    `width`; the components are orthonormal rows (r, p), and entries that are NaN do not count. The
+    alternating direction method of multipliers runs on all rows at once, each with a penalty of
+    its own, and a row leaves when its primal and dual residuals are below `tol`, so that its
+    answer does not depend on the others. It is fast where most residuals vanish; with noise it
+    slows down near the optimum, and from time to time the rows under way are handed to a simplex
+    descent (absolute value) or to Newton steps (Huber), which end at the exact optimum or leave
+    the row as it is. `deficient` marks the rows whose observed entries do not determine the
+    scores: these have minimum norm.
     """
     m, r = len(X), len(components)
     scores, reached = np.zeros((m, r)), np.zeros(m)

@@ -15,7 +15,7 @@ from scipy import linalg
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.prox import huber
-from skmoderndata._solvers.lowrank.svt import ThresholdedSVD, orthonormal, spectral_norm, svt
+from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -64,16 +64,7 @@ def principal_component_pursuit(
     entries (both relative to ``|L|_F``, at least ``1e-6 |X|_F``) and dual residual
     ``mu |Z - Z_old|_F / |Y|_F`` (100 times looser) are below `tol` and then the relative duality
     gap is below `tol_gap`; otherwise the passes go on with `mu` held constant. A residual up to
-    ten times `tol` will do when the gap is smaller in proportion.
-
-    Parameters
-    ----------
-    X : array of shape (n, p)
-        C-contiguous float64, NaN where missing.
-    lam, delta : float
-        Slope and quadratic width of the loss.
-    solver, schedule, tol, tol_gap, max_iter, progress, rng
-        See `svt` and above.
+    ten times `tol` will do when the gap is as much smaller.
     """
     rng = np.random.RandomState(0) if rng is None else rng
     n, p = X.shape
@@ -96,7 +87,7 @@ def principal_component_pursuit(
     # X - Z + Y / mu for Z = soft(X + Y / mu, lam / mu): the step that starts from L = 0
     W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
     L, rows, sums = np.empty((n, p)), np.ones(n), np.empty((n, 4))
-    factors = ThresholdedSVD(L, L, L, None, 1.0, 0)
+    subspace: Array | None = None
     # early passes need neither all singular values nor accurate ones
     max_rank, accuracy, check_at = 10 + min(n, p) // 10, 1e-1, 1.0
     gap = objective = np.inf
@@ -106,13 +97,14 @@ def principal_component_pursuit(
             W,
             1 / mu,
             solver=solver,
-            subspace=factors.subspace,
+            subspace=subspace,
             max_rank=max_rank,
             tol=accuracy,
             max_passes=6 if accuracy > 1e-3 else 40,
             best_effort=accuracy > 1e-3,
             rng=rng,
         )
+        subspace = factors.subspace
         max_rank = 10 + max(3 * factors.s.size // 2, min(n, p) // 10)
         np.dot(factors.U * factors.s, factors.Vt, out=L)
         mu_next = min(mu * growth, mu_end)
@@ -239,25 +231,12 @@ def duality_gap(
 def polish(
     X: Array, V: Array, sparse: Array, *, tol: float = 1e-9, max_iter: int = 300
 ) -> tuple[Array, Array, Array, Array] | None:
-    """Fit the entries outside the support of `sparse` exactly with the rank of V.
+    """Fit the entries outside the support of `sparse` exactly with the rank of V (p, r).
 
-    Alternating projections: entries in the support or missing take the values of L, and L is the
-    projection of the result on matrices of that rank, from one pass of subspace iteration. From a
-    start that is nearly right the error shrinks linearly, by about the share of those entries.
-
-    Parameters
-    ----------
-    X : array of shape (n, p), NaN where missing
-    V : array of shape (p, r)
-        Orthonormal columns, the right singular vectors found so far.
-    sparse : array of shape (n, p)
-    tol : float
-        Accept when the misfit outside the support is below ``tol * |X|_F``.
-    max_iter : int
-
-    Returns
-    -------
-    tuple ``U, s, Vt, sparse`` or None when the entries do not fit that rank.
+    Alternating projections: entries in the support or missing (NaN) take the values of L, and L is
+    the projection of the result on matrices of that rank, from one pass of subspace iteration.
+    From a start that is nearly right the error shrinks linearly, by about the fraction of those
+    entries. Returns ``U, s, Vt, sparse``, or None when the misfit stays above ``tol * |X|_F``.
     """
     free = np.isnan(X) | (sparse != 0)
     W = np.where(np.isnan(X), 0.0, X - sparse)

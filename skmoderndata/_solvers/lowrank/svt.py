@@ -3,8 +3,8 @@
 `svt(A, threshold)` returns the factors of ``argmin_L threshold * |L|_* + |L - A|_F^2 / 2``, that
 is the singular value decomposition of `A` with every singular value reduced by `threshold` and
 the non-positive ones dropped. `A` is an array or anything with `shape`, `dtype`, `matmat` and
-`rmatmat`, such as a `scipy.sparse.linalg.LinearOperator`; `operator` and `sparse_plus_low_rank`
-build such objects. `spectral_norm` bounds a norm from above, for certificates.
+`rmatmat`, such as a `scipy.sparse.linalg.LinearOperator`; `operator` builds such objects.
+`spectral_norm` bounds a norm from above, for certificates.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,14 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator
 
+from skmoderndata._solvers.common.linalg import eigen_range
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OVERSAMPLING = 10
-# beyond this share of the smaller dimension a dense decomposition is cheaper
-DENSE_SHARE = 0.35
-# below this ratio of threshold to largest singular value a Gram matrix loses digits that matter
-GRAM_RATIO = 1e-4
+DENSE_FRACTION = 0.35  # of the smaller dimension, beyond which a dense decomposition is cheaper
+GRAM_RATIO = 1e-4  # threshold over largest singular value, where a Gram matrix gets too coarse
+KRYLOV_STEPS = 6  # of the estimate of a spectral norm
 
 
 class ThresholdedSVD(NamedTuple):
@@ -32,8 +33,9 @@ class ThresholdedSVD(NamedTuple):
     s : ndarray of shape (r,)
         Singular values after thresholding, all positive, descending.
     Vt : ndarray of shape (r, p)
-    subspace : ndarray of shape (p, k) or None
-        Orthonormal columns to start the next call with, k >= r; None after a dense route.
+    subspace : ndarray of shape (p, k)
+        Orthonormal columns to start the next call with, k >= r. Where there are so many that a
+        dense decomposition is cheaper, the next call takes it at once.
     error : float
         Estimate of the relative error of the result, 0 for the dense routes.
     n_products : int
@@ -43,7 +45,7 @@ class ThresholdedSVD(NamedTuple):
     U: Array
     s: Array
     Vt: Array
-    subspace: Array | None
+    subspace: Array
     error: float
     n_products: int
 
@@ -60,17 +62,6 @@ def operator(
     )
 
 
-def sparse_plus_low_rank(sparse: Any, U: Array, s: Array, Vt: Array) -> Any:
-    """Return the operator ``sparse + U * s @ Vt``; the sum is never formed."""
-    Us, transposed = U * s, sparse.T.tocsr()
-    return operator(
-        lambda V: sparse @ V + Us @ (Vt @ V),
-        lambda Q: transposed @ Q + Vt.T @ (Us.T @ Q),
-        sparse.shape,
-        np.result_type(sparse.dtype, U.dtype),
-    )
-
-
 def svt(
     A: Any,
     threshold: float,
@@ -83,37 +74,16 @@ def svt(
     best_effort: bool = False,
     rng: np.random.RandomState | None = None,
 ) -> ThresholdedSVD:
-    """Reduce the singular values of `A` by `threshold` and drop the non-positive ones.
+    """Reduce the singular values of `A` (n, p) by `threshold` and drop the non-positive ones.
 
-    Parameters
-    ----------
-    A : array or linear operator of shape (n, p)
-        Finite; left untouched.
-    threshold : float
-        Positive.
-    solver : {"auto", "full", "gram", "subspace"}
-        "full" is LAPACK's decomposition. "gram" decomposes the smaller of ``A A'`` and ``A' A``
-        (as accurate as "full" for singular values above 1e-4 of the largest; "full" steps in
-        where the threshold is lower). "subspace" is block subspace iteration, which ends in
-        "gram" when the rank exceeds a third of the smaller dimension. "auto" takes "gram" for
-        small or elongated arrays and "subspace" for the rest. Operators always take "subspace".
-    subspace : array of shape (p, k), default=None
-        Orthonormal columns near the leading right singular vectors, as returned before.
-    max_rank : int, default=None
-        Keep at most so many singular values: an approximation when more exceed the threshold.
-    tol : float
-        Subspace iteration goes on until the estimated relative error is below.
-    max_passes : int
-        At most so many passes of subspace iteration before "gram" takes over.
-    best_effort : bool
-        Return what `max_passes` reached, with its `error`, instead of taking a dense route. This
-        always holds for operators.
-    rng : RandomState, default=None
-        Draws starting columns; None takes a fixed seed.
-
-    Returns
-    -------
-    ThresholdedSVD
+    `solver`: "full" is LAPACK's decomposition. "gram" decomposes the smaller of ``A A'`` and
+    ``A' A`` (as accurate as "full" for singular values above 1e-4 of the largest; "full" steps in
+    where the threshold is lower). "subspace" is block subspace iteration from `subspace`, columns
+    near the leading right singular vectors as returned before; it ends in "gram" when the rank
+    exceeds a third of the smaller dimension, or when `max_passes` have not brought the estimated
+    relative error below `tol` (with `best_effort` that is returned all the same). "auto" takes
+    "gram" for small or elongated arrays and "subspace" for the rest. Operators always take
+    "subspace". `max_rank` bounds the number of singular values that are returned.
     """
     n, p = A.shape
     small = min(n, p)
@@ -125,9 +95,7 @@ def svt(
     if dense and solver == "gram":
         return _gram(A, threshold, max_rank)
     rng = np.random.RandomState(0) if rng is None else rng
-    limit = max(1, int(DENSE_SHARE * small)) if dense else small
-    if max_rank is not None:
-        limit = min(small, max(limit, max_rank + OVERSAMPLING))
+    limit = max(1, int(DENSE_FRACTION * small)) if dense else small
     out = _subspace_iteration(A, threshold, subspace, max_rank, limit, tol, max_passes, rng)
     if out is None or (dense and not best_effort and out.error > tol):
         out = _gram(A, threshold, max_rank)
@@ -137,7 +105,7 @@ def svt(
 def _full(A: Array, threshold: float, max_rank: int | None) -> ThresholdedSVD:
     U, s, Vt = linalg.svd(A, full_matrices=False, check_finite=False)
     r = _kept(s, threshold, max_rank)
-    return ThresholdedSVD(U[:, :r], s[:r] - threshold, Vt[:r], None, 0.0, sum(A.shape))
+    return ThresholdedSVD(U[:, :r], s[:r] - threshold, Vt[:r], Vt[:r].T, 0.0, sum(A.shape))
 
 
 def _gram(A: Array, threshold: float, max_rank: int | None) -> ThresholdedSVD:
@@ -152,7 +120,7 @@ def _gram(A: Array, threshold: float, max_rank: int | None) -> ThresholdedSVD:
     Q, s = Q[:, ::-1][:, :r], s[:r]
     other = (A.T @ Q if wide else A @ Q) / s
     U, V = (Q, other) if wide else (other, Q)
-    return ThresholdedSVD(U, s - threshold, V.T, None, 0.0, min(n, p) + r)
+    return ThresholdedSVD(U, s - threshold, V.T, V, 0.0, min(n, p) + r)
 
 
 def _kept(s: Array, threshold: float, max_rank: int | None) -> int:
@@ -284,24 +252,12 @@ def spectral_norm(
     exact_up_to: int = 2500,
     rng: np.random.RandomState | None = None,
 ) -> float:
-    """Bound the largest singular value of an array from above, tightly.
+    """Bound the largest singular value of an array (n, p) from above, tightly.
 
-    Block power steps give an estimate; for a smaller dimension up to `exact_up_to` a Cholesky
-    factorisation of ``b**2 I - A' A`` then proves the bound ``b``, which is raised until the
-    factorisation exists, and lowered again while it exists. Larger arrays get the estimate plus
-    its last relative change.
-
-    Parameters
-    ----------
-    A : array of shape (n, p)
-    start : array of shape (p, k), default=None
-        Columns near the leading right singular vectors; random ones are added.
-    slack : float
-        Relative raise over the estimate with which the proof is tried first.
-    exact_up_to : int
-        Largest smaller dimension that gets a proof.
-    rng : RandomState, default=None
-        Draws starting columns; None takes a fixed seed.
+    A block Krylov space, from the columns `start` (p, k) and random ones, gives an estimate; for a
+    smaller dimension up to `exact_up_to` a Cholesky factorisation of ``b**2 I - A' A`` then proves
+    the bound ``b``, which is raised from a relative `slack` on until the factorisation exists.
+    Larger arrays get the estimate plus its last relative change.
     """
     scale = float(np.abs(A).max(initial=0.0))
     if scale == 0:
@@ -314,44 +270,44 @@ def spectral_norm(
         X = rng.standard_normal((small, min(small, 2 * OVERSAMPLING)))
         if start is not None:
             X = np.hstack([A @ start if n <= p else start, X])[:, :small]
-        estimate = _block_krylov(lambda X: G @ X, X)[0]
+        estimate = top_ritz_pair(lambda X: G @ X, X, 1e-12, KRYLOV_STEPS)[0]
         slack = max(slack, 10 * small * float(np.finfo(G.dtype).eps))
-        potrf = _lapack("potrf", G)
-        too_small = proved = 0.0
-        for _ in range(30):
+        while slack < 1:
             shifted = -G
             shifted.flat[:: small + 1] += estimate * (1 + 2 * slack)
-            if potrf(shifted, lower=0, clean=0, overwrite_a=1)[1] == 0:
-                proved = slack
-            else:
-                too_small = slack
-            if proved > 0 and proved <= max(1e-7, 2 * too_small):
-                return float(np.sqrt(estimate * (1 + 2 * proved)))
-            slack = float(np.sqrt(proved * too_small)) if proved > 0 else 10 * slack
+            if _lapack("potrf", G)(shifted, lower=0, clean=0, overwrite_a=1)[1] == 0:
+                return float(np.sqrt(estimate * (1 + 2 * slack)))
+            slack *= 4
     X = rng.standard_normal((p, min(small, 2 * OVERSAMPLING)))
     if start is not None:
         X = np.hstack([start, X])[:, :p]
-    estimate, change = _block_krylov(lambda X: A.T @ (A @ X), X)
+    estimate, _, change = top_ritz_pair(lambda X: A.T @ (A @ X), X, 1e-12, KRYLOV_STEPS)
     return float(np.sqrt(estimate * (1 + max(change, slack))))
 
 
-def _block_krylov(
-    product: Callable[[Array], Array], X: Array, steps: int = 6
-) -> tuple[float, float]:
-    """Largest Ritz value of a positive semidefinite product and its last relative change."""
-    estimate, change = 0.0, 1.0
-    basis = images = np.empty((X.shape[0], 0))
-    for _ in range(steps):
+def top_ritz_pair(
+    product: Callable[[Array], Array], X: Array, accuracy: float, max_steps: int = 40
+) -> tuple[float, Array, float]:
+    """Largest Ritz pair of a positive semidefinite product in a growing block Krylov space.
+
+    Ends when two steps in a row (one can be luck) raise the value by less than `accuracy`,
+    relative. Returns the value, the vector and the last relative change.
+    """
+    basis = images = np.empty((X.shape[0], 0), X.dtype)
+    value, change, still = 0.0, 1.0, 0
+    for _ in range(max_steps):
         for _ in range(2):
             X = X - basis @ (basis.T @ X)
             X = linalg.qr(X, mode="economic", check_finite=False)[0]
         PX = product(X)
         basis, images = np.hstack([basis, X]), np.hstack([images, PX])
-        last = estimate
-        estimate = float(linalg.eigvalsh(basis.T @ images, check_finite=False)[-1])
-        change = abs(estimate - last) / max(estimate, np.finfo(float).tiny)
+        small = basis.T @ images
+        (top,), z = eigen_range(small, len(small) - 1, len(small))
+        change = (top - value) / max(top, np.finfo(float).tiny)
+        still = still + 1 if change <= accuracy else 0
+        value = max(float(top), 0.0)
         room = X.shape[0] - basis.shape[1]
-        if change <= 1e-12 or room == 0:
+        if still == 2 or room == 0:
             break
         X = PX[:, :room]
-    return estimate, change
+    return value, basis @ z[:, 0], abs(float(change))

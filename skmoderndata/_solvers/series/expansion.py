@@ -11,13 +11,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Expansion(Protocol):
-    """A function of one row, evaluated for many rows at once, features first."""
+    """A function of one row, evaluated for many rows at once."""
 
     n_inputs: int
     n_outputs: int
 
-    def into(self, columns: Array, out: Array) -> None:
-        """Write the features of `columns` (n_inputs, n) to `out` (n_outputs, n)."""
+    def __call__(self, X: Array) -> Array:
+        """Map rows (n, n_inputs) to their features (n, n_outputs)."""
         ...
 
 
@@ -64,15 +64,23 @@ class PolynomialExpansion:
             np.multiply(out[factor], columns[i], out=out[product])
 
     def __call__(self, X: Array) -> Array:
-        """Expand the rows of `X` (n, n_inputs) to (n, n_outputs), in Fortran order."""
+        """Expand the rows of `X` (n, n_inputs) to (n, n_outputs), in Fortran order.
+
+        Linear features are the rows themselves.
+        """
+        if self.n_outputs == self.n_inputs:
+            return X
         out = np.empty((self.n_outputs, X.shape[0]), dtype=X.dtype)
         self.into(np.ascontiguousarray(X.T), out)
         return out.T
 
     def in_range(self, X: Array) -> bool:
         """Whether the largest monomials of the columns of `X` have squares within float64."""
+        if self.degree == 1:  # as the squares of all data that are not refused
+            return True
+        peak = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
         with np.errstate(over="ignore", under="ignore"):
-            size = np.abs(X).max(axis=0, initial=0.0).astype(np.float64) ** self.degree
+            size = peak.astype(np.float64) ** self.degree
         return bool(((size == 0) | ((size > 1e-145) & (size < 1e145))).all())
 
     def names(self, input_names: Sequence[str]) -> list[str]:
@@ -102,14 +110,9 @@ class LinearOutputs:
         self.expansion, self.mean, self.components = expansion, mean, components
         self.n_inputs, self.n_outputs = expansion.n_inputs, len(components)
 
-    def into(self, columns: Array, out: Array) -> None:
-        out[...] = self(columns)
-
-    def __call__(self, columns: Array) -> Array:
-        expanded = np.empty((len(self.mean), columns.shape[1]))
-        self.expansion.into(columns, expanded)
-        expanded -= self.mean[:, None]
-        return np.asarray(self.components @ expanded)
+    def __call__(self, X: Array) -> Array:
+        """Map rows to outputs; centred first, so that small outputs keep their digits."""
+        return np.asarray((self.expansion(X) - self.mean) @ self.components.T)
 
 
 class CallableExpansion:
@@ -120,14 +123,14 @@ class CallableExpansion:
         self.n_inputs = sample.shape[1]
         self.n_outputs = self._expand(sample).shape[1] + self.bias
 
-    def into(self, columns: Array, out: Array) -> None:
-        expanded = self._expand(np.ascontiguousarray(columns.T))
+    def __call__(self, X: Array) -> Array:
+        """Map rows to features, after a constant where asked for."""
+        expanded = self._expand(X)
         if expanded.shape[1] + self.bias != self.n_outputs:
             raise ValueError(
                 f"expansion returned {expanded.shape[1]} columns after {self.n_outputs} before."
             )
-        out[: self.bias] = 1
-        out[self.bias :] = expanded.T
+        return np.hstack([np.ones((len(X), 1)), expanded]) if self.bias else expanded
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         if hasattr(self.expansion, "get_feature_names_out"):

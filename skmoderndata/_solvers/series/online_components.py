@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.series.online_rules import (
     AmnesicSchedule,
@@ -242,10 +241,8 @@ def slow_update(
     start = 0
     for block in source.blocks():
         part = follows[start : start + len(block)]
-        slow_rows(
-            block, part, learn_mean, rank_tol, last, principal, minor, schedule, step, work,
-            whitened,
-        )  # fmt: skip
+        states = principal, minor, schedule, step
+        slow_rows(block, part, learn_mean, rank_tol, last, *states, work, whitened)
         start += len(block)
 
 
@@ -344,7 +341,7 @@ def whitener(source: RowSource, mean: Array, V: Array, lam: Array) -> Array:
     """Rows that map centred rows of the source to uncorrelated features of unit variance.
 
     `V` and `lam` come from `refine_principal`. A second look at the outputs removes what
-    rounding left in directions of small variance.
+    rounding caused in directions of small variance.
     """
     rows = V / np.sqrt(lam)[:, None]
     for _ in range(2):
@@ -381,11 +378,15 @@ def orthonormal_rows(V: Array) -> Array:
         return V.copy()
     Q, R = linalg.qr(V.T, mode="economic", check_finite=False)
     diagonal = np.diag(R)
-    norms = linalg.norm(V, axis=1)
+    norms: Array = np.asarray(linalg.norm(V, axis=1))
     if len(diagonal) == len(V) and (np.abs(diagonal) > 1e-8 * norms).all():
         return np.ascontiguousarray((Q * np.sign(diagonal)).T)
     out: Array = np.array(V, dtype=np.float64, order="C")
-    _gram_schmidt(out)
+    for j, v in enumerate(out):
+        for _ in range(2):  # twice is enough
+            v -= (out[:j] @ v) @ out[:j]
+        after = linalg.norm(v)
+        v *= 1 / after if after > 1e-8 * norms[j] else 0.0
     return out
 
 
@@ -400,23 +401,6 @@ def sine_of_angle(old: Array, new: Array) -> float:
     if old.size == 0:
         return 0.0
     return float(min(linalg.norm(old - (old @ new.T) @ new, 2), 1.0))
-
-
-@jit
-def _gram_schmidt(V: Array) -> None:
-    k, p = V.shape
-    for j in range(k):
-        v = V[j]
-        before = np.sqrt(np.dot(v, v))
-        for _ in range(2):  # twice is enough
-            for m in range(j):
-                c = np.dot(V[m], v)
-                for i in range(p):
-                    v[i] -= c * V[m, i]
-        after = np.sqrt(np.dot(v, v))
-        scale = 1.0 / after if after > 1e-8 * before else 0.0
-        for i in range(p):
-            v[i] *= scale
 
 
 def _covariance_times(source: RowSource, mean: Array, rows: Array) -> Array:

@@ -129,7 +129,7 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
     rr = np.dot(r, r)
     rounding = 1e-24 * rr
     for j in range(k):
-        if rr <= rounding:  # nothing left: the other components see a zero row
+        if rr <= rounding:  # no residual: the other components see a zero row
             for i in range(j, k):
                 lam[i] *= 1.0 - eta
             return

@@ -13,9 +13,6 @@ from skmoderndata._solvers.series.expansion import Expansion
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_ROOT2 = 2.0**0.5
-_CACHE = 1 << 15  # floats that stay in a core's cache while a block is transformed
-
 
 class SlowMoments:
     """Running moments of expanded rows and of their steps, exact whatever the chunking.
@@ -30,11 +27,8 @@ class SlowMoments:
     step is not subtracted. Rows are centred at the mean of their chunk and chunks are merged by
     the formula of Chan, Golub and LeVeque, so that no large sums cancel.
 
-    The work is in symmetric rank-k updates. Four linked rows a, b, c, d span the same space as
-    `a+b+c+d`, `(a-b)+(c-d) +- sqrt(2)(b-c)`, `(a-b)-(c-d)` (the cosine transform that
-    diagonalises their three steps), whose squares, with different weights, add up to the second
-    moment of the rows and to that of the steps. Only one step in four then needs an update of
-    its own: 1.25 n D^2 operations in place of 2 n D^2.
+    The work is in symmetric rank-k updates: 2 n D^2 operations, and 1.5 n D^2 where all rows of a
+    chunk are linked by steps of lag 1 (see `_add_pairs`).
 
     Parameters
     ----------
@@ -50,14 +44,15 @@ class SlowMoments:
         self.n_samples = self.n_steps = self.n_sequences = 0
         self.step_weight = 0.0
         self.mean = np.zeros(D)
-        self._packed = _TwoTriangles(D)  # lower: rows, upper: steps
+        # two symmetric matrices: rows in the lower triangle, steps in the upper one, a column on
+        self._sums = np.zeros((D, D + 1), order="F")
         self._tail = _Rows.empty(expansion.n_inputs)
         self._last_id: Any = None
 
     def copy(self) -> "SlowMoments":
         """Return moments that can be updated without touching these."""
         twin = object.__new__(SlowMoments)
-        vars(twin).update(vars(self), mean=self.mean.copy(), _packed=self._packed.copy())
+        vars(twin).update(vars(self), mean=self.mean.copy(), _sums=self._sums.copy(order="F"))
         return twin
 
     def update(
@@ -98,9 +93,8 @@ class SlowMoments:
             return self
         runs = self._number_runs(n, sequence_ids, new_sequence)
         rows = min(n, chunk_rows or default_chunk_rows(D))
-        buffer = np.empty(D * (rows + 1))
-        # transforming blocks pays when the updates are long enough
-        scratch = _Scratch(D) if times is None and n >= 512 and D >= 16 else None
+        # squares of the steps within pairs, which count for rows and steps
+        pairs = np.zeros((D, D), order="F") if self.lag == 1 and times is None and n > D else None
         for start in range(0, n, rows):
             part = slice(start, min(start + rows, n))
             if progress is not None:
@@ -113,27 +107,26 @@ class SlowMoments:
                     np.ones(len(chunk), dtype=bool) if valid is None else valid[part],
                     None if times is None else times[part],
                 ),
-                buffer,
-                scratch,
+                pairs,
             )
             if progress is not None and progress.end():
                 break
-        if scratch is not None:
-            scratch.fold_into(self._packed)
+        if pairs is not None:
+            self._sums[:, :D] += pairs / 2
+            self._sums[:, 1:] += pairs.T
         return self
 
     def covariance(self) -> Array:
         """Covariance of the valid rows, divided by their number."""
-        return _symmetric(self._packed.lower, self.n_samples, lower=True)
+        return _symmetric(self._sums[:, :-1], self.n_samples, lower=True)
 
     def step_moment(self) -> Array:
         """Second moment of the valid steps, not centred."""
-        return _symmetric(self._packed.upper, self.step_weight, lower=False)
+        return _symmetric(self._sums[:, 1:], self.step_weight, lower=False)
 
     def is_finite(self) -> bool:
         """Whether no sum has overflowed."""
-        packed = self._packed
-        return bool(np.isfinite(self.mean).all() and np.isfinite(packed.flat).all())
+        return bool(np.isfinite(self.mean).all() and np.isfinite(self._sums).all())
 
     def continues(self, sequence_ids: Array | None) -> bool:
         """Whether rows with these ids go on with the sequence of the row seen last."""
@@ -158,74 +151,71 @@ class SlowMoments:
         self._last_id = None if sequence_ids is None else sequence_ids[-1]
         return runs
 
-    def _add(self, new: "_Rows", buffer: Array, scratch: "_Scratch | None") -> None:
-        n_old = len(self._tail.runs)
+    def _add(self, new: "_Rows", pairs: Array | None) -> None:
+        """Add a chunk of rows, and the steps that end in it."""
+        n_old, lag = int(np.count_nonzero(self._tail.valid)), self.lag
         rows = self._tail.followed_by(new)
-        plan = _plan(rows, n_old, self.lag, use_blocks=scratch is not None)
-        self._add_rows(rows.X, plan, buffer, scratch)
-        self._add_steps(rows, plan, buffer)
-        self._tail = rows.last(self.lag)
+        self._tail = rows.last(lag)
+        runs, valid = rows.runs, rows.valid
+        step = (runs[lag:] == runs[:-lag]) & valid[lag:] & valid[:-lag]
+        if valid.all():
+            F = self.expansion(rows.X).T  # (D, rows), in either order of memory
+            if pairs is not None and step.all() and F.shape[1] - n_old > 1:
+                self._add_pairs(F, n_old, pairs)
+                return
+            steps = (F[:, lag:] - F[:, :-lag])[:, slice(None) if step.all() else step]
+        else:
+            F = self.expansion(rows.X[valid]).T
+            place, begin = np.cumsum(valid) - 1, np.flatnonzero(step)
+            steps = F[:, place[begin + lag]] - F[:, place[begin]]
+        if rows.times is not None:
+            duration = (rows.times[lag:] - rows.times[:-lag])[step]
+            steps /= np.sqrt(duration)
+            self.step_weight += float(duration.sum())
+        else:
+            self.step_weight += steps.shape[1]
+        self.n_steps += steps.shape[1]
+        _add_squares(steps, self._sums[:, 1:], 1.0, lower=False)
+        new_rows = F[:, n_old:]
+        if new_rows.shape[1]:
+            mean = new_rows.mean(axis=1)
+            _add_squares(new_rows - mean[:, None], self._sums[:, :-1], 1.0, lower=True)
+            self._move_mean(mean, new_rows.shape[1])
 
-    def _add_rows(
-        self, X: Array, plan: "_Plan", buffer: Array, scratch: "_Scratch | None"
-    ) -> None:
-        """Add chunk covariance and what the blocks know of the steps."""
-        D = self.expansion.n_outputs
-        n_blocks, n_singles = plan.blocks.shape[1], len(plan.singles)
-        n = 4 * n_blocks + n_singles
-        if n == 0:
-            return
-        split = 4 * D * n_blocks
-        quads = buffer[:split].reshape(4, D, n_blocks)
-        singles = buffer[split : split + D * (n_singles + 1)].reshape(D, n_singles + 1)
-        singles[:, -1] = 0
-        if n_singles:
-            self._expand(X, plan.singles, singles[:, :-1])
-        total = singles.sum(axis=1)
-        for k in range(4 if n_blocks else 0):
-            self._expand(X, plan.blocks[k], quads[k])
-        mean = _transform_blocks(quads, total, n)
-        singles[:, :-1] -= mean[:, None]
-        shift = mean - self.mean
-        # one more row accounts for the distance between the old and the new mean
-        singles[:, -1] = shift * (self.n_samples * n / (self.n_samples + n)) ** 0.5
-        self.mean = self.mean + shift * (n / (self.n_samples + n))
-        self.n_samples += n
-        _add_squares(singles, self._packed.lower, 1.0, lower=True)
-        if scratch is not None and n_blocks:
-            _add_squares(quads[0], self._packed.lower, 0.25, lower=True)
-            scratch.add(quads)
-            self.n_steps += 3 * n_blocks
-            self.step_weight += 3 * n_blocks
+    def _add_pairs(self, F: Array, n_old: int, pairs: Array) -> None:
+        """Add linked rows in pairs, ``a a' + b b' = (a + b)(a + b)' / 2 + (b - a)(b - a)' / 2``.
 
-    def _add_steps(self, rows: "_Rows", plan: "_Plan", buffer: Array) -> None:
-        """Add the steps that lie in no block."""
-        D, n = self.expansion.n_outputs, len(plan.steps)
-        rows_at_once = max(1, len(buffer) // (2 * D))
-        for start in range(0, n, rows_at_once):
-            begin = plan.steps[start : start + rows_at_once]
-            m = len(begin)
-            before = buffer[: D * m].reshape(D, m)
-            after = buffer[D * m : 2 * D * m].reshape(D, m)
-            self._expand(rows.X, begin, before)
-            self._expand(rows.X, begin + self.lag, after)
-            after -= before
-            if rows.times is not None:
-                duration = rows.times[begin + self.lag] - rows.times[begin]
-                after /= np.sqrt(duration)
-                self.step_weight += float(duration.sum())
-            else:
-                self.step_weight += m
-            self.n_steps += m
-            _add_squares(after, self._packed.upper, 1.0, lower=False)
+        The second term is a step, too, so that only every other step needs an update of its own.
+        """
+        new = F[:, n_old:]
+        n, even = new.shape[1], new.shape[1] // 2 * 2
+        a, b = new[:, :even:2], new[:, 1:even:2]
+        _add_squares(b - a, pairs, 1.0, lower=True)
+        after, before = F[:, 2 - n_old :: 2], F[:, 1 - n_old : -1 : 2]
+        _add_squares(after - before, self._sums[:, 1:], 1.0, lower=False)
+        self.n_steps += F.shape[1] - 1
+        self.step_weight += F.shape[1] - 1
+        both, odd = a + b, new[:, even:]
+        mean = (both.sum(axis=1) + odd.sum(axis=1)) / n
+        both -= 2 * mean[:, None]
+        _add_squares(both, self._sums[:, :-1], 0.5, lower=True)
+        if n > even:
+            _add_squares(odd - mean[:, None], self._sums[:, :-1], 1.0, lower=True)
+        self._move_mean(mean, n)
 
-    def _expand(self, X: Array, index: Array, out: Array) -> None:
-        self.expansion.into(np.ascontiguousarray(X[index].T), out)
+    def _move_mean(self, mean: Array, n: int) -> None:
+        """Merge the mean of n new rows; the distance of the means adds to the squares."""
+        shift, total = mean - self.mean, self.n_samples + n
+        if self.n_samples:
+            weight = self.n_samples * n / total
+            _add_squares(shift[:, None], self._sums[:, :-1], weight, lower=True)
+        self.mean = self.mean + shift * (n / total)
+        self.n_samples = total
 
 
 def default_chunk_rows(n_outputs: int) -> int:
-    """Rows to expand at once: 32 MiB of features, between 1024 and 65536 rows."""
-    return int(min(max((1 << 22) // n_outputs, 1024), 65536))
+    """Rows to expand at once: 2 MiB of features, between 1024 and 65536 rows."""
+    return int(min(max((1 << 18) // n_outputs, 1024), 65536))
 
 
 class SlowDirections(NamedTuple):
@@ -251,29 +241,13 @@ def slow_directions(
 ) -> SlowDirections:
     """Minimise `w A w'` subject to `w C w' = 1`, one direction after the other.
 
-    Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002]. C is scaled to unit
-    diagonal, then whitened in the directions where its eigenvalue exceeds `rank_tol` times the
-    largest ("eigh"), or factorised ("cholesky"), which needs full rank.
-
-    Parameters
-    ----------
-    C, A : symmetric arrays of shape (D, D)
-        Covariance and second moment of the steps.
-    n_components : int, optional
-        Directions wanted; at most `rank` are returned.
-    rank_tol : float, optional
-        ``max(1e-10, D eps)`` by default.
-    solver : {"auto", "eigh", "cholesky"}
-        "auto" takes "cholesky" if few directions are wanted and C is well conditioned.
-    floor : float or array of shape (D,)
-        Features whose variance is not above count as constant.
-    overwrite : bool
-        Allow C and A, in Fortran order, to be used as work space.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        "cholesky" was asked for and C is singular up to `rank_tol`.
+    Solves ``A w = delta C w`` for the smallest `delta` [Wiskott2002], C being the covariance and A
+    the second moment of the steps (D, D). Features whose variance is not above `floor` count as
+    constant. C is scaled to unit diagonal, then whitened in the directions where its eigenvalue
+    exceeds `rank_tol` (``max(1e-10, D eps)`` by default) times the largest ("eigh"), or factorised
+    ("cholesky"), which needs full rank and raises LinAlgError without; "auto" takes that if few
+    directions are wanted and C is well conditioned. At most `rank` directions are returned. With
+    `overwrite` C and A, in Fortran order, are work space.
     """
     D = C.shape[0]
     if rank_tol is None:
@@ -318,17 +292,9 @@ def slow_directions(
 def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
     """Remove the rounding errors of computed slow outputs from their measured moments.
 
-    Parameters
-    ----------
-    C, A : symmetric arrays of shape (k, k)
-        Covariance, near the identity, and second moment of the steps of the outputs.
-
-    Returns
-    -------
-    rotation : array of shape (k, k)
-        Near the identity; its rows combine the outputs to uncorrelated ones.
-    delta_values : array of shape (k,)
-        Measured on the outputs, so that small values keep their relative accuracy.
+    C (k, k) is their covariance, near the identity, A the second moment of their steps. Returns a
+    rotation whose rows combine the outputs to uncorrelated ones, and the delta values measured on
+    these, so that small ones keep their relative accuracy.
     """
     found = slow_directions(C, A, rank_tol=0.0, solver="eigh")
     rotation = found.components
@@ -348,7 +314,7 @@ def slow_certificate(C: Array, A: Array, components: Array, delta: Array) -> Slo
     """Residuals of ``A w = delta C w`` and ``W C W' = I``, independent of the features' units.
 
     The first is measured after the features are scaled to unit variance and relative to the
-    length of `w`.
+    norm of `w`.
     """
     if len(components) == 0:
         return SlowCertificate(0.0, 0.0)
@@ -414,55 +380,6 @@ def _corner(matrix: Array, n_rows: int, n_columns: int) -> Array:
     return flat[: n_rows * n_columns].reshape((n_rows, n_columns), order="F")
 
 
-class _TwoTriangles:
-    """Two symmetric matrices in the space of one: a lower and an upper triangle."""
-
-    def __init__(self, D: int) -> None:
-        self.D = D
-        self._set(np.zeros(D * (D + 1)))
-
-    def _set(self, flat: Array) -> None:
-        D = self.D
-        self.flat = flat
-        # column j of `upper` lies where column j + 1 of `lower` keeps its unused upper part
-        self.lower = flat[: D * D].reshape((D, D), order="F")
-        self.upper = flat[D:].reshape((D, D), order="F")
-
-    def copy(self) -> "_TwoTriangles":
-        twin = object.__new__(_TwoTriangles)
-        twin.D = self.D
-        twin._set(self.flat.copy())
-        return twin
-
-    def __getstate__(self) -> tuple[int, Array]:
-        return self.D, self.flat
-
-    def __setstate__(self, state: tuple[int, Array]) -> None:
-        self.D = state[0]
-        self._set(state[1])
-
-
-class _Scratch:
-    """Sums of squares of the three transformed rows of a block that measure change."""
-
-    def __init__(self, D: int) -> None:
-        self._first, self._second = _TwoTriangles(D), _TwoTriangles(D)
-
-    def add(self, quads: Array) -> None:
-        _add_squares(quads[1], self._second.lower, 1.0, lower=True)
-        _add_squares(quads[2], self._first.lower, 1.0, lower=True)
-        _add_squares(quads[3], self._first.upper, 1.0, lower=False)
-
-    def fold_into(self, packed: _TwoTriangles) -> None:
-        """Weights: those of the orthonormal transform (rows), times its eigenvalues (steps)."""
-        even, plus, minus = self._second.lower, self._first.lower, self._first.upper
-        wide, narrow = (2 + _ROOT2) / 8, (2 - _ROOT2) / 8
-        for j in range(packed.D):
-            e, p, m = even[j:, j], plus[j:, j], minus[j, j:]
-            packed.lower[j:, j] += 0.25 * e + wide * p + narrow * m
-            packed.upper[j, j:] += 0.5 * e + 0.25 * (p + m)
-
-
 class _Rows(NamedTuple):
     """Rows in the order of time, with what decides which of their steps are valid."""
 
@@ -496,78 +413,18 @@ class _Rows(NamedTuple):
         )
 
 
-class _Plan(NamedTuple):
-    """Which rows are transformed in blocks of four, which stand alone, which steps remain."""
-
-    blocks: Array  # (4, n_blocks) row numbers, `lag` apart
-    singles: Array  # row numbers
-    steps: Array  # row numbers at which the remaining steps begin
-
-
-def _plan(rows: _Rows, n_old: int, lag: int, *, use_blocks: bool) -> _Plan:
-    """Cut the chains of linked new rows (those from `n_old` on) into blocks of four."""
-    n = len(rows.runs)
-    usable = rows.valid[n_old:]
-    step = np.zeros(n, dtype=bool)  # a valid step begins here
-    if n > lag:
-        step[:-lag] = (rows.runs[lag:] == rows.runs[:-lag]) & rows.valid[lag:] & rows.valid[:-lag]
-    if not use_blocks:
-        blocks = np.empty((4, 0), dtype=np.int64)
-        return _Plan(blocks, n_old + np.flatnonzero(usable), np.flatnonzero(step))
-    # new rows in the order of the chains: rows 0, lag, 2 lag, ..., then 1, 1 + lag, ...
-    order = np.arange(n - n_old)
-    if lag > 1:
-        order = np.argsort(order % lag, kind="stable")
-    # to the next in this order; at the end of a chain no step begins
-    linked = step[n_old + order]
-    starts = np.flatnonzero(~np.concatenate([[False], linked[:-1]]))
-    lengths = np.diff(np.append(starts, len(order)))
-    position = np.arange(len(order)) - np.repeat(starts, lengths)
-    in_block = position < np.repeat(lengths - lengths % 4, lengths)
-    first = np.flatnonzero(in_block & (position % 4 == 0))
-    blocks = n_old + order[first + np.arange(4)[:, None]]
-    step[blocks[:3]] = False
-    singles = order[~in_block]
-    return _Plan(blocks, n_old + singles[usable[singles]], np.flatnonzero(step))
-
-
-def _transform_blocks(quads: Array, singles_total: Array, n: int) -> Array:
-    """Transform the four rows of each block in place; return the mean of all `n` rows.
-
-    The first becomes the centred sum; the others are built from steps only, which keeps them
-    accurate when the steps are small. See the class for their weights.
-    """
-    _, D, n_blocks = quads.shape
-    if n_blocks == 0:
-        return singles_total / n
-    mean = np.empty(D)
-    features = max(1, _CACHE // (4 * n_blocks))
-    for start in range(0, D, features):
-        part = slice(start, start + features)
-        a, b, c, d = quads[:, part]
-        ab, bc, cd = a - b, b - c, c - d
-        a += b
-        a += c
-        a += d
-        mean[part] = (a.sum(axis=1) + singles_total[part]) / n
-        a -= 4 * mean[part, None]
-        np.subtract(ab, cd, out=b)
-        ab += cd
-        bc *= _ROOT2
-        np.add(ab, bc, out=c)
-        np.subtract(ab, bc, out=d)
-    return mean
-
-
 def _add_squares(columns: Array, matrix: Array, weight: float, *, lower: bool) -> None:
     """Add `weight * columns @ columns.T` to one triangle of a matrix in Fortran order."""
-    dsyrk(weight, columns.T, beta=1.0, c=matrix, trans=1, lower=int(lower), overwrite_c=1)
+    if columns.size == 0:
+        return
+    a, trans = (columns, 0) if columns.flags.f_contiguous else (columns.T, 1)
+    dsyrk(weight, a, beta=1.0, c=matrix, trans=trans, lower=int(lower), overwrite_c=1)
 
 
 def _symmetric(triangle: Array, divisor: float, *, lower: bool) -> Array:
     """Both triangles from one, divided."""
-    full = np.empty(triangle.shape, order="F")
-    for j in range(len(full)):
-        part = triangle[j:, j] if lower else triangle[j, j:]
-        full[j:, j] = full[j, j:] = part / divisor
+    half = np.tril(triangle) if lower else np.triu(triangle).T
+    half /= divisor
+    full: Array = np.asfortranarray(half)
+    full += np.tril(full, -1).T
     return full
