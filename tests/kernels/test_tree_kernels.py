@@ -359,7 +359,7 @@ def test_sorted_children_make_unordered_trees(seed):
 @pytest.mark.parametrize(
     "kernel",
     [*ON_TREES, WeisfeilerLehman(2), Convolution(lambda x: [(0, (x,))], [None])],
-    ids=repr,
+    ids=lambda kernel: type(kernel).__name__ if isinstance(kernel, Convolution) else repr(kernel),
 )
 def test_values_do_not_depend_on_the_collection(kernel, seed):
     rng = np.random.default_rng(seed)
