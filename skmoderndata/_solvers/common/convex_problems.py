@@ -115,3 +115,27 @@ def group_lasso(
     penalty = (1 - mix) * cp.sum(cp.multiply(weights, cp.hstack(norms))) + mix * cp.norm1(w)
     loss = 0.5 * cp.sum_squares(y - X @ w)
     return Statement(cp.Problem(cp.Minimize(loss + lam * penalty)), w, None)
+
+
+def box_program(
+    factor: Array, box: dict[str, Array], tube: float, members: Array, sums: Array
+) -> Statement:
+    """``min 1/2 |factor w|^2 + 1/2 sum ridge w^2 + linear' w + tube |w|_1`` in a box.
+
+    With ``low <= w <= high`` and ``members w = sums``: the dual of support vector machines.
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    w = cp.Variable(factor.shape[1])
+    objective = 0.5 * cp.sum_squares(factor @ w) + box["linear"] @ w + tube * cp.norm1(w)
+    objective += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(box["ridge"]), w))
+    bounds = [
+        limit
+        for sign, end in ((1.0, box["low"]), (-1.0, box["high"]))
+        for finite in [np.flatnonzero(np.isfinite(end))]
+        if len(finite)
+        for limit in [sign * w[finite] >= sign * end[finite]]
+    ]
+    equations = [members @ w == sums] if len(sums) else []
+    return Statement(cp.Problem(cp.Minimize(objective), bounds + equations), w, None)
