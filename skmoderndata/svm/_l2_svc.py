@@ -13,7 +13,6 @@ from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import nearest_hulls
-from skmoderndata._solvers.margins.box_qp import MOST_LEVELS
 from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
 
 
@@ -222,9 +221,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         stops = np.cumsum(counts)
         segments = np.stack([stops - counts, stops], axis=1)
         pairs = [(1, 0)] if len(counts) == 2 else list(combinations(range(len(counts)), 2))
-        with FitProgress(
-            self, X, y, max_passes=MOST_LEVELS * len(pairs), task_name="level"
-        ) as progress:
+        with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             found = [
                 nearest_hulls(
                     store,

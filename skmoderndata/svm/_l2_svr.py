@@ -8,7 +8,6 @@ from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import NON_NEGATIVE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import squared_tube
-from skmoderndata._solvers.margins.box_qp import MOST_LEVELS
 from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
 
 
@@ -188,7 +187,7 @@ class L2SVR(KernelMachine, RegressorMixin, Base):
         gram, store = self._row_store(X, active, weights)
         # seen from the mean, so that large targets do not cancel; the offset is free
         mean = float(np.average(y[active], weights=weights[active]))
-        with FitProgress(self, X, y, max_passes=MOST_LEVELS, task_name="level") as progress:
+        with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             found = squared_tube(
                 store,
                 np.asarray(y[active], dtype=np.float64) - mean,

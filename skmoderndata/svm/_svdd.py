@@ -9,7 +9,6 @@ from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import soft_ball
-from skmoderndata._solvers.margins.box_qp import MOST_LEVELS
 from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata.kernels._resolve import count_samples, take
 from skmoderndata.kernels._samples import KernelOutlierMixin
@@ -198,7 +197,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         hard = self.nu <= fractions.min() * (1 + 1e-12)
         # a bound beyond one is never reached
         bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
-        with FitProgress(self, X, y, max_passes=MOST_LEVELS, task_name="level") as progress:
+        with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             found = soft_ball(
                 store,
                 bounds,

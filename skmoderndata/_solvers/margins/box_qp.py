@@ -32,8 +32,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 TOGETHER = 64  # rows asked for at a time
 BLOCKED = 1e200  # stands for an infinite gradient where a bound is reached
-CHUNK = 100_000  # steps after which the gap is looked at in any case
-REACHED, MISSING, COUNTED, STALLED = 0, 1, 2, 3
+CHUNK = 100_000  # steps, or 100 for each sample, after which the gap is looked at in any case
+REACHED, MISSING, COUNTED, STALLED, MOVED = 0, 1, 2, 3, 4
 MOST_LEVELS = 100
 POLISHED = 500  # samples up to which the optimum is found to rounding, whatever the tolerance
 STEPS_OF_POLISH = 200  # for each sample, at most
@@ -127,17 +127,16 @@ def box_qp(
     low, high = slopes(state, segments)
     level = max(float((high - low).max(initial=0.0)), 0.0)
     least = 1e-15 * float(np.abs(state.diagonal * state.w).max(initial=0.0)) + 1e-300
-    count, turn = 0, 0
+    count, turn, chunk = 0, 0, max(CHUNK, 100 * len(state.w))
     it = Iterations(MOST_LEVELS, tol, progress)
     for _ in it:
         level = max(0.4 * level, least)
-        budget = CHUNK if max_iter < 0 else min(CHUNK, max_iter - count)
+        budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
         done, turn, status = _to_level(store, state, segments, level, turn, count, budget)
         count += done
         it.residual = gap(state.w, state.g)
         if status == COUNTED:
             level /= 0.4  # not reached yet
-            it.max_iter += 1
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
@@ -307,45 +306,61 @@ def exchange(state, row_i, row_j, i, j, step, segments):
 
 
 @jit
+def try_exchange(values, slot, used, state, segments, span, level, clock):
+    """Exchange the best pair of a segment `span`, if its slopes are further apart than `level`.
+
+    The gradient follows in all `segments`. Returns the status and the pair, -1 where unknown:
+    MOVED; REACHED, slopes are together; MISSING, the row of i, or if j is known that of j, has
+    to be brought; STALLED.
+    """
+    first, last = span
+    i = least(state.g, state.up, first, last)
+    low = state.g[i] + state.up[i]
+    if slot[i] < 0:
+        return MISSING, i, -1
+    used[i] = clock
+    row_i = values[slot[i]]
+    j, rise = partner(state.g, state.down, state.diagonal, row_i, i, low, first, last)
+    if j < 0 or rise <= level:
+        return REACHED, i, j
+    if slot[j] < 0:
+        return MISSING, i, j
+    used[j] = clock
+    row_j = values[slot[j]]
+    step = min(room_up(state, i), room_down(state, j))
+    curvature = state.diagonal[i] + state.diagonal[j] - 2.0 * row_i[j]
+    rise = state.g[j] + state.down[j] - low
+    if curvature > 0.0 and rise < step * curvature:
+        step = rise / curvature
+    if not step < BLOCKED:  # no bound and no curvature
+        return STALLED, i, j
+    if state.w[i] + step == state.w[i] and state.w[j] - step == state.w[j]:
+        return STALLED, i, j
+    exchange(state, row_i, row_j, i, j, step, segments)
+    return MOVED, i, j
+
+
+@jit
 def pair_steps(values, slot, used, state, segments, limits):
     """Exchange weights inside the segments, in turn, until the slopes of each are together.
 
     `limits` are the level of the slopes to reach, the segment whose turn it is, the time, and the
-    number of steps at most. Returns the steps, the segment, the pair (-1 where unknown) and the
-    status; with MISSING the row of i, or if j is known that of j, has to be brought.
+    number of steps at most. Returns the steps, the segment, the pair and the status.
     """
     level, turn, clock, most = limits
     count, quiet = 0, 0
     while count < most:
-        first, last = segments[turn]
-        i = least(state.g, state.up, first, last)
-        low = state.g[i] + state.up[i]
-        if slot[i] < 0:
-            return count, turn, i, -1, MISSING
-        used[i] = clock + count
-        row_i = values[slot[i]]
-        j, rise = partner(state.g, state.down, state.diagonal, row_i, i, low, first, last)
-        if j < 0 or rise <= level:
-            quiet += 1
-            turn = (turn + 1) % len(segments)
-            if quiet == len(segments):
-                return count, turn, i, j, REACHED
-            continue
-        if slot[j] < 0:
-            return count, turn, i, j, MISSING
-        used[j] = clock + count
-        row_j = values[slot[j]]
-        step = min(room_up(state, i), room_down(state, j))
-        curvature = state.diagonal[i] + state.diagonal[j] - 2.0 * row_i[j]
-        rise = state.g[j] + state.down[j] - low
-        if curvature > 0.0 and rise < step * curvature:
-            step = rise / curvature
-        if not step < BLOCKED:  # no bound and no curvature
-            return count, turn, i, j, STALLED
-        if state.w[i] + step == state.w[i] and state.w[j] - step == state.w[j]:
-            return count, turn, i, j, STALLED
-        exchange(state, row_i, row_j, i, j, step, segments)
-        count += 1
-        quiet = 0
+        status, i, j = try_exchange(
+            values, slot, used, state, segments, segments[turn], level, clock + count
+        )
+        if status == MISSING or status == STALLED:
+            return count, turn, i, j, status
         turn = (turn + 1) % len(segments)
+        if status == MOVED:
+            count += 1
+            quiet = 0
+            continue
+        quiet += 1
+        if quiet == len(segments):
+            return count, turn, i, j, REACHED
     return count, turn, -1, -1, COUNTED
