@@ -31,8 +31,10 @@ class Stream:
 
     def __init__(self, gram: Gram, samples: Any) -> None:
         self.gram, self.samples, self.time = gram, samples, 0
-        self.coef = np.zeros(0)
-        self.late, self.born, self.index = np.zeros(0), np.zeros(0), np.zeros(0, int)
+        self.coef: Array = np.zeros(0)
+        self.late: Array = np.zeros(0)
+        self.born: Array = np.zeros(0)
+        self.index: Array = np.zeros(0, int)
 
     def go_through(
         self, X: Any, order: Array, step: Callable[[Array, Expanded, Array, int], int]
@@ -95,7 +97,8 @@ def take_columns(samples: Any, chosen: Array) -> Any:
 def join(samples: Any, others: Any) -> Any:
     """Append samples to others of the same kind."""
     if sparse.issparse(samples):
-        return sparse.vstack([samples, others], format="csr")
+        stacked: Any = sparse.vstack
+        return stacked([samples, others], format="csr")
     if isinstance(samples, np.ndarray):
         return np.concatenate([samples, others])
     if hasattr(samples, "indices"):

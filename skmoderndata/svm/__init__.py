@@ -4,6 +4,7 @@ from skmoderndata.svm._core_vector_machine import CoreVectorMachine
 from skmoderndata.svm._core_vector_outlier_detector import CoreVectorOutlierDetector
 from skmoderndata.svm._core_vector_ranker import CoreVectorRanker
 from skmoderndata.svm._core_vector_regressor import CoreVectorRegressor
+from skmoderndata.svm._kernel_adatron import KernelAdatronClassifier, KernelAdatronRegressor
 from skmoderndata.svm._l2_svc import L2SVC
 from skmoderndata.svm._l2_svr import L2SVR
 from skmoderndata.svm._minimum_enclosing_ball import MinimumEnclosingBall
@@ -15,6 +16,8 @@ __all__ = [
     "CoreVectorOutlierDetector",
     "CoreVectorRanker",
     "CoreVectorRegressor",
+    "KernelAdatronClassifier",
+    "KernelAdatronRegressor",
     "L2SVC",
     "L2SVR",
     "MinimumEnclosingBall",

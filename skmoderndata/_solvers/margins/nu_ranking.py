@@ -16,7 +16,6 @@ from skmoderndata._solvers.margins.box_qp import (
     MISSING,
     MOST_LEVELS,
     MOVED,
-    POLISHED,
     REACHED,
     STALLED,
     STEPS_OF_POLISH,
@@ -32,6 +31,7 @@ from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+POLISHED_RANKS = 200  # samples up to which the optimum is found to rounding
 LOOKED_AT = 256  # samples whose rows give the direction of the start
 FLAT = 1e-5  # norm of the function, in units of the samples, that counts as zero
 UPPER, LOWER, BOTH = 0, 1, 2  # whose weights need a row
@@ -91,7 +91,7 @@ def nu_ranking(
             it.ended = status == STALLED or norm <= flat or 0 <= max_iter <= count
             it.ended |= level < rounding
     gap = it.residual
-    if it.converged and len(bounds) <= POLISHED:
+    if it.converged and len(bounds) <= POLISHED_RANKS:
         level = max(1e-13 * float(np.abs(g).max(initial=0.0)), 0.1 * rounding)
         budget = STEPS_OF_POLISH * len(bounds)
         budget = budget if max_iter < 0 else min(budget, max_iter - count)
@@ -366,7 +366,7 @@ def thresholds_by_program(
     left = np.zeros((len(rows), n_b + 1))
     for k, (y, sign, one) in enumerate(rows):
         left[k, y], left[k, -1] = sign, one
-    A = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(rows))])
+    A: Any = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(rows))])
     if enforced and n_b > 1:
         order = np.zeros((n_b - 1, n_b + 1 + len(rows)))
         order[np.arange(n_b - 1), np.arange(n_b - 1)] = 1.0
@@ -375,7 +375,8 @@ def thresholds_by_program(
         rights += [0.0] * (n_b - 1)
     c = np.concatenate([np.zeros(n_b), [-1.0], costs])
     limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(rows)
-    found = optimize.linprog(c, A_ub=A.tocsr(), b_ub=np.array(rights), bounds=limits)
+    solver: Any = optimize.linprog
+    found = solver(c, A_ub=A.tocsr(), b_ub=np.array(rights), bounds=limits)
     if found.x is None:
         raise ValueError(f"The linear program of the thresholds failed: {found.message}")
     return np.asarray(found.x[:n_b]), float(found.x[n_b])
