@@ -1,5 +1,6 @@
 """Scores and distances that scikit-learn lacks."""
 
+from skmoderndata.metrics import _bounds as bounds
 from skmoderndata.metrics._boolean import (
     assignment_error,
     boolean_coverage_score,
@@ -9,6 +10,7 @@ from skmoderndata.metrics._boolean import (
     match_sources,
     source_mismatch,
 )
+from skmoderndata.metrics._bounds import rademacher_complexity
 from skmoderndata.metrics._clustering import clustering_distance
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 
@@ -17,11 +19,13 @@ __all__ = [
     "boolean_coverage_score",
     "boolean_over_coverage",
     "boolean_reconstruction_error",
+    "bounds",
     "clustering_distance",
     "generalization_error",
     "kernel_alignment",
     "kernel_distances",
     "kernel_variance",
     "match_sources",
+    "rademacher_complexity",
     "source_mismatch",
 ]

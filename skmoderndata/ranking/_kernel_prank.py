@@ -111,6 +111,7 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
 
     _card = MethodCard(
         family="ranking",
+        method="kernel_prank",
         cite=("crammer2001pranking", "shawetaylor2004kernel"),
         cost="T n |S|",
         checks=(

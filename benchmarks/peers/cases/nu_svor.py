@@ -19,7 +19,7 @@ def work(size, rng):
 def ours(data):
     from skmoderndata.ranking import NuSVOR
 
-    return NuSVOR(NU, tol=1e-4).fit(*data)
+    return NuSVOR(NU, tol=5e-5).fit(*data)
 
 
 def cone(data):
@@ -76,7 +76,7 @@ CASE = Case(
     work=work,
     contenders={
         "NuSVOR": Contender(
-            run=ours, peer=False, note="steps of two and four weights, gap of at most 1e-4"
+            run=ours, peer=False, note="steps of two and four weights, gap of at most 5e-5"
         ),
         "cvxpy": Contender(
             run=cone,
