@@ -4,8 +4,8 @@ How far are error bounds from the errors?
 ======================================================
 
 Linear machines tell the digit 3 from 8, with more and more training images. Bounds that hold for
-any distribution are far above the error, and most of them above one, where they say nothing. The
-number of support vectors is the best guide of all; the complexity falls as it should.
+any distribution are far above the error. That by the margin stays above one, where it says
+nothing; those by the number of support vectors come nearer. The complexity falls as it should.
 """
 
 # %%
