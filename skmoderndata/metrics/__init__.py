@@ -1,5 +1,6 @@
 """Scores and distances that scikit-learn lacks."""
 
+from skmoderndata.metrics import _bounds as bounds
 from skmoderndata.metrics._boolean import (
     assignment_error,
     boolean_coverage_score,
@@ -9,6 +10,7 @@ from skmoderndata.metrics._boolean import (
     match_sources,
     source_mismatch,
 )
+from skmoderndata.metrics._bounds import rademacher_complexity
 from skmoderndata.metrics._clustering import clustering_distance
 from skmoderndata.metrics._dimension import intrinsic_dimension
 from skmoderndata.metrics._edit_distance import edit_distance, pairwise_edit_distance
@@ -19,6 +21,7 @@ __all__ = [
     "boolean_coverage_score",
     "boolean_over_coverage",
     "boolean_reconstruction_error",
+    "bounds",
     "clustering_distance",
     "edit_distance",
     "generalization_error",
@@ -28,5 +31,6 @@ __all__ = [
     "kernel_variance",
     "match_sources",
     "pairwise_edit_distance",
+    "rademacher_complexity",
     "source_mismatch",
 ]

@@ -1,19 +1,28 @@
-"""Support vector methods: core sets, minimum enclosing balls, the fewest features."""
+"""Support vector methods: balls, squared losses, core sets, the fewest features."""
 
 from skmoderndata.svm._core_vector_machine import CoreVectorMachine
 from skmoderndata.svm._core_vector_outlier_detector import CoreVectorOutlierDetector
 from skmoderndata.svm._core_vector_ranker import CoreVectorRanker
 from skmoderndata.svm._core_vector_regressor import CoreVectorRegressor
 from skmoderndata.svm._fold_expansion import fold_expansion
+from skmoderndata.svm._kernel_adatron import KernelAdatronClassifier, KernelAdatronRegressor
+from skmoderndata.svm._l2_svc import L2SVC
+from skmoderndata.svm._l2_svr import L2SVR
 from skmoderndata.svm._minimum_enclosing_ball import MinimumEnclosingBall
 from skmoderndata.svm._support_feature_machine import SupportFeatureMachine
+from skmoderndata.svm._svdd import SVDD
 
 __all__ = [
     "CoreVectorMachine",
     "CoreVectorOutlierDetector",
     "CoreVectorRanker",
     "CoreVectorRegressor",
+    "KernelAdatronClassifier",
+    "KernelAdatronRegressor",
+    "L2SVC",
+    "L2SVR",
     "MinimumEnclosingBall",
+    "SVDD",
     "SupportFeatureMachine",
     "fold_expansion",
 ]

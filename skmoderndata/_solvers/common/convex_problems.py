@@ -186,3 +186,55 @@ def sparse_separation(
         constraints.append(direction @ up - direction @ down == 1)
     problem = cp.Problem(cp.Minimize(objective), constraints)
     return Statement(problem, (up, down, bias), constraints)
+
+
+def box_program(
+    factor: Array, box: dict[str, Array], tube: float, members: Array, sums: Array
+) -> Statement:
+    """``min 1/2 |factor w|^2 + 1/2 sum ridge w^2 + linear' w + tube |w|_1`` in a box.
+
+    With ``low <= w <= high`` and ``members w = sums``: the dual of support vector machines.
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    w = cp.Variable(factor.shape[1])
+    objective = 0.5 * cp.sum_squares(factor @ w) + box["linear"] @ w + tube * cp.norm1(w)
+    objective += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(box["ridge"]), w))
+    bounds = [
+        limit
+        for sign, end in ((1.0, box["low"]), (-1.0, box["high"]))
+        for finite in [np.flatnonzero(np.isfinite(end))]
+        if len(finite)
+        for limit in [sign * w[finite] >= sign * end[finite]]
+    ]
+    equations = [members @ w == sums] if len(sums) else []
+    return Statement(cp.Problem(cp.Minimize(objective), bounds + equations), w, None)
+
+
+def ranking_program(factor: Array, segments: Array, bounds: Array, enforced: bool) -> Statement:
+    """``min |factor (u - l)|^2`` with ``0 <= l, u <= bounds``, all weights of sum one.
+
+    For each threshold the lower weights of its rank and the upper ones of the next have the same
+    sum; `enforced` lets weights ``mu`` of neighbours make up the difference, so that thresholds
+    are in order [Shawe-Taylor and Cristianini 2004, Computation 8.8].
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    n, n_thresholds = factor.shape[1], len(segments) - 1
+    unit = float(bounds.max())  # variables of size one
+    u, low = cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True)
+    mu = cp.Variable(max(1, n_thresholds - 1), nonneg=True)
+    rules = [u <= bounds / unit, low <= bounds / unit, cp.sum(u) + cp.sum(low) == 1 / unit]
+    rules += [u[: segments[0][1]] == 0, low[segments[-1][0] :] == 0]
+    for y in range(n_thresholds):
+        (first, last), (start, stop) = segments[y], segments[y + 1]
+        excess = cp.sum(low[first:last]) - cp.sum(u[start:stop])
+        before = mu[y - 1] if enforced and y > 0 else 0
+        after = mu[y] if enforced and y < n_thresholds - 1 else 0
+        rules.append(excess == after - before)
+    if not enforced:
+        rules.append(mu == 0)
+    objective = cp.Minimize(cp.sum_squares(factor @ (u - low)))
+    return Statement(cp.Problem(objective, rules), u - low, None)

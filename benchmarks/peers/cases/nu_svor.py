@@ -1,0 +1,102 @@
+"""Ordinal regression with a kernel: steps of two and four weights against a cone solver."""
+
+import numpy as np
+from sklearn.datasets import make_friedman1
+
+from benchmarks.peers import Case, Contender, Target
+
+NU = 0.5
+
+
+def work(size, rng):
+    """Quantised values of a smooth function, with noise."""
+    n, n_ranks = size
+    X, t = make_friedman1(n, noise=1.0, random_state=int(rng.integers(2**31)))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, np.digitize(t, np.quantile(t, np.arange(1, n_ranks) / n_ranks))
+
+
+def ours(data):
+    from skmoderndata.ranking import NuSVOR
+
+    return NuSVOR(NU, tol=5e-5).fit(*data)
+
+
+def cone(data):
+    from skmoderndata.ranking import NuSVOR
+
+    return NuSVOR(NU, solver="cvxpy").fit(*data)
+
+
+def linear(data):
+    from mord import LogisticAT
+
+    return LogisticAT(alpha=1.0).fit(*data)
+
+
+def quality(data, model):
+    X, y = data
+    found = {"ranks off": float(np.abs(model.predict(X) - y).mean())}
+    if hasattr(model, "objective_"):
+        found |= {"objective": model.objective_, "gap": model.dual_gap_}
+    return found
+
+
+def _fast(rows):
+    seconds = [r for r in rows if r.contender == "NuSVOR" and r.size == MANY and r.seconds]
+    if not seconds:
+        return None, "not measured"
+    median = float(np.median(seconds[0].seconds))
+    return median < 0.5, f"{median:.2g} s"
+
+
+def _ratio(rows):
+    ratios = [r.ratio for r in rows if r.contender == "cvxpy" and r.size == FEW and r.ratio]
+    return (ratios[0] >= 40, f"{ratios[0]:.3g} times") if ratios else (None, "not measured")
+
+
+def _equal(rows):
+    value = {r.contender: r.value("objective") for r in rows if r.size == FEW}
+    if value.get("cvxpy") is None or value.get("NuSVOR") is None:
+        return None, "not measured"
+    off = abs(value["NuSVOR"] / value["cvxpy"] - 1)
+    return off < 1e-4, f"relative difference {off:.1e}"
+
+
+FEW, MANY = "400, 4 ranks", "2 000, 5 ranks"
+CASE = Case(
+    title="Ordinal regression with a kernel",
+    question="How long does it take to place thresholds along a kernel function?",
+    remarks="nu = 0.5 of the constraints may have slack; Gaussian kernel of the default width. "
+    "`mord` fits another, linear model. Errors are those on the training samples.",
+    ours="NuSVOR",
+    sizes={FEW: (400, 4), MANY: (2000, 5)},
+    quick_sizes={"200, 4 ranks": (200, 4)},
+    warmup=(100, 3),
+    work=work,
+    contenders={
+        "NuSVOR": Contender(
+            run=ours, peer=False, note="steps of two and four weights, gap of at most 5e-5"
+        ),
+        "cvxpy": Contender(
+            run=cone,
+            peer=False,
+            sizes=("200, 4 ranks", FEW),
+            why_not="takes minutes",
+            note="the same problem by Clarabel",
+        ),
+        "mord": Contender(run=linear, requires="mord>=0.7", note="LogisticAT, linear"),
+    },
+    quality=quality,
+    figures={
+        "ranks off": "mean absolute error on the training samples",
+        "objective": "value reached, smaller is better",
+        "gap": "relative duality gap",
+    },
+    targets=(
+        Target(text="2000 samples in less than 0.5 s", check=_fast),
+        Target(text="at least 40 times as fast as cvxpy at 400", check=_ratio),
+        Target(text="the objective of cvxpy at 400", check=_equal),
+    ),
+    repeat=3,
+)

@@ -1,0 +1,252 @@
+"""Machines whose dual is the program of `box_qp`, with certificates: ball, two hulls, tube."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
+from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_state
+from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+LOOKED_AT = 64  # samples whose rows tell who is far from the others
+DIRECT = 3000  # samples up to which the tube of width zero is solved by Cholesky
+
+
+class Machine(NamedTuple):
+    """Coefficients of the kernels and what belongs to them."""
+
+    coef: Array
+    values: Array  # sum_j coef_j k(x_i, x_j) at the samples
+    offset: float  # intercept, or squared radius of the ball
+    norm: float  # squared norm of the function, or of the centre
+    objective: float  # of the primal problem
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+# soft enclosing ball ------------------------------------------------------------------------
+
+
+def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Machine:
+    """Minimise `r2 + sum_i bounds_i max(0, |phi_i - c|^2 - r2)` over the centre c and r2 >= 0.
+
+    The dual is `max a' diag - a' K a`, `0 <= a <= bounds`, `sum a = 1` [Tax and Duin 2004, (7)];
+    bounds of at least one demand that every sample is inside.
+    """
+    n, diagonal = len(bounds), store.diagonal
+    box = {"low": np.zeros(n), "high": bounds, "ridge": np.zeros(n), "linear": -0.5 * diagonal}
+
+    def gap(w: Array, g: Array) -> float:
+        _, value = ball_radius(w, g, diagonal, bounds)
+        return _relative(value, _ball_dual(w, g, diagonal))
+
+    if solver == "cvxpy":
+        found = by_cvxpy(store, box, 0.0, np.array([[0, n]]), [1.0], gap, limits["tol"])
+    else:
+        start = _filled(bounds, _order_of_distance(store))
+        state = box_state(store, start, **box, tube=0.0)
+        found = box_qp(store, state, np.array([[0, n]]), gap, **limits)
+    # in double precision, so that the radius fits distances computed later
+    values = store.product(found.w)
+    g = values - 0.5 * diagonal
+    r2, objective = ball_radius(found.w, g, diagonal, bounds)
+    reached = _relative(objective, _ball_dual(found.w, g, diagonal))
+    norm = max(0.0, float(found.w @ values))
+    return Machine(found.w, values, r2, norm, objective, reached, found.n_iter, found.converged)
+
+
+def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[float, float]:
+    """Return the best squared radius around a centre, and the primal value with it.
+
+    The value `r2 + sum bounds max(0, d2 - r2)` is least where the bounds of the samples outside of
+    r2 add up to one: a weighted quantile of the squared distances d2. Where a whole interval is
+    least, free weights tell the end, and the middle is taken without any.
+    """
+    norm = float(w @ (g + 0.5 * diagonal))
+    d2 = np.maximum(norm - 2.0 * g, 0.0)
+    order = np.argsort(-d2)
+    outside = np.cumsum(bounds[order])
+    k = int(np.searchsorted(outside, 1.0 - 1e-9))  # first at which the bounds suffice
+    if k == len(d2):  # not even all of them do: the ball shrinks to a point
+        return 0.0, float(bounds @ d2)
+    r2 = high = float(d2[order[k]])
+    if outside[k] <= 1.0 + 1e-9:  # anything down to the next distance is as good
+        low = float(d2[order[k + 1]]) if k + 1 < len(d2) else 0.0
+        r2 = 0.0 if k + 1 == len(d2) else 0.5 * (low + high)
+    return r2, r2 + float(bounds @ np.maximum(d2 - r2, 0.0))
+
+
+def _ball_dual(w: Array, g: Array, diagonal: Array) -> float:
+    return float(w @ diagonal - w @ (g + 0.5 * diagonal))
+
+
+def _order_of_distance(store: Rows) -> Array:
+    """Order samples by their distance from the mean of a few, furthest first."""
+    n = len(store.diagonal)
+    few = np.unique(np.linspace(0, n - 1, min(n, LOOKED_AT)).astype(int))
+    weights = np.zeros(n)
+    weights[few] = 1.0 / len(few)
+    order: Array = np.argsort(2.0 * store.product(weights) - store.diagonal, kind="stable")
+    return order
+
+
+def _filled(bounds: Array, order: Array) -> Array:
+    """Weights of sum one, the first in `order` at their bounds."""
+    w = np.zeros(len(bounds))
+    before = np.concatenate([[0.0], np.cumsum(bounds[order])[:-1]])
+    w[order] = np.clip(1.0 - before, 0.0, bounds[order])
+    total: float = w.sum()
+    w /= total
+    return w
+
+
+# two hulls ----------------------------------------------------------------------------------
+
+
+def nearest_hulls(
+    store: Rows, ridge: Array, pair: Array, *, solver: str, **limits: Any
+) -> Machine:
+    """Minimise `1/2 |w|^2 + sum_i max(0, 1 - y_i (f(x_i) + b))^2 / (2 ridge_i)` over w and b.
+
+    `pair` has the first and last sample of the class `y = 1`, and below of `y = -1`; other samples
+    are ignored. The dual is solved in the form without scale, `min 1/2 v' (K + diag(ridge)) v`
+    with sum 1 over the first class and -1 over the second: the nearest points of two hulls
+    [Keerthi, Shevade, Bhattacharyya and Murthy 2000]. Of `N = v' (K + diag(ridge)) v` the
+    coefficients are `2 v / N`, and the dual has the value `2 / N`.
+    """
+    n = len(ridge)
+    (first, last), (other, end) = pair
+    inside = np.zeros(n, bool)
+    inside[first:last] = inside[other:end] = True
+    y = np.zeros(n)
+    y[first:last], y[other:end] = 1.0, -1.0
+    low, high = np.where(y < 0, -np.inf, 0.0), np.where(y > 0, np.inf, 0.0)
+    box = {"low": low, "high": high, "ridge": ridge, "linear": np.zeros(n)}
+
+    def solution(v: Array, g: Array) -> tuple[Array, float, float, float, float]:
+        scale = 2.0 / float(v @ g)
+        values = scale * (g - ridge * v)
+        offset = -0.5 * scale * float(np.abs(v) @ g)
+        slack = np.maximum(0.0, 1.0 - y[inside] * (values[inside] + offset))
+        norm = max(0.0, scale * float(v @ values))
+        primal = 0.5 * norm + 0.5 * float(slack @ (slack / ridge[inside]))
+        return values, offset, norm, primal, scale
+
+    def gap(v: Array, g: Array) -> float:
+        _, _, _, primal, scale = solution(v, g)
+        return max(0.0, primal - scale) / primal
+
+    if solver == "cvxpy":
+        found = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
+    else:
+        start = np.zeros(n)
+        start[first], start[other] = 1.0, -1.0
+        found = box_qp(store, box_state(store, start, **box, tube=0.0), pair, gap, **limits)
+    values, offset, norm, primal, scale = solution(found.w, found.gradient)
+    return Machine(
+        scale * found.w, values, offset, norm, primal, found.gap, found.n_iter, found.converged
+    )
+
+
+# tube ---------------------------------------------------------------------------------------
+
+
+def squared_tube(
+    store: Rows, y: Array, ridge: Array, tube: float, *, solver: str, **limits: Any
+) -> Machine:
+    """Minimise `1/2 |w|^2 + sum_i max(0, |y_i - f(x_i) - b| - tube)^2 / (2 ridge_i)`, b free.
+
+    The dual is `min 1/2 a' (K + diag(ridge)) a - y' a + tube |a|_1`, `sum a = 0`.
+    """
+    n = len(y)
+    box = {"low": np.full(n, -np.inf), "high": np.full(n, np.inf), "ridge": ridge, "linear": -y}
+
+    def solution(a: Array, g: Array) -> tuple[Array, float, float, float, float]:
+        values = g - ridge * a + y
+        offset = tube_offset(a, g, tube)
+        excess = np.maximum(0.0, np.abs(y - values - offset) - tube)
+        norm = max(0.0, float(a @ values))
+        primal = 0.5 * norm + 0.5 * float(excess @ (excess / ridge))
+        dual = 0.5 * float(a @ y) - 0.5 * float(a @ g) - tube * float(np.abs(a).sum())
+        return values, offset, norm, primal, dual
+
+    def gap(a: Array, g: Array) -> float:
+        *_, primal, dual = solution(a, g)
+        return _relative(primal, dual, floor=1e-14 * float(y @ (y / ridge)))
+
+    if solver == "cvxpy":
+        found = by_cvxpy(store, box, tube, np.array([[0, n]]), [0.0], gap, limits["tol"])
+    elif tube == 0 and n <= DIRECT:
+        found = _bordered(store, y, ridge, gap)
+    else:
+        state = box_state(store, np.zeros(n), **box, tube=tube)
+        found = box_qp(store, state, np.array([[0, n]]), gap, **limits)
+    values, offset, norm, primal, _ = solution(found.w, found.gradient)
+    return Machine(found.w, values, offset, norm, primal, found.gap, found.n_iter, found.converged)
+
+
+def tube_offset(a: Array, g: Array, tube: float) -> float:
+    """Offset: mean over the support; without support the middle of the range that is optimal."""
+    support = a != 0
+    if support.any():
+        return -float(np.mean(g[support] + tube * np.sign(a[support])))
+    return -0.5 * float(g.min() + g.max())
+
+
+def _bordered(store: Rows, y: Array, ridge: Array, gap: Any) -> BoxResult:
+    """Solve `(K + diag(ridge)) a + b = y`, `sum a = 0`: the tube has no width."""
+    Q = _matrix(store)
+    Q[np.diag_indices(len(Q))] += ridge
+    factor = linalg.cho_factor(Q, lower=True, overwrite_a=True, check_finite=False)
+    part, ones = linalg.cho_solve(
+        factor, np.stack([y, np.ones(len(y))], axis=1), check_finite=False
+    ).T
+    a = part - float(part.sum()) / float(ones.sum()) * ones
+    g = store.product(a) + ridge * a - y
+    return BoxResult(a, g, gap(a, g), 1, True)
+
+
+# common -------------------------------------------------------------------------------------
+
+
+def by_cvxpy(
+    store: Rows, box: dict[str, Array], tube: float, segments: Array | None, sums: Any,
+    gap: Any, tol: float,
+) -> BoxResult:  # fmt: skip
+    """Solve a program of `box_qp` with a cone solver; weights outside of the segments are zero."""
+    n = len(box["ridge"])
+    if n > CVXPY_LIMIT:
+        raise ValueError(
+            f"solver='cvxpy' takes up to {CVXPY_LIMIT} samples, got {n}: use another solver."
+        )
+    factor = gram_factor(_matrix(store))
+    members = np.zeros((0 if segments is None else len(segments), n))
+    for row, (first, last) in zip(members, () if segments is None else segments, strict=True):
+        row[first:last] = 1.0
+    stated = box_program(factor, box, tube, members, np.asarray(sums, dtype=np.float64))
+    if not solve(stated, solver="CLARABEL", max_iter=300, **ACCURATE):
+        raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
+    w = np.clip(np.asarray(stated.variable.value), box["low"], box["high"])
+    unit = np.abs(box["linear"]).max() / (store.diagonal + box["ridge"]).max()
+    w[np.abs(w) < 1e-9 * max(np.abs(w).max(), unit)] = 0.0  # rounding of the cone solver
+    for row, total in zip(members.astype(bool), sums, strict=True):
+        if total != 0:
+            w[row] *= total / float(w[row].sum())
+    g = store.product(w) + box["ridge"] * w + box["linear"]
+    reached = gap(w, g)
+    return BoxResult(w, g, reached, 1, reached <= tol)
+
+
+def _matrix(store: Rows) -> Array:
+    n = len(store.diagonal)
+    rows = [store.compute(np.arange(n)[start : start + 64]) for start in range(0, n, 64)]
+    return np.concatenate(rows)
+
+
+def _relative(primal: float, dual: float, floor: float = 0.0) -> float:
+    size = max(abs(primal), abs(dual), floor)
+    return max(0.0, primal - dual) / size if size > 0 else 0.0

@@ -1,0 +1,382 @@
+"""Ranking with thresholds: pairs of weights, and four weights of two thresholds, in exchange."""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import optimize, sparse
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.convex_problems import ACCURATE, ranking_program, solve
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.margins.box_qp import (
+    BLOCKED,
+    CHUNK,
+    COUNTED,
+    MISSING,
+    MOST_LEVELS,
+    MOVED,
+    REACHED,
+    STALLED,
+    STEPS_OF_POLISH,
+    BoxState,
+    Rows,
+    bring,
+    least,
+    mark,
+    mark_bounds,
+    try_exchange,
+)
+from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+POLISHED_RANKS = 200  # samples up to which the optimum is found to rounding
+LOOKED_AT = 256  # samples whose rows give the direction of the start
+FLAT = 1e-5  # norm of the function, in units of the samples, that counts as zero
+UPPER, LOWER, BOTH = 0, 1, 2  # whose weights need a row
+
+
+class Ranking(NamedTuple):
+    """Coefficients of a function of norm one, thresholds and margin."""
+
+    coef: Array
+    thresholds: Array
+    margin: float
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+def nu_ranking(
+    store: Rows,
+    segments: Array,
+    bounds: Array,
+    *,
+    tol: float,
+    max_iter: int = -1,
+    progress: Progress | None = None,
+) -> Ranking:
+    """Minimise `-margin + sum bounds_i (xi_i + zeta_i)` over `|w| = 1`, thresholds and margin.
+
+    With `f(x_i) <= b_y - margin + zeta_i` for samples of rank y below the last and
+    `f(x_i) >= b_(y-1) + margin - xi_i` above the first; segment y holds the samples of rank y. The
+    dual is `min a' K a`, `a = u - l`, with `0 <= l, u <= bounds` where for each threshold the
+    lower weights l of rank y and the upper weights u of rank y + 1 have the same sum, and all add
+    up to one [Shawe-Taylor and Cristianini 2004, Computation 8.8, superscripts corrected].
+
+    Two upper or two lower weights of a threshold are exchanged; and both sums of one threshold
+    rise while those of another fall, by four weights. It ends at the relative gap `tol`, or after
+    `max_iter` steps unless that is -1.
+    """
+    upper, lower = _start(store, segments, bounds)
+    g = upper.g
+    level = max(float(np.ptp(g)), 0.0)
+    size = float(np.abs(store.diagonal).max(initial=0.0))
+    flat, rounding = FLAT * float(np.sqrt(size)), 1e-15 * size
+    count, chunk = 0, max(CHUNK, 100 * len(bounds))
+    it = Iterations(MOST_LEVELS, tol, progress)
+    for _ in it:
+        level *= 0.4
+        budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
+        done, status = _to_level(store, upper, lower, segments, (level, count, budget))
+        count += done
+        a = upper.w + lower.w
+        norm = float(np.sqrt(max(0.0, float(a @ g))))
+        it.residual = _gap(g, norm, upper, lower, segments, bounds) if norm > flat else np.inf
+        if status == COUNTED:
+            level /= 0.4  # not reached yet
+        if it.residual > tol:
+            it.ended = status == STALLED or norm <= flat or 0 <= max_iter <= count
+            it.ended |= level < rounding
+    gap = it.residual
+    if it.converged and len(bounds) <= POLISHED_RANKS:
+        level = max(1e-13 * float(np.abs(g).max(initial=0.0)), 0.1 * rounding)
+        budget = STEPS_OF_POLISH * len(bounds)
+        budget = budget if max_iter < 0 else min(budget, max_iter - count)
+        count += _to_level(store, upper, lower, segments, (level, count, budget))[0]
+    a = upper.w + lower.w
+    norm = float(np.sqrt(max(0.0, float(a @ g))))
+    if norm <= flat:
+        zero = np.zeros(len(segments) - 1)
+        return Ranking(0.0 * a, zero, 0.0, 0.0, 0.0, count, True)
+    margin = margin_of(upper, lower, segments) / norm
+    b = best_thresholds(g / norm, margin, segments, bounds)
+    value = ranking_value(g / norm, b, margin, segments, bounds)
+    gap = min(gap, _gap(g, norm, upper, lower, segments, bounds))
+    return Ranking(a / norm, b, margin, value, gap, count, it.converged)
+
+
+def _to_level(
+    store: Rows, upper: BoxState, lower: BoxState, segments: Array, limits: tuple[float, int, int]
+) -> tuple[int, int]:
+    """Step until no step gains more than a level; rows are brought as needed."""
+    level, count, budget = limits
+    tops, bottoms = segments[1:], segments[:-1]
+    done, status = 0, MISSING
+    while status == MISSING:
+        moved, status, side, where, i, j = ranking_steps(
+            store.values, store.slot, store.used, upper, lower, tops, bottoms,
+            (level, count + done, budget - done),
+        )  # fmt: skip
+        done += moved
+        if status == MISSING:
+            state, own = (upper, tops) if side == UPPER else (lower, bottoms)
+            bring(store, state, own[where], i if j < 0 else j, keep=i if j >= 0 else -1)
+    return done, status
+
+
+def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
+    """Weights at their bounds from the worst sample on, in the direction of the ranks' means."""
+    n = len(bounds)
+    sums = np.array([bounds[a:b].sum() for a, b in segments])
+    parts = np.minimum(sums[1:], sums[:-1])
+    parts = 0.5 * parts / parts.sum()
+    direction = np.zeros(n)
+    most = max(1, LOOKED_AT // len(segments))
+    for y, (first, last) in enumerate(segments):
+        few = np.unique(np.linspace(first, last - 1, min(most, last - first)).astype(int))
+        part = (parts[y - 1] if y > 0 else 0.0) - (parts[y] if y < len(parts) else 0.0)
+        direction[few] = part / len(few)
+    f = store.product(direction)
+    weights = np.zeros((2, n))
+    for y, part in enumerate(parts):
+        for row, (first, last), sign in ((0, segments[y + 1], 1.0), (1, segments[y], -1.0)):
+            order = first + np.argsort(sign * f[first:last], kind="stable")
+            before = np.concatenate([[0.0], np.cumsum(bounds[order])[:-1]])
+            weights[row, order] = sign * np.clip(part - before, 0.0, bounds[order])
+    g = store.product(weights[0] + weights[1])
+    none = np.zeros(n)
+    states = []
+    for w, low, high in ((weights[0], none, bounds), (weights[1], -bounds, none)):
+        state = BoxState(
+            w, g, np.empty(n), np.empty(n), store.diagonal, none, low.copy(), high.copy(), 0.0
+        )
+        mark_bounds(state)
+        states.append(state)
+    return states[0], states[1]
+
+
+def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
+    """Margin of the function as it is: the middle between what rising and falling sums tell."""
+    g = upper.g
+    rising, falling = BLOCKED, -BLOCKED
+    for (first, last), (start, stop) in pairwise(segments):
+        up = float((g + upper.up)[start:stop].min() - (g + lower.down)[first:last].max())
+        down = float((g + upper.down)[start:stop].max() - (g + lower.up)[first:last].min())
+        rising, falling = min(rising, up), max(falling, down)
+    both = 0.5 * (rising + falling) if rising < 0.1 * BLOCKED else falling
+    return max(0.0, 0.5 * both)
+
+
+def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> Array:
+    """Thresholds of least loss for given values and margin, each the middle of an interval.
+
+    The loss `sum_l c max(0, f + margin - b) + sum_u c max(0, b - f + margin)` has the slope
+    `sum_(v <= b) c - sum_l c` over the values v = f + margin of l and f - margin of u: its
+    minimum is a weighted quantile of them.
+    """
+    b = np.empty(len(segments) - 1)
+    for y in range(len(b)):
+        (first, last), (start, stop) = segments[y], segments[y + 1]
+        v = np.concatenate([f[first:last] + margin, f[start:stop] - margin])
+        c = np.concatenate([bounds[first:last], bounds[start:stop]])
+        order = np.argsort(v, kind="stable")
+        passed, half = np.cumsum(c[order]), float(bounds[first:last].sum())
+        k = int(np.searchsorted(passed, half * (1 - 1e-12)))
+        level = passed[k] <= half * (1 + 1e-12)
+        b[y] = 0.5 * (v[order[k]] + v[order[k + 1]]) if level else v[order[k]]
+    return b
+
+
+def ranking_value(f: Array, b: Array, margin: float, segments: Array, bounds: Array) -> float:
+    """Value of the primal objective."""
+    value = -margin
+    for y, (first, last) in enumerate(segments):
+        c, here = bounds[first:last], f[first:last]
+        if y < len(b):
+            value += float(c @ np.maximum(0.0, here - b[y] + margin))
+        if y > 0:
+            value += float(c @ np.maximum(0.0, b[y - 1] + margin - here))
+    return value
+
+
+def _gap(
+    g: Array, norm: float, upper: BoxState, lower: BoxState, segments: Array, bounds: Array
+) -> float:
+    """Relative duality gap: `-norm` is the value of the dual, the margin the unit."""
+    margin = margin_of(upper, lower, segments) / norm
+    b = best_thresholds(g / norm, margin, segments, bounds)
+    value = ranking_value(g / norm, b, margin, segments, bounds)
+    return max(0.0, value + norm) / max(margin, norm)
+
+
+@jit
+def ranking_steps(values, slot, used, upper, lower, tops, bottoms, limits):
+    """Exchange weights until no step gains more than `level`, or a row is missing.
+
+    `limits` are the level, the time and the number of steps at most. Returns the steps, the
+    status, and for a missing row whose weights need it, the threshold and the pair.
+    """
+    level, clock, most = limits
+    whole = np.array([[0, len(upper.g)]])
+    count = 0
+    while count < most:
+        moved = False
+        for y in range(len(tops)):
+            for side in (UPPER, LOWER):
+                if side == UPPER:
+                    status, i, j = try_exchange(
+                        values, slot, used, upper, whole, tops[y], level, clock + count
+                    )
+                else:
+                    status, i, j = try_exchange(
+                        values, slot, used, lower, whole, bottoms[y], level, clock + count
+                    )
+                if status == MISSING or status == STALLED:
+                    return count, status, side, y, i, j
+                if status == MOVED:
+                    count += 1
+                    moved = True
+        if moved and count % 4 > 1:
+            continue
+        status, side, y, i = four_step(
+            values, slot, used, upper, lower, tops, bottoms, level, clock + count
+        )
+        if status == MISSING or status == STALLED:
+            return count, status, side, y, i, -1
+        if status == MOVED:
+            count += 1
+        elif not moved:
+            return count, REACHED, BOTH, -1, -1, -1
+    return count, COUNTED, BOTH, -1, -1, -1
+
+
+@jit
+def highest(g, plus, first, last):
+    """Index of the largest `g + plus` of a segment."""
+    place = first
+    for q in range(first + 1, last):
+        if g[q] + plus[q] > g[place] + plus[place]:
+            place = q
+    return place
+
+
+@jit
+def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
+    """Let both sums of one threshold rise and those of another fall, where that gains most."""
+    g = upper.g
+    rising, falling = BLOCKED, -BLOCKED
+    i = j = k = m = 0
+    y_up = y_down = 0
+    for y in range(len(tops)):
+        first, last = tops[y]
+        start, stop = bottoms[y]
+        q, r = least(g, upper.up, first, last), highest(g, lower.down, start, stop)
+        slope = g[q] + upper.up[q] - g[r] - lower.down[r]
+        if slope < rising:
+            rising, i, j, y_up = slope, q, r, y
+        q, r = highest(g, upper.down, first, last), least(g, lower.up, start, stop)
+        slope = g[q] + upper.down[q] - g[r] - lower.up[r]
+        if slope > falling:
+            falling, k, m, y_down = slope, q, r, y
+    if y_up == y_down or falling - rising <= 2.0 * level:
+        return REACHED, BOTH, -1, -1
+    if slot[i] < 0:
+        return MISSING, UPPER, y_up, i
+    if slot[j] < 0:
+        return MISSING, LOWER, y_up, j
+    if slot[k] < 0:
+        return MISSING, UPPER, y_down, k
+    if slot[m] < 0:
+        return MISSING, LOWER, y_down, m
+    used[i] = used[j] = used[k] = used[m] = clock
+    row_i, row_j, row_k, row_m = values[slot[i]], values[slot[j]], values[slot[k]], values[slot[m]]
+    d = upper.diagonal
+    curvature = d[i] + d[j] + d[k] + d[m] + 2.0 * (row_i[m] + row_j[k])
+    curvature -= 2.0 * (row_i[j] + row_i[k] + row_j[m] + row_k[m])
+    room = min(upper.high[i] - upper.w[i], upper.w[k])
+    room = min(room, min(lower.w[j] - lower.low[j], -lower.w[m]))
+    step = room
+    if curvature > 0.0 and falling - rising < step * curvature:
+        step = (falling - rising) / curvature
+    for q in range(len(g)):
+        g[q] += step * (row_i[q] - row_j[q] - row_k[q] + row_m[q])
+    moved = False
+    changes = ((upper, i, step), (lower, j, -step), (upper, k, -step), (lower, m, step))
+    for state, q, change in changes:
+        w = state.w[q] + change
+        if step == room:  # exactly to the bound, so that rounding leaves nothing in front of it
+            width = state.high[q] - state.low[q]
+            if state.high[q] - w < 1e-13 * width:
+                w = state.high[q]
+            elif w - state.low[q] < 1e-13 * width:
+                w = state.low[q]
+        moved = moved or w != state.w[q]
+        state.w[q] = w
+        mark(state, q)
+    return MOVED if moved else STALLED, BOTH, -1, -1
+
+
+def nu_ranking_by_cvxpy(
+    K: Array, segments: Array, bounds: Array, *, enforced: bool, tol: float
+) -> Ranking:
+    """Solve the dual with a cone solver, thresholds and margin by a linear program.
+
+    With `enforced` the thresholds are in order; a weight for each pair of neighbours then moves
+    mass between them.
+    """
+    if len(K) > CVXPY_LIMIT:
+        raise ValueError(
+            f"The cone solver takes up to {CVXPY_LIMIT} samples, got {len(K)}; it is used by "
+            "solver='cvxpy', and by order='enforced' where the free thresholds are out of order."
+        )
+    stated = ranking_program(gram_factor(K), segments, bounds, enforced)
+    if not solve(stated, solver="CLARABEL", max_iter=300, **ACCURATE):
+        raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
+    a = np.asarray(stated.variable.value) * float(bounds.max())
+    a[np.abs(a) < 1e-9 * np.abs(a).max()] = 0.0
+    f = K @ a
+    norm = float(np.sqrt(max(0.0, float(a @ f))))
+    if norm <= FLAT * float(np.sqrt(np.abs(K.diagonal()).max())):
+        return Ranking(0.0 * a, np.zeros(len(segments) - 1), 0.0, 0.0, 0.0, 1, True)
+    b, margin = thresholds_by_program(f / norm, segments, bounds, enforced)
+    value = ranking_value(f / norm, b, margin, segments, bounds)
+    gap = max(0.0, value + norm) / max(margin, norm)
+    return Ranking(a / norm, b, margin, value, gap, 1, gap <= tol)
+
+
+def thresholds_by_program(
+    f: Array, segments: Array, bounds: Array, enforced: bool
+) -> tuple[Array, float]:
+    """Thresholds and margin of least loss for given values, a linear program."""
+    n_b = len(segments) - 1
+    rows, costs, rights = [], [], []
+    for y, (first, last) in enumerate(segments):
+        for q in range(first, last):
+            if y < n_b:  # f - b + margin <= slack
+                rows.append((y, -1.0, 1.0))
+                rights.append(-f[q])
+                costs.append(bounds[q])
+            if y > 0:  # b + margin - f <= slack
+                rows.append((y - 1, 1.0, 1.0))
+                rights.append(f[q])
+                costs.append(bounds[q])
+    left = np.zeros((len(rows), n_b + 1))
+    for k, (y, sign, one) in enumerate(rows):
+        left[k, y], left[k, -1] = sign, one
+    A: Any = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(rows))])
+    if enforced and n_b > 1:
+        order = np.zeros((n_b - 1, n_b + 1 + len(rows)))
+        order[np.arange(n_b - 1), np.arange(n_b - 1)] = 1.0
+        order[np.arange(n_b - 1), np.arange(1, n_b)] = -1.0
+        A = sparse.vstack([A, sparse.csr_array(order)])
+        rights += [0.0] * (n_b - 1)
+    c = np.concatenate([np.zeros(n_b), [-1.0], costs])
+    limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(rows)
+    solver: Any = optimize.linprog
+    found = solver(c, A_ub=A.tocsr(), b_ub=np.array(rights), bounds=limits)
+    if found.x is None:
+        raise ValueError(f"The linear program of the thresholds failed: {found.message}")
+    return np.asarray(found.x[:n_b]), float(found.x[n_b])

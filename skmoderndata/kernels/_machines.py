@@ -1,0 +1,123 @@
+"""What machines share that compute a function `sum_j coef_j k(x, z_j)` from rows of a kernel."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from sklearn.utils.validation import column_or_1d
+
+from skmoderndata._base import warn_not_converged
+from skmoderndata._compat import (
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    Interval,
+    check_sample_weight,
+)
+from skmoderndata._validation import check_magnitude, check_target
+from skmoderndata.kernels._expansion import Expansion, surely_psd
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Array, Gram, count_samples, take
+from skmoderndata.kernels._row_store import RowStore
+from skmoderndata.kernels._samples import KernelSamples
+
+MACHINE_CONSTRAINTS = {
+    **KERNEL_CONSTRAINTS,
+    "tol": [NON_NEGATIVE],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "n_jobs": [Integral, None],
+}
+LOOKED_AT = 2000  # samples whose matrix is factored to see whether it is definite
+
+
+class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
+    """Mixin of estimators that are fitted on rows of the kernel matrix and keep their support."""
+
+    def _samples_and_target(self, X: Any, y: Any, **checks: Any) -> tuple[Any, Array]:
+        """Check samples and one number or label for each."""
+        X = self._samples(X, y, reset=True, **checks)
+        if isinstance(X, tuple):
+            X, y = X
+        else:  # samples that are no rows of numbers
+            check_target(y)
+            y = column_or_1d(y, warn=True)
+        if len(y) != count_samples(X):
+            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
+        return X, y
+
+    def _weights_of(self, X: Any, sample_weight: Any) -> Array:
+        """Check weights of samples; ones for None."""
+        n = count_samples(X)
+        if sample_weight is None:
+            return np.ones(n)
+        weights: Array = check_sample_weight(
+            sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True
+        )
+        if not weights.any():
+            raise ValueError(f"{type(self).__name__}: all sample weights are zero.")
+        return weights
+
+    def _ridge(self, weights: Array) -> Array:
+        """Ridge `1 / (2 C u)` of samples with weights u; ValueError beyond the magnitudes."""
+        with np.errstate(over="ignore"):
+            costs = 2.0 * float(self.C) * weights
+        check_magnitude(costs, owner=type(self).__name__, input_name="C times sample_weight")
+        ridge: Array = 1.0 / costs
+        return ridge
+
+    def _row_store(
+        self, X: Any, order: Array, weights: Array, *, plus: float = 0.0
+    ) -> tuple[Gram, RowStore]:
+        """Kernel, and rows of its matrix of the samples in some order."""
+        gram = self._resolve(X, weights / weights.max())
+        chosen = X[np.ix_(order, order)] if gram.precomputed else take(X, order)
+        cache: float = self.cache_size
+        store = RowStore(gram, chosen, cache_size=cache, plus=plus)
+        if not np.isfinite(store.diagonal).all():
+            raise ValueError(
+                f"kernel={gram.kernel!r} gives values that are not finite: rescale X."
+            )
+        return gram, store
+
+    def _check_psd(self, gram: Gram, store: RowStore, support: Array, ridge: Array) -> None:
+        """Refuse a kernel whose matrix of support vectors has a negative eigenvalue."""
+        if surely_psd(gram):
+            return
+        chosen = (support if len(support) else np.arange(store.n))[:LOOKED_AT]
+        K = store.compute(chosen)[:, chosen]
+        size = float(np.abs(K).max()) or 1.0
+        K = 0.5 * (K + K.T)
+        K[np.diag_indices(len(K))] += ridge[chosen] + 1e-8 * size
+        try:
+            linalg.cholesky(K, check_finite=False)
+        except linalg.LinAlgError:
+            lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0]) - 1e-8 * size
+            raise ValueError(
+                f"The kernel is not positive semi-definite: {lowest / size:.2g} is an eigenvalue "
+                f"of the matrix of {len(chosen)} samples, in units of the largest similarity: use "
+                "another kernel, or correct the matrix with SpectrumCorrector."
+            ) from None
+
+    def _keep_support(self, gram: Gram, X: Any, support: Array, dual_coef: Array) -> None:
+        """Keep the function over the samples `support`."""
+        self.support_, self.dual_coef_ = support, dual_coef
+        self._gram, self._basis = gram, gram.subset(X, support)
+        self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
+
+    def _function_values(self, X: Any) -> Array:
+        """Values of the function at validated samples."""
+        coef = self.dual_coef_ if self.dual_coef_.ndim == 1 else self.dual_coef_.T
+        expansion = Expansion(self._gram, self._basis, coef)
+        return expansion.values(X, n_jobs=getattr(self, "n_jobs", None))
+
+    def _keep_work(self, gap: float, n_iter: int, converged: bool) -> None:
+        """Keep the certificate; warn if it is above `tol`."""
+        self.dual_gap_, self.n_iter_ = float(gap), max(1, int(n_iter))
+        tol: float = self.tol
+        if not converged:
+            warn_not_converged(  # type: ignore[no-untyped-call]
+                self,
+                reached=f"after {n_iter} steps the relative duality gap is {gap:.1e} "
+                f"(tol={tol:g})",
+                remedy="raise max_iter or tol, or scale X, for example by StandardScaler",
+            )

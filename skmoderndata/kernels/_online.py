@@ -1,0 +1,106 @@
+"""Kernel machines that go through samples one after the other, by blocks of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.margins.online import Expanded
+from skmoderndata.kernels._expansion import Expansion
+from skmoderndata.kernels._resolve import Array, Gram, take
+
+BLOCK = 512  # samples whose kernel values are computed together
+
+
+class Stream:
+    """Samples with coefficients, and passes over further samples that may get some.
+
+    Attributes
+    ----------
+    samples : array, sparse matrix or list
+        Samples with a coefficient.
+    coef, late, born : ndarray of shape (n_samples,)
+        As in `Expanded`.
+    index : ndarray of int of shape (n_samples,)
+        Which sample of the last data each is.
+    time : int
+        Samples seen.
+    """
+
+    def __init__(self, gram: Gram, samples: Any) -> None:
+        self.gram, self.samples, self.time = gram, samples, 0
+        self.coef: Array = np.zeros(0)
+        self.late: Array = np.zeros(0)
+        self.born: Array = np.zeros(0)
+        self.index: Array = np.zeros(0, int)
+
+    def go_through(
+        self, X: Any, order: Array, step: Callable[[Array, Expanded, Array, int], int]
+    ) -> int:
+        """Pass over samples of X in an order; `step` sees the kernel values of a block.
+
+        Returns the number of changes, the sum of what `step` returns.
+        """
+        count = 0
+        for start in range(0, len(order), BLOCK):
+            chosen = order[start : start + BLOCK]
+            block = take(X, chosen)
+            columns = self.gram.subset(X, chosen)
+            with one_blas_thread():
+                inner = Expansion(self.gram, columns).kernel(block)
+                outer = np.zeros((len(chosen), 0))
+                if len(self.coef):
+                    outer = Expansion(self.gram, self.samples).kernel(block)
+            K = np.asarray(np.hstack([outer, inner]), dtype=np.float64)
+            none = np.zeros(len(chosen))
+            function = Expanded(
+                np.r_[self.coef, none], np.r_[self.late, none], np.r_[self.born, none - 1]
+            )
+            count += step(K, function, chosen, self.time)
+            self.time += len(chosen)
+            kept = (function.coef != 0) | (function.late != 0)
+            old, new = np.split(np.flatnonzero(kept), [int(kept[: len(self.coef)].sum())])
+            added = self.gram.subset(X, chosen[new - len(self.coef)])
+            self.samples = join(take_columns(self.samples, old), added) if len(old) else added
+            self.index = np.r_[self.index[old], chosen[new - len(self.coef)]]
+            self.coef, self.late, self.born = (part[kept] for part in function)
+        return count
+
+    def gather(self) -> None:
+        """Add up the coefficients of samples that were taken several times."""
+        index, first, place = np.unique(self.index, return_index=True, return_inverse=True)
+        self.samples = take_columns(self.samples, first)
+        self.coef = np.bincount(place, self.coef, minlength=len(index))
+        self.late = np.bincount(place, self.late, minlength=len(index))
+        born = np.full(len(index), np.inf)
+        np.minimum.at(born, place, self.born)
+        self.born, self.index = born, index
+
+    def take(self, chosen: Array) -> Any:
+        """Return some of the samples."""
+        return take_columns(self.samples, chosen)
+
+    def mean(self) -> Array:
+        """Coefficients of the mean of all functions so far."""
+        return self.coef - self.late / max(1, self.time)
+
+
+def take_columns(samples: Any, chosen: Array) -> Any:
+    """Pick samples, also of a precomputed kernel."""
+    if hasattr(samples, "indices") and not sparse.issparse(samples):
+        return type(samples)(samples.indices[chosen])
+    return take(samples, chosen)
+
+
+def join(samples: Any, others: Any) -> Any:
+    """Append samples to others of the same kind."""
+    if sparse.issparse(samples):
+        stacked: Any = sparse.vstack
+        return stacked([samples, others], format="csr")
+    if isinstance(samples, np.ndarray):
+        return np.concatenate([samples, others])
+    if hasattr(samples, "indices"):
+        return type(samples)(np.r_[samples.indices, others.indices])
+    return [*samples, *others]

@@ -1,0 +1,98 @@
+"""Rows of a kernel matrix that are computed when a solver asks for them, and then kept."""
+
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata.kernels._expansion import KernelRows
+from skmoderndata.kernels._resolve import Array, Gram, count_samples, take
+
+TOGETHER = 64  # rows computed at a time, by one product of matrices
+SMALL = 2000  # samples up to which rows are kept in double precision
+
+
+class RowStore:
+    """Rows of the kernel matrix of one data set, within a given memory.
+
+    Up to 2000 samples in double precision, above in single, which moves the optimum of a
+    support vector machine by about 1e-6 of its value. A full store gives up the rows that were
+    not used for the longest time.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel, settled.
+    X : array, sparse matrix or list
+        Samples.
+    cache_size : float
+        Memory in MB.
+    plus : float
+        Added to every value: the offset of a machine that penalises it.
+
+    Attributes
+    ----------
+    values : ndarray of shape (capacity, n)
+        Rows. Pages of the memory that hold none are not used.
+    slot : ndarray of int of shape (n,)
+        Where the row of a sample is, -1 where it is not.
+    used : ndarray of int of shape (n,)
+        When it was used last, which the solvers note.
+    n_evaluations : int
+        Kernel values computed.
+    """
+
+    def __init__(self, gram: Gram, X: Any, *, cache_size: float = 500, plus: float = 0.0) -> None:
+        self.n = count_samples(X)
+        self.plus = plus
+        self.rows = KernelRows(gram, X)
+        self.writer = gram.writer(X)
+        dtype: Any = np.float64 if self.n <= SMALL else np.float32
+        fits = int(cache_size * 2**20 // (np.dtype(dtype).itemsize * self.n))
+        capacity = min(self.n, max(fits, 2 * TOGETHER))
+        self.values = np.empty((capacity, self.n), dtype)
+        self.slot = np.full(self.n, -1)
+        self.used = np.zeros(self.n, np.int64)
+        self.owner = np.full(capacity, -1)
+        self.diagonal = self.rows.diag(np.arange(self.n)) + plus
+        self.n_filled = self.n_evaluations = 0
+
+    def bring(self, wanted: Array, keep: int = -1) -> None:
+        """Compute the rows of at most 64 samples that are missing; that of `keep` stays."""
+        if keep >= 0:
+            self.used[keep] = np.iinfo(np.int64).max
+        places = np.arange(self.n_filled, min(self.n_filled + len(wanted), len(self.values)))
+        self.n_filled += len(places)
+        if len(places) < len(wanted):
+            held = np.setdiff1d(np.arange(self.n_filled), places)
+            oldest = held[np.argsort(self.used[self.owner[held]], kind="stable")]
+            out = oldest[: len(wanted) - len(places)]
+            self.slot[self.owner[out]] = -1
+            places = np.concatenate([places, out])
+        self.values[places] = self.compute(wanted)
+        self.owner[places], self.slot[wanted] = wanted, places
+        if keep >= 0:
+            self.used[keep] = self.used[self.used < np.iinfo(np.int64).max].max(initial=0)
+
+    def compute(self, wanted: Array) -> Array:
+        """Rows in double precision; they are not kept."""
+        self.n_evaluations += len(wanted) * self.n
+        with one_blas_thread():
+            if self.writer is not None:
+                rows = self.writer(wanted, slice(None), np.empty((len(wanted), self.n)))
+            else:
+                rows = np.asarray(self.rows.gram(*self._pair(wanted)), dtype=np.float64)
+        return rows + self.plus if self.plus else rows
+
+    def product(self, weights: Array) -> Array:
+        """Product of the kernel matrix with weights of samples, in double precision."""
+        support = np.flatnonzero(weights)
+        out = np.zeros(self.n)
+        for start in range(0, len(support), TOGETHER):
+            chosen = support[start : start + TOGETHER]
+            out += weights[chosen] @ self.compute(chosen)
+        return out
+
+    def _pair(self, wanted: Array) -> tuple[Any, Any]:
+        X, gram = self.rows.X, self.rows.gram
+        return take(X, wanted), gram.subset(X, slice(None)) if gram.precomputed else X

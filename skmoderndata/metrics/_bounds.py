@@ -1,0 +1,423 @@
+"""Bounds on the error of unseen samples, from what was measured on the training samples.
+
+Each holds with probability 1 - delta over the draw of n independent samples, for quantities fixed
+before; none is clipped: above 1 a bound on a probability says nothing. All are those of
+Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, with their corrections.
+
+>>> from skmoderndata.metrics import bounds
+>>> round(bounds.margin_bound(0.0, 0.5, 1000.0, 1000), 2)
+0.38
+"""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skmoderndata._validation import check_array
+
+__all__ = [
+    "cca_bound",
+    "center_of_mass_bound",
+    "compression_bound",
+    "kernel_pca_residual_bound",
+    "l2_margin_bound",
+    "leave_one_out_bound",
+    "margin_bound",
+    "mistake_bound",
+    "novelty_bound",
+    "ranking_bound",
+    "ridge_bound",
+    "svr_bound",
+]
+
+
+def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_state=None):
+    r"""Empirical Rademacher complexity of the functions of bounded norm of a kernel.
+
+    :math:`\hat R = \tfrac2n B\, \mathbb{E} \sqrt{\sigma^\top K \sigma}` over random signs, which
+    is at most :math:`\tfrac2n B \sqrt{\operatorname{tr} K}`: how well functions of norm at most B
+    can follow noise on these samples.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix.
+    norm : float, default=1.0
+        Largest norm B of a function.
+    method : {"trace", "monte_carlo"}, default="trace"
+        The bound by the trace, or the mean over `n_draws` draws of the signs.
+    n_draws : int, default=1000
+        Draws of the signs.
+    random_state : int, RandomState instance or None, default=None
+        Draws the signs.
+
+    Returns
+    -------
+    complexity : float
+        The complexity, or its bound by the trace.
+
+    References
+    ----------
+    .. [1] Bartlett and Mendelson, Rademacher and Gaussian complexities, Journal of Machine
+       Learning Research 3, 2002, Lemma 22.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import rademacher_complexity
+    >>> rademacher_complexity([[1.0, 0.0], [0.0, 1.0]])
+    1.4142135623730951
+    """
+    K = check_array(K, dtype=np.float64, input_name="K", kernel_values=True)
+    n = len(K)
+    if K.shape != (n, n):
+        raise ValueError(f"rademacher_complexity: K has to be square, got shape {K.shape}.")
+    _positive(norm=norm)
+    if method == "trace":
+        return 2.0 * norm * float(np.sqrt(max(0.0, float(np.trace(K))))) / n
+    if method != "monte_carlo":
+        raise ValueError(f"method has to be 'trace' or 'monte_carlo', got {method!r}.")
+    rng = check_random_state(random_state)
+    signs = 2.0 * rng.randint(0, 2, size=(int(n_draws), n)) - 1.0
+    values = np.einsum("ij,ij->i", signs @ K, signs)
+    return 2.0 * norm * float(np.sqrt(np.maximum(values, 0.0)).mean()) / n
+
+
+def center_of_mass_bound(n, radius, *, delta=0.05):
+    """Distance of the mean of n samples from their expectation (theorem 5.5).
+
+    Parameters
+    ----------
+    n : int
+        Samples.
+    radius : float
+        Largest norm of a sample in feature space.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest distance.
+    """
+    _check(n, delta)
+    return float(np.sqrt(2.0 * radius**2 / n) * (np.sqrt(2.0) + np.sqrt(np.log(1.0 / delta))))
+
+
+def kernel_pca_residual_bound(eigenvalues, diagonal, n_components, radius, *, delta=0.05):
+    """Mean squared residual of new samples after projection (theorem 6.14).
+
+    Parameters
+    ----------
+    eigenvalues : array-like
+        Those of the kernel matrix.
+    diagonal : array-like of shape (n_samples,)
+        Diagonal of the kernel matrix.
+    n_components : int
+        Components that are kept.
+    radius : float
+        Largest norm of a sample in feature space.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest expected squared residual.
+    """
+    values = np.sort(np.asarray(eigenvalues, dtype=np.float64))[::-1]
+    squares = float((np.asarray(diagonal, dtype=np.float64) ** 2).sum())
+    n = len(np.asarray(diagonal))
+    _check(n, delta)
+    t = np.arange(min(int(n_components), len(values)) + 1)
+    left_out = values.sum() - np.r_[0.0, np.cumsum(values)][t]
+    best = (left_out / n + 8.0 / n * np.sqrt((t + 1) * squares)).min()
+    return float(best + 3.0 * radius**2 * _deviation(n, delta))
+
+
+def novelty_bound(slack, gap, radius, n, *, delta=0.05):
+    """Probability that a new sample is outside of a sphere, enlarged by a gap (theorem 7.12).
+
+    The contraction constant 2 R^2 / gap of the proof gives 12 in place of the printed 6.
+
+    Parameters
+    ----------
+    slack : float
+        Sum of the slacks of the training samples, in squared distances.
+    gap : float
+        Added to the squared radius when new samples are judged.
+    radius : float
+        Largest norm of a sample in feature space.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest probability.
+    """
+    _check(n, delta)
+    _positive(gap=gap)
+    fit = slack / (gap * n) + 12.0 * radius**2 / (gap * np.sqrt(n))
+    return float(fit + 3.0 * _deviation(n, delta))
+
+
+def margin_bound(slack, margin, trace, n, *, delta=0.05):
+    """Probability of an error of a large-margin classifier, hard or soft (theorems 7.22, 7.30).
+
+    Parameters
+    ----------
+    slack : float
+        Sum of the slacks for a function of norm one; 0 for a hard margin.
+    margin : float
+        Margin of that function.
+    trace : float
+        Trace of the kernel matrix.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest probability.
+    """
+    _check(n, delta)
+    _positive(margin=margin)
+    return float((slack + 4.0 * np.sqrt(trace)) / (n * margin) + 3.0 * _deviation(n, delta))
+
+
+def l2_margin_bound(dual_sq, ridge, margin, trace, n, *, delta=0.05):
+    """Probability of an error with squared slack, the better of two bounds (theorem 7.38).
+
+    Parameters
+    ----------
+    dual_sq : float
+        Sum of the squared dual weights, which add up to one.
+    ridge : float
+        Ridge on the diagonal of the kernel matrix.
+    margin : float
+        Square root of the quadratic form with the ridge.
+    trace : float
+        Trace of the kernel matrix, without the ridge.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest probability.
+    """
+    _check(n, delta)
+    _positive(margin=margin)
+    squared = ridge**2 * dual_sq / margin**4 + 8.0 * np.sqrt(trace) / margin
+    hard = 4.0 * np.sqrt(trace + n * ridge) / margin
+    return float(min(squared, hard) / n + 3.0 * _deviation(n, delta / 2.0))
+
+
+def ridge_bound(mse, norm, trace, y_norm, radius, n, *, delta=0.05):
+    """Mean squared error of ridge regression on new samples (theorem 7.39).
+
+    Parameters
+    ----------
+    mse : float
+        Mean squared error on the training samples.
+    norm : float
+        Largest norm B of the function.
+    trace : float
+        Trace of the kernel matrix.
+    y_norm : float
+        Norm of the targets, none of which is larger than ``norm * radius``.
+    radius : float
+        Largest norm of a sample in feature space.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest expected squared error.
+    """
+    _check(n, delta)
+    rich = 16.0 * radius * norm / n * (norm * np.sqrt(trace) + y_norm)
+    return float(mse + rich + 12.0 * (radius * norm) ** 2 * _deviation(n, delta))
+
+
+def svr_bound(slack, norm, trace, threshold, epsilon, n, *, delta=0.05):
+    """Probability of an error beyond a threshold in support vector regression (theorem 7.49).
+
+    Parameters
+    ----------
+    slack : float
+        Sum of the errors beyond the tube on the training samples.
+    norm : float
+        Norm of the function.
+    trace : float
+        Trace of the kernel matrix.
+    threshold : float
+        What counts as an error; larger than `epsilon`.
+    epsilon : float
+        Half the width of the tube.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest probability.
+    """
+    _check(n, delta)
+    if not threshold > epsilon:
+        raise ValueError(f"threshold={threshold} has to be larger than epsilon={epsilon}.")
+    fit = (slack + 4.0 * norm * np.sqrt(trace)) / n
+    return float(fit / (threshold - epsilon) + 3.0 * _deviation(n, delta))
+
+
+def mistake_bound(n_updates, n, *, delta=0.05):
+    """Probability of an error of an online machine that made no mistake at last (theorem 7.54).
+
+    Parameters
+    ----------
+    n_updates : int
+        Changes on the way there, at most half of the samples.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest probability.
+    """
+    _check(n, delta)
+    if not 0 <= n_updates <= n / 2:
+        raise ValueError(f"n_updates={n_updates} has to be between 0 and n / 2 = {n / 2:g}.")
+    return float((n_updates * np.log(n) + np.log(n / (2.0 * delta))) / (n - n_updates))
+
+
+def compression_bound(n_support, n, *, delta=0.05):
+    """Probability of an error of a hard margin with few support vectors (theorem 7.56).
+
+    Parameters
+    ----------
+    n_support : int
+        Support vectors, fewer than samples.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest probability.
+    """
+    _check(n, delta)
+    if not 1 <= n_support < n:
+        raise ValueError(f"n_support={n_support} has to be between 1 and n - 1 = {n - 1}.")
+    words = n_support * np.log(np.e * n / n_support) + np.log(n / delta)
+    return float(words / (n - n_support))
+
+
+def leave_one_out_bound(n_support, n):
+    """Leave-one-out error of a support vector machine, at most (remark 7.57).
+
+    Parameters
+    ----------
+    n_support : int
+        Support vectors.
+    n : int
+        Samples.
+
+    Returns
+    -------
+    bound : float
+        Largest fraction; it holds for these samples, and for the error of n - 1 on average.
+    """
+    if not 0 <= n_support <= n or n < 1:
+        raise ValueError(f"n_support={n_support} has to be between 0 and n={n}.")
+    return n_support / n
+
+
+def ranking_bound(slack, margin, trace, n, *, delta=0.05):
+    """Probability that a new sample is ranked wrongly by `NuSVOR` (equation 8.3).
+
+    Parameters
+    ----------
+    slack : float
+        Sum of the slacks at all thresholds for a function of norm one.
+    margin : float
+        Margin of that function.
+    trace : float
+        Trace of the kernel matrix.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest probability.
+    """
+    _check(n, delta)
+    _positive(margin=margin)
+    return float((2.0 * slack + 8.0 * np.sqrt(trace)) / (n * margin) + 6.0 * _deviation(n, delta))
+
+
+def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):
+    """Mean squared difference of two views of new samples, projected by CCA (theorem 6.33).
+
+    The printed norm ``2 |w_a|^2 |w_b|^2`` is corrected to ``|w_a|^2 + |w_b|^2``.
+
+    Parameters
+    ----------
+    correlation : float
+        Covariance of the two projections on the training samples, each of variance one.
+    norm_a, norm_b : float
+        Norms of the two directions in feature space.
+    diagonal : array-like of shape (n_samples,)
+        Sums of the diagonals of the two kernel matrices.
+    radius : float
+        Square root of its largest possible entry.
+    n : int
+        Samples.
+    delta : float, default=0.05
+        Probability that it does not hold.
+
+    Returns
+    -------
+    bound : float
+        Largest expected squared difference.
+    """
+    _check(n, delta)
+    size = norm_a**2 + norm_b**2
+    spread = float(np.sqrt((np.asarray(diagonal, dtype=np.float64) ** 2).sum()))
+    rich = 2.0 * size / n * spread + 3.0 * size * radius**2 * _deviation(n, delta)
+    return float(2.0 * (1.0 - correlation) + rich)
+
+
+def _deviation(n, delta):
+    """Deviation of a mean of n numbers between 0 and 1 (McDiarmid)."""
+    return np.sqrt(np.log(2.0 / delta) / (2.0 * n))
+
+
+def _check(n, delta):
+    if not n >= 1:
+        raise ValueError(f"n={n} has to be at least 1.")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta={delta} has to be between 0 and 1.")
+
+
+def _positive(**numbers):
+    for name, value in numbers.items():
+        if not value > 0:
+            raise ValueError(f"{name}={value} has to be positive.")

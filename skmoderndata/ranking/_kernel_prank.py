@@ -1,0 +1,326 @@
+"""Ranks learned from one sample at a time."""
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.margins.online import prank_block
+from skmoderndata.kernels._machines import KernelMachine
+from skmoderndata.kernels._online import Stream
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
+from skmoderndata.ranking._base import ordered_classes, ranks_above
+
+
+class KernelPRank(KernelMachine, ClassifierMixin, Base):
+    r"""Ranks from one kernel function and thresholds, learned from one sample at a time.
+
+    PRank [1]_ [2]_ goes through the samples. One of rank y that is ranked q changes the function
+    :math:`f = \sum_i a_i k(x_i, \cdot)` by :math:`a_i \leftarrow a_i + y - q`, and moves the
+    thresholds between the two ranks by one. Thresholds stay in order. If ranks can be separated
+    with margin :math:`\gamma` by a function of norm one, at most
+    :math:`(K - 1)(R^2 + 1) / \gamma^2` changes happen, for K ranks and samples of norm at most
+    R.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
+        matrix of two sets of samples, or "precomputed".
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, of the first
+        samples in a stream.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    classes : array-like of shape (n_labels,), default=None
+        The labels in order, lowest first. None sorts them, which is wrong for words like "low",
+        "mid" and "high".
+    max_iter : int, default=10
+        Passes of `fit` over the samples; it ends after a pass without mistakes.
+    shuffle : bool, default=True
+        Whether `fit` draws a new order of the samples for each pass.
+    average : bool, default=False
+        Whether to predict by the mean of all functions and thresholds gone through, which
+        varies less than the last. It keeps every sample that was ever ranked wrongly.
+    budget : int, default=None
+        Samples kept at most; the oldest goes. None sets no limit. Not with `average`.
+    random_state : int, RandomState instance or None, default=None
+        Draws the orders.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, lowest first.
+    support_ : ndarray of shape (n_support,)
+        Training samples with a coefficient; only after `fit`.
+    support_vectors_ : array, sparse matrix or list of n_support samples
+        The samples themselves; empty when the kernel is precomputed.
+    dual_coef_ : ndarray of shape (n_support,)
+        Coefficients of the kernels; integers unless `average`.
+    thresholds_ : ndarray of shape (n_classes - 1,)
+        Values of the function from which on the next rank is predicted; ascending.
+    mistakes_ : list of int
+        Samples ranked wrongly in each pass.
+    n_updates_ : int
+        Their number in all passes.
+    n_iter_ : int
+        Passes.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    skmoderndata.ranking.NuSVOR : The same model with the largest margin, from all samples at once.
+    sklearn.linear_model.Perceptron : Classes without order, linear.
+
+    Notes
+    -----
+    There is no optimum to be near to, and no certificate but `n_updates_`, which the bound above
+    turns into a margin that no function of norm one exceeds, if the last pass was without
+    mistakes. Time is n kernel values for each sample with a coefficient, in each pass.
+
+    References
+    ----------
+    .. [1] Crammer and Singer, Pranking with ranking, Advances in Neural Information Processing
+       Systems 14, 2001.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm
+       8.14.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.ranking import KernelPRank
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(600, 2))
+    >>> ring = np.digitize(np.linalg.norm(X, axis=1), [0.8, 1.5])
+    >>> model = KernelPRank(average=True, random_state=0).fit(X[:400], ring[:400])
+    >>> bool(model.score(X[400:], ring[400:]) > 0.9)
+    True
+    """
+
+    _card = MethodCard(
+        family="ranking",
+        method="kernel_prank",
+        cite=("crammer2001pranking", "shawetaylor2004kernel"),
+        cost="T n |S|",
+        checks=(
+            {"random_state": 0},
+            {"kernel": "linear", "average": True, "random_state": 0},
+            {"budget": 20, "shuffle": False},
+        ),
+        known_failures=dict.fromkeys(
+            ("check_classifiers_train", "check_classifiers_classes"),
+            "decision_function is one value for each sample, to be compared with thresholds, not "
+            "one for each class",
+        ),
+    )
+    _parameter_constraints = {
+        **KERNEL_CONSTRAINTS,
+        "classes": ["array-like", None],
+        "max_iter": [AT_LEAST_ONE],
+        "shuffle": ["boolean"],
+        "average": ["boolean"],
+        "budget": [AT_LEAST_ONE, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        classes=None,
+        max_iter=10,
+        shuffle=True,
+        average=False,
+        budget=None,
+        random_state=None,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.classes = classes
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.average = average
+        self.budget = budget
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Go through the samples, up to `max_iter` times.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples (a list for kernels on other objects; all similarities when the
+            kernel is precomputed).
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : KernelPRank
+            The fitted estimator.
+        """
+        X, y = self._samples_and_target(X, y)
+        check_classification_targets(y)
+        self.classes_, ranks = ordered_classes(y, self.classes, owner=type(self).__name__)
+        self._check_settings()
+        rng = check_random_state(self.random_state)
+        self._begin(X)
+        self.mistakes_ = []
+        n = count_samples(X)
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            it = Iterations(self.max_iter, 0.0, progress)
+            for _ in it:
+                order = rng.permutation(n) if self.shuffle else np.arange(n)
+                self.mistakes_.append(self._one_pass(X, ranks, order))
+                self._stream.gather()
+                it.residual = self.mistakes_[-1]
+        self.n_iter_ = it.n_iter
+        self._settle()
+        self.support_ = self._stream.index[self._used]
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None):
+        """Go through further samples once, in their order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_labels,), default=None
+            All labels, lowest first; needed in the first call unless the parameter `classes` is
+            given.
+
+        Returns
+        -------
+        self : KernelPRank
+            The estimator.
+        """
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit needs a kernel that can be evaluated for "
+                "samples of different calls, got kernel='precomputed'."
+            )
+        first = not hasattr(self, "_stream")
+        if first:
+            labels = self.classes if classes is None else classes
+            if labels is None:
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit: give all classes, lowest first, in the "
+                    "first call."
+                )
+            X, y = self._samples_and_target(X, y)
+            self.classes_ = np.asarray(labels)
+        else:
+            X = self._samples(X, reset=False)
+            y = np.asarray(y)
+        if count_samples(X) != len(y):
+            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
+        check_classification_targets(y)
+        place = {label: rank for rank, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in y.tolist() if label not in place]
+        if unknown:
+            raise ValueError(
+                f"y holds {unknown[0]!r}, which is not among the classes {list(place)}."
+            )
+        self._check_settings()
+        if first:
+            self._begin(X)
+            self.mistakes_ = []
+        else:  # arrays of the last call stay as they are, in case this one fails
+            self._bounds, self._late = self._bounds.copy(), self._late.copy()
+        ranks = np.array([place[label] for label in y.tolist()])
+        self.mistakes_ = [*self.mistakes_, self._one_pass(X, ranks, np.arange(len(y)))]
+        self.n_iter_ = len(self.mistakes_)
+        self._settle()
+        vars(self).pop("support_", None)
+        return self
+
+    def decision_function(self, X):
+        """Values of the function.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            The higher, the higher the rank; to be compared with `thresholds_`.
+        """
+        check_is_fitted(self)
+        return self._function_values(self._samples(X, reset=False))
+
+    def predict(self, X):
+        """Labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        check_is_fitted(self)
+        return self.classes_[ranks_above(self.decision_function(X), self.thresholds_)]
+
+    def _check_settings(self):
+        name = type(self).__name__
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{name} needs samples of at least two classes, got 1 class: {self.classes_}."
+            )
+        if self.average and self.budget is not None:
+            raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
+
+    def _begin(self, X):
+        self._gram = self._resolve(X)
+        self._stream = Stream(self._gram, self._gram.subset(X, np.zeros(0, int)))
+        self._bounds = np.zeros(len(self.classes_) - 1)
+        self._late = np.zeros(len(self.classes_) - 1)
+
+    def _one_pass(self, X, ranks, order):
+        budget = -1 if self.budget is None else int(self.budget)
+
+        def step(K, function, chosen, time):
+            return prank_block(K, function, self._bounds, self._late, ranks[chosen], time, budget)
+
+        return int(self._stream.go_through(X, order, step))
+
+    def _settle(self):
+        """Set what is predicted by, the last function or the mean."""
+        stream = self._stream
+        coef = stream.mean() if self.average else stream.coef
+        self._used = np.flatnonzero(coef)
+        self.dual_coef_ = coef[self._used]
+        late = self._late / max(1, stream.time)
+        self.thresholds_ = self._bounds - late if self.average else self._bounds.copy()
+        self._basis = stream.take(self._used)
+        self.support_vectors_ = np.zeros((0, 0)) if self._gram.precomputed else self._basis
+        self.n_updates_ = int(sum(self.mistakes_))

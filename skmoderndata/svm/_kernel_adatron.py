@@ -1,0 +1,569 @@
+"""Kernel adatron: support vector machines without free offset, one coefficient at a time."""
+
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.margins.box_machines import by_cvxpy
+from skmoderndata._solvers.margins.box_qp import box_state
+from skmoderndata._solvers.margins.coordinate_qp import coordinate_descent
+from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
+
+ADATRON_CONSTRAINTS = {
+    **MACHINE_CONSTRAINTS,
+    "C": [Interval(Real, 0, None, closed="right")],
+    "omega": [Interval(Real, 0, 2, closed="neither")],
+    "fit_intercept": ["boolean"],
+    "max_iter": [AT_LEAST_ONE],
+    "shuffle": ["boolean"],
+    "solver": [StrOptions({"descent", "cvxpy"})],
+    "random_state": ["random_state"],
+}
+
+
+class Adatron(KernelMachine):
+    """Mixin of the two adatrons: one problem of the dual."""
+
+    def _descend(self, store, box, tube, gap, rng, progress):
+        """Solve one problem."""
+        if self.solver == "cvxpy":
+            return by_cvxpy(store, box, tube, None, [], gap, self.tol)
+        state = box_state(store, np.zeros(store.n), **box, tube=tube)
+        return coordinate_descent(
+            store,
+            state,
+            gap,
+            rng,
+            omega=self.omega,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            largest=1e6 / max(self.tol, 1e-6) / max(float(store.diagonal.max()), 1e-300),
+            shuffle=self.shuffle,
+            progress=progress,
+        )
+
+    def _finish(self, gram, store, X, active, coef, found):
+        """Keep the support, the offset that the kernel holds, and the certificate."""
+        used = np.flatnonzero(np.atleast_2d(coef).any(axis=0))
+        self._check_psd(gram, store, used, np.zeros(store.n))
+        self._keep_support(gram, X, active[used], coef[..., used])
+        self.intercept_ = store.plus * coef.sum(axis=-1)
+        if gram.kernel == "linear":
+            weight = self.dual_coef_ @ self._basis
+            self.coef_ = weight.toarray() if sparse.issparse(weight) else np.asarray(weight)
+        worst = max(found, key=lambda one: (not one.converged, one.gap))
+        self.dual_gap_ = float(worst.gap)
+        self.n_iter_ = max(1, *(one.n_iter for one in found))
+        if not worst.converged:
+            hard = np.isinf(self.C) and worst.n_iter < self.max_iter
+            warn_not_converged(
+                self,
+                reached="the classes are not separable through the origin"
+                if hard
+                else f"after {worst.n_iter} passes the relative duality gap is {worst.gap:.1e} "
+                f"(tol={self.tol:g})",
+                remedy="give a finite C"
+                if np.isinf(self.C)
+                else "raise max_iter or tol, or scale X, for example by StandardScaler",
+            )
+
+
+class KernelAdatronClassifier(Adatron, ClassifierMixin, Base):
+    r"""Support vector classifier without free offset, by steps of one coefficient.
+
+    The kernel adatron [1]_ [2]_ minimises, for each class against the others,
+
+    .. math::
+        \min_w\ \tfrac12 \|w\|^2 + C \sum_i u_i\, \ell\bigl(y_i w^\top \phi(x_i)\bigr)
+
+    with the hinge loss :math:`\ell(m) = \max(0, 1 - m)` or its square. A step changes one
+    coefficient, :math:`a_i \leftarrow \min(\max(a_i + \omega (1 - y_i f(x_i)) / k_{ii}, 0),
+    C u_i)`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of the loss. ``np.inf`` is the hard margin.
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
+        matrix of two sets of samples, or "precomputed".
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
+        samples.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss.
+    omega : float, default=1.0
+        Relaxation, between 0 and 2; 1 is the exact minimum in one coefficient.
+    fit_intercept : bool, default=False
+        Whether 1 is added to the kernel: an offset that is penalised.
+    tol : float, default=0.001
+        Relative duality gap to reach.
+    max_iter : int, default=1000
+        Passes at most.
+    shuffle : bool, default=True
+        Whether to draw a new order of the samples for each pass.
+    cache_size : float, default=500
+        Memory for kernel values, in MB.
+    solver : {"descent", "cvxpy"}, default="descent"
+        The adatron, or a cone solver for up to 2000 samples.
+    random_state : int, RandomState instance or None, default=None
+        Draws the orders.
+    n_jobs : int, default=None
+        Threads for the values of new samples. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    support_ : ndarray of shape (n_support,)
+        Training samples with a coefficient.
+    support_vectors_ : array, sparse matrix or list of n_support samples
+        The samples themselves; empty when the kernel is precomputed.
+    dual_coef_ : ndarray of shape (n_classifiers, n_support)
+        Coefficients of the kernels, one row for two classes, else one for each.
+    intercept_ : ndarray of shape (n_classifiers,)
+        Offsets.
+    coef_ : ndarray of shape (n_classifiers, n_features)
+        Weights of the features, for the linear kernel.
+    dual_gap_ : float
+        Relative duality gap, the largest of all classifiers.
+    n_iter_ : int
+        Passes, the most of all classifiers.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.svm.SVC : Free offset, pairs of coefficients; faster.
+    sklearn.svm.LinearSVC : The same problem for the linear kernel, with ``fit_intercept=False``.
+
+    Notes
+    -----
+    The printed step 1 diverges for ``k(x, x) > 2``; dividing by ``k(x, x)`` makes it the exact
+    minimum. Without an offset the classes have to be separable through the origin of feature
+    space: with the Gaussian kernel they are, else take ``fit_intercept=True``. A hard margin that
+    does not exist lets the coefficients grow; `fit` stops and says so. One coefficient at a time
+    is slow where samples are much alike, as with features that are not centred.
+
+    References
+    ----------
+    .. [1] Friess, Cristianini and Campbell, The kernel adatron algorithm, ICML 1998.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm
+       7.59.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skmoderndata.svm import KernelAdatronClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelAdatronClassifier(random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95), bool(model.dual_gap_ <= 1e-3)
+    (True, True)
+    """
+
+    _card = MethodCard(
+        family="margins",
+        method="kernel_adatron",
+        cite=("friess1998kernel", "shawetaylor2004kernel"),
+        cost="T n |S|",
+        checks=(
+            {"random_state": 0},
+            {"loss": "squared_hinge", "C": 0.1, "fit_intercept": True, "random_state": 0},
+            {"kernel": "linear", "C": 0.01, "omega": 1.3, "shuffle": False, "tol": 0.3},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.svm.SVC",
+            problem="digits_kernel",
+            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            params={"random_state": 0},
+            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+        ),
+    )
+    _parameter_constraints = {
+        **ADATRON_CONSTRAINTS,
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        kernel="rbf",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        loss="hinge",
+        omega=1.0,
+        fit_intercept=False,
+        tol=1e-3,
+        max_iter=1000,
+        shuffle=True,
+        cache_size=500,
+        solver="descent",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.loss = loss
+        self.omega = omega
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.cache_size = cache_size
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Learn the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples (a list for kernels on other objects; all similarities when the
+            kernel is precomputed).
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of `C` for each sample; a sample of weight zero is absent.
+
+        Returns
+        -------
+        self : KernelAdatronClassifier
+            The fitted estimator.
+        """
+        X, y = self._samples_and_target(X, y)
+        check_classification_targets(y)
+        weights = self._weights_of(X, sample_weight)
+        active = np.flatnonzero(weights)
+        self.classes_, codes = np.unique(y[active], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, got 1 class"
+                f"{' with positive weight' if len(active) < len(y) else ''}: {self.classes_}."
+            )
+        hard = np.isinf(self.C)
+        ridge = np.zeros(len(active)) if hard else self._ridge(weights[active])
+        rng = check_random_state(self.random_state)
+        gram, store = self._row_store(X, active, weights, plus=float(self.fit_intercept))
+        labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        found = []
+        with FitProgress(self, X, y, max_passes=None) as progress:
+            for label in labels:
+                signs = np.where(codes == label, 1.0, -1.0)
+                found.append(self._separate(store, signs, ridge, rng, progress))
+        self._finish(gram, store, X, active, np.stack([one.w for one in found]), found)
+        return self
+
+    def _separate(self, store, signs, ridge, rng, progress):
+        """Solve the problem of one class against the others."""
+        hard, squared = np.isinf(self.C), self.loss == "squared_hinge"
+        top = np.full(len(signs), np.inf) if hard or squared else 0.5 / ridge
+        own = ridge if squared else np.zeros(len(signs))
+        box = {
+            "low": np.where(signs > 0, 0.0, -top),
+            "high": np.where(signs > 0, top, 0.0),
+            "ridge": own,
+            "linear": -signs,
+        }
+
+        def gap(w, g):
+            values = g - own * w + signs
+            norm = max(0.0, float(w @ values))
+            margins = signs * values
+            dual = float(np.abs(w).sum()) - 0.5 * float(w @ (values + own * w))
+            if hard:
+                least = float(margins.min())
+                # scaled to margin one
+                return max(0.0, 1.0 - dual * 2.0 * least**2 / norm) if least > 0 else 1.0
+            slack = np.maximum(0.0, 1.0 - margins)
+            costs = 0.5 / ridge
+            loss = costs @ slack**2 if squared else costs @ slack
+            primal = 0.5 * norm + float(loss)
+            return max(0.0, primal - dual) / primal
+
+        return self._descend(store, box, 0.0, gap, rng, progress)
+
+    def decision_function(self, X):
+        """Values of the functions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive for the second of two classes; else the largest tells the class.
+        """
+        check_is_fitted(self)
+        values = self._function_values(self._samples(X, reset=False)) + self.intercept_
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X):
+        """Labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return self.classes_[(values > 0).astype(int)]
+        return self.classes_[values.argmax(axis=1)]
+
+
+class KernelAdatronRegressor(Adatron, RegressorMixin, Base):
+    r"""Support vector regression without free offset, by steps of one coefficient.
+
+    Minimises [1]_
+
+    .. math::
+        \min_w\ \tfrac12 \|w\|^2 + C \sum_i u_i
+        \max\bigl(0,\ |y_i - w^\top \phi(x_i)| - \epsilon\bigr).
+
+    A step changes one coefficient: with :math:`z = a_i k_{ii} + y_i - f(x_i)`,
+    :math:`a_i \leftarrow \operatorname{sign}(z) \max(|z| - \epsilon, 0) / k_{ii}`, clipped to
+    :math:`\pm C u_i`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of the loss; finite.
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
+        matrix of two sets of samples, or "precomputed".
+    epsilon : float, default=0.1
+        Half the width of the tube in which errors cost nothing.
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
+        samples.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    omega : float, default=1.0
+        Relaxation, between 0 and 2; 1 is the exact minimum in one coefficient.
+    fit_intercept : bool, default=True
+        Whether 1 is added to the kernel: an offset that is penalised.
+    tol : float, default=0.001
+        Relative duality gap to reach.
+    max_iter : int, default=1000
+        Passes at most.
+    shuffle : bool, default=True
+        Whether to draw a new order of the samples for each pass.
+    cache_size : float, default=500
+        Memory for kernel values, in MB.
+    solver : {"descent", "cvxpy"}, default="descent"
+        The adatron, or a cone solver for up to 2000 samples.
+    random_state : int, RandomState instance or None, default=None
+        Draws the orders.
+    n_jobs : int, default=None
+        Threads for the values of new samples. Results do not depend on it.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+        Training samples with a coefficient: those outside of the tube or on its edge.
+    support_vectors_ : array, sparse matrix or list of n_support samples
+        The samples themselves; empty when the kernel is precomputed.
+    dual_coef_ : ndarray of shape (n_support,)
+        Coefficients of the kernels.
+    intercept_ : float
+        Offset.
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features, for the linear kernel.
+    dual_gap_ : float
+        Relative duality gap.
+    n_iter_ : int
+        Passes.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.svm.SVR : Free offset, pairs of coefficients; faster.
+    skmoderndata.svm.L2SVR : Squared loss and free offset.
+
+    Notes
+    -----
+    The offset is penalised: centre y where its mean is large.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm
+       7.61; the printed step needs ``k(x, x) < 2``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.svm import KernelAdatronRegressor
+    >>> X = np.linspace(-3, 3, 100)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> model = KernelAdatronRegressor(C=1.0, epsilon=0.1, random_state=0).fit(X, y)
+    >>> bool(np.abs(model.predict(X) - y).max() < 0.12), len(model.support_) < 50
+    (True, True)
+    """
+
+    _card = MethodCard(
+        family="margins",
+        method="kernel_adatron",
+        cite=("shawetaylor2004kernel",),
+        cost="T n |S|",
+        checks=(
+            {"random_state": 0},
+            {"kernel": "linear", "C": 0.01, "epsilon": 0.0, "shuffle": False, "tol": 0.3},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.svm.SVR",
+            problem="diabetes",
+            grid={"C": (1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            params={"epsilon": 10.0, "random_state": 0},
+            baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            baseline_params={"epsilon": 10.0},
+        ),
+    )
+    _parameter_constraints = {
+        **ADATRON_CONSTRAINTS,
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "epsilon": [NON_NEGATIVE],
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        kernel="rbf",
+        *,
+        epsilon=0.1,
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        omega=1.0,
+        fit_intercept=True,
+        tol=1e-3,
+        max_iter=1000,
+        shuffle=True,
+        cache_size=500,
+        solver="descent",
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.epsilon = epsilon
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.omega = omega
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.cache_size = cache_size
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Learn the function.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples (a list for kernels on other objects; all similarities when the
+            kernel is precomputed).
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of `C` for each sample; a sample of weight zero is absent.
+
+        Returns
+        -------
+        self : KernelAdatronRegressor
+            The fitted estimator.
+        """
+        X, y = self._samples_and_target(X, y, y_numeric=True)
+        weights = self._weights_of(X, sample_weight)
+        active = np.flatnonzero(weights)
+        target = np.asarray(y[active], dtype=np.float64)
+        top = 0.5 / self._ridge(weights[active])
+        none = np.zeros(len(active))
+        box = {"low": -top, "high": top, "ridge": none, "linear": -target}
+        tube = float(self.epsilon)
+        floor = 1e-14 * float(top @ np.abs(target))
+
+        def gap(w, g):
+            values = g + target
+            norm = max(0.0, float(w @ values))
+            excess = np.maximum(0.0, np.abs(g) - tube)
+            primal = 0.5 * norm + float(top @ excess)
+            dual = float(w @ target) - tube * float(np.abs(w).sum()) - 0.5 * norm
+            size = max(primal, floor)
+            return max(0.0, primal - dual) / size if size > 0 else 0.0
+
+        rng = check_random_state(self.random_state)
+        gram, store = self._row_store(X, active, weights, plus=float(self.fit_intercept))
+        with FitProgress(self, X, y, max_passes=None) as progress:
+            found = self._descend(store, box, tube, gap, rng, progress)
+        self._finish(gram, store, X, active, found.w, [found])
+        return self
+
+    def predict(self, X):
+        """Values of the function.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Predicted targets.
+        """
+        check_is_fitted(self)
+        return self._function_values(self._samples(X, reset=False)) + self.intercept_

@@ -1,0 +1,336 @@
+"""Support vector classifier with squared hinge loss and free offset."""
+
+from itertools import combinations
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.margins.box_machines import nearest_hulls
+from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
+
+
+class L2SVC(KernelMachine, ClassifierMixin, Base):
+    r"""Support vector classifier with squared hinge loss and free offset.
+
+    Minimises
+
+    .. math::
+        \min_{w, b}\ \tfrac12 \|w\|^2
+        + C \sum_i u_i \max\bigl(0,\ 1 - y_i (w^\top \phi(x_i) + b)\bigr)^2,
+
+    with the weights :math:`u_i` of samples and classes: the 2-norm soft margin [1]_. Its dual is a
+    hard margin for the kernel matrix with :math:`1 / (2 C u_i)` on the diagonal, and so the
+    problem of the nearest points of two convex hulls [2]_, which has no bounds from above. Several
+    classes are separated in pairs, as `SVC` does.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of the squared loss, that of `LinearSVC(loss="squared_hinge")`.
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
+        matrix of two sets of samples, or "precomputed".
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
+        samples.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class.
+    tol : float, default=0.001
+        Relative duality gap to reach.
+    cache_size : float, default=500
+        Memory for kernel values, in MB.
+    max_iter : int, default=-1
+        Steps at most for each pair of classes; -1 sets no limit.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether `decision_function` has one column for each class or for each pair of classes.
+    break_ties : bool, default=False
+        Whether `predict` breaks ties of the votes by the decision values; needs "ovr".
+    solver : {"smo", "cvxpy"}, default="smo"
+        Pairwise steps of second-order choice, or a cone solver for up to 2000 samples.
+    n_jobs : int, default=None
+        Threads for the values of new samples. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    support_ : ndarray of shape (n_support,)
+        Training samples with weight, support vectors.
+    support_vectors_ : array, sparse matrix or list of n_support samples
+        The samples themselves; empty when the kernel is precomputed.
+    n_support_ : ndarray of shape (n_classes,)
+        Support vectors of each class.
+    dual_coef_ : ndarray of shape (n_pairs, n_support)
+        Coefficients of the kernels for each pair of classes: (0, 1), (0, 2), ..., (1, 2), ....
+        With two classes positive values mean the second, with more the first of the pair.
+    intercept_ : ndarray of shape (n_pairs,)
+        Offsets.
+    coef_ : ndarray of shape (n_pairs, n_features)
+        Weights of the features, for the linear kernel.
+    margin_ : ndarray of shape (n_pairs,)
+        Geometric margins, ``1 / |w|``; 0 where w is zero.
+    objective_ : ndarray of shape (n_pairs,)
+        Values of the objective.
+    dual_gap_ : float
+        Relative duality gap, the largest of all pairs: the objective is at most this fraction of
+        itself above the minimum.
+    n_iter_ : int
+        Pairwise steps, the most of all pairs of classes.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.svm.SVC : Hinge loss: fewer support vectors, so faster predictions.
+    sklearn.svm.LinearSVC : The same loss for the linear kernel, the offset being penalised.
+    skmoderndata.svm.CoreVectorMachine : The same loss, penalised offset, for large data.
+
+    Notes
+    -----
+    Every sample inside the margin is a support vector, 1.3 to 1.5 times as many as with the hinge
+    loss: predictions take longer by that factor. Rows of the kernel matrix are computed when they
+    are needed, 64 together, and shared by all pairs of classes; above 2000 samples they are kept
+    in single precision, which moves the optimum by about 1e-6 of its value. For 100 000 samples
+    and more take `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
+
+    There is no `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm
+       7.37.
+    .. [2] Keerthi, Shevade, Bhattacharyya and Murthy, A fast iterative nearest point algorithm
+       for support vector machine classifier design, IEEE Transactions on Neural Networks 11(1),
+       2000, pp. 124-136.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skmoderndata.svm import L2SVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = L2SVC(C=10.0).fit(X[:1000], y[:1000])
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.96), bool(model.dual_gap_ <= 1e-3)
+    (True, True)
+    """
+
+    _card = MethodCard(
+        family="margins",
+        cite=("shawetaylor2004kernel", "keerthi2000fast", "fan2005working"),
+        cost="n |S|",
+        checks=(
+            {},
+            {"kernel": "linear", "C": 0.1, "class_weight": "balanced"},
+            {"kernel": "poly", "degree": 2, "break_ties": True},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.svm.SVC",
+            problem="digits_kernel",
+            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+        ),
+    )
+    _parameter_constraints = {
+        **MACHINE_CONSTRAINTS,
+        "C": [POSITIVE],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "solver": [StrOptions({"smo", "cvxpy"})],
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        kernel="rbf",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        class_weight=None,
+        tol=1e-3,
+        cache_size=500,
+        max_iter=-1,
+        decision_function_shape="ovr",
+        break_ties=False,
+        solver="smo",
+        n_jobs=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.class_weight = class_weight
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.solver = solver
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Learn the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples (a list for kernels on other objects; all similarities when the
+            kernel is precomputed).
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of `C` for each sample; a sample of weight zero is absent.
+
+        Returns
+        -------
+        self : L2SVC
+            The fitted estimator.
+        """
+        X, y = self._samples_and_target(X, y)
+        check_classification_targets(y)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties=True needs decision_function_shape='ovr', got 'ovo'.")
+        weights = self._weights_of(X, sample_weight)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        weights = weights * self._class_factors(y, codes, weights)
+        active = np.flatnonzero(weights)
+        counts = np.bincount(codes[active], minlength=len(self.classes_))
+        self._check_classes(counts, len(active) < len(y))
+        order = active[np.argsort(codes[active], kind="stable")]
+        ridge = self._ridge(weights[order])
+        gram, store = self._row_store(X, order, weights)
+        stops = np.cumsum(counts)
+        segments = np.stack([stops - counts, stops], axis=1)
+        pairs = [(1, 0)] if len(counts) == 2 else list(combinations(range(len(counts)), 2))
+        with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
+            found = [
+                nearest_hulls(
+                    store,
+                    ridge,
+                    segments[list(pair)],
+                    solver=self.solver,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    progress=progress,
+                )
+                for pair in pairs
+            ]
+        coef = np.stack([one.coef for one in found])
+        used = np.flatnonzero(coef.any(axis=0))
+        for one in found:
+            self._check_psd(gram, store, np.flatnonzero(one.coef), ridge)
+        self._keep_support(gram, X, order[used], coef[:, used])
+        self.intercept_ = np.array([one.offset for one in found])
+        self.objective_ = np.array([one.objective for one in found])
+        norms = np.array([one.norm for one in found])
+        self.margin_ = np.divide(1.0, np.sqrt(norms), out=np.zeros(len(norms)), where=norms > 0)
+        self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
+        if gram.kernel == "linear":
+            weight = self.dual_coef_ @ self._basis
+            self.coef_ = weight.toarray() if sparse.issparse(weight) else np.asarray(weight)
+        worst = max(found, key=lambda one: (not one.converged, one.gap))
+        n_iter = max(one.n_iter for one in found)
+        self._keep_work(worst.gap, n_iter, worst.converged)
+        return self
+
+    def decision_function(self, X):
+        """Values of the functions that separate the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+            With two classes positive for the second; else by `decision_function_shape`, the votes
+            of the pairs for each class with their confidence, or one value for each pair, positive
+            for its first class.
+        """
+        check_is_fitted(self)
+        values = self._pair_values(X)
+        if len(self.classes_) == 2:
+            return values[:, 0]
+        return values if self.decision_function_shape == "ovo" else self._confident_votes(values)
+
+    def predict(self, X):
+        """Labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        check_is_fitted(self)
+        values = self._pair_values(X)
+        if len(self.classes_) == 2:
+            return self.classes_[(values[:, 0] > 0).astype(int)]
+        votes = self._confident_votes(values) if self.break_ties else self._votes(values)
+        return self.classes_[votes.argmax(axis=1)]
+
+    def _class_factors(self, y, codes, weights):
+        if self.class_weight is None:
+            return 1.0
+        with np.errstate(divide="ignore"):  # a class without weight has infinite factor
+            factors = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=y, sample_weight=weights
+            )
+        return np.where(np.isfinite(factors), factors, 1.0)[codes]
+
+    def _check_classes(self, counts, weighted):
+        name = type(self).__name__
+        where = " with positive weight" if weighted else ""
+        if np.count_nonzero(counts) < 2:
+            raise ValueError(
+                f"{name} needs samples of at least two classes, got 1 class{where}: "
+                f"{self.classes_[counts > 0]}."
+            )
+        if counts.min() == 0:
+            raise ValueError(
+                f"{name}: class {self.classes_[counts == 0][0]!r} has no sample of positive "
+                "weight; drop its samples."
+            )
+
+    def _pair_values(self, X):
+        return self._function_values(self._samples(X, reset=False)) + self.intercept_
+
+    def _votes(self, values):
+        votes = np.zeros((len(values), len(self.classes_)))
+        for column, (i, j) in enumerate(combinations(range(len(self.classes_)), 2)):
+            first = values[:, column] > 0
+            votes[:, i] += first
+            votes[:, j] += ~first
+        return votes
+
+    def _confident_votes(self, values):
+        """Votes, and the sum of the values for a class squeezed below one third of a vote."""
+        sums = np.zeros((len(values), len(self.classes_)))
+        for column, (i, j) in enumerate(combinations(range(len(self.classes_)), 2)):
+            sums[:, i] += values[:, column]
+            sums[:, j] -= values[:, column]
+        return self._votes(values) + sums / (3.0 * (np.abs(sums) + 1.0))

@@ -1,0 +1,256 @@
+"""Support vector data description: the smallest ball around most of the samples."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.margins.box_machines import soft_ball
+from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
+from skmoderndata.kernels._resolve import count_samples, take
+from skmoderndata.kernels._samples import KernelOutlierMixin
+
+ROUNDING = 1e-9  # samples of this relative distance beyond the surface are on it
+
+
+class SVDD(KernelMachine, KernelOutlierMixin, Base):
+    r"""Smallest ball around most of the samples, in the feature space of a kernel.
+
+    Minimises over the centre c and the radius r the support vector data description
+
+    .. math::
+        \min_{c, r}\ r^2 + \frac{1}{\nu \sum_i u_i} \sum_i u_i
+        \max\bigl(0,\ \|\phi(x_i) - c\|^2 - r^2\bigr),
+
+    with the weights :math:`u_i` of samples [1]_ [2]_. The dual
+    :math:`\max_a \sum_i a_i k_{ii} - a^\top K a` over :math:`0 \le a_i \le u_i / (\nu \sum u)`,
+    :math:`\sum_i a_i = 1` is solved by pairwise steps. With `nu` of at most ``1 / n_samples`` no
+    sample may be outside: the minimum enclosing ball.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
+        matrix of two sets of samples, or "precomputed".
+    nu : float, default=0.1
+        At most this fraction of the training samples is outside of the ball, and at least this
+        fraction is not strictly inside; by weight, with `sample_weight`. 0 is the hard ball.
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
+        samples.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    margin : float, default=0.0
+        Added to the squared radius in `predict`: samples within it are not called outliers.
+    tol : float, default=0.001
+        Relative duality gap to reach.
+    cache_size : float, default=500
+        Memory for kernel values, in MB.
+    max_iter : int, default=-1
+        Steps at most; -1 sets no limit.
+    solver : {"smo", "cvxpy"}, default="smo"
+        Pairwise steps of second-order choice, or a cone solver for up to 2000 samples.
+    n_jobs : int, default=None
+        Threads for the scores of new samples. Results do not depend on it.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+        Training samples with weight.
+    support_vectors_ : array, sparse matrix or list of n_support samples
+        The samples themselves; empty when the kernel is precomputed.
+    dual_coef_ : ndarray of shape (n_support,)
+        Weights of the centre; they add up to one.
+    center_ : ndarray of shape (n_features,)
+        The centre, for the linear kernel.
+    radius_ : float
+        The radius r.
+    objective_ : float
+        Value of the objective.
+    offset_ : float
+        Threshold of `score_samples`: minus the squared radius and the margin.
+    dual_gap_ : float
+        Relative duality gap: the objective is at most this fraction of itself above the minimum.
+    n_iter_ : int
+        Pairwise steps.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.svm.OneClassSVM : The same machine where ``k(x, x)`` is constant, as for "rbf".
+    skmoderndata.svm.MinimumEnclosingBall : All samples inside, with millions of them.
+
+    Notes
+    -----
+    For the Gaussian kernel the outliers are those of `OneClassSVM`, whose `decision_function` is
+    ``nu n / 2`` times ours. Linear, polynomial, string and graph kernels have samples of different
+    norm, and the two machines differ: the one-class machine separates the samples from the
+    origin, which is a place of no meaning there.
+
+    Time is about ``nu n^2`` kernel values. With ``nu = 1`` all weights are equal and r is 0. With
+    a precomputed kernel new samples need ``k(x, x)``, which is in no matrix of new against
+    training samples: only a constant diagonal is allowed there.
+
+    References
+    ----------
+    .. [1] Tax and Duin, Support vector data description, Machine Learning 54, 2004, pp. 45-66.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithms
+       7.2, 7.8 and 7.11.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.svm import SVDD
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> ball = SVDD("linear", nu=0.05).fit(X)
+    >>> ball.predict([[0.0, 0.0], [4.0, 4.0]])
+    array([ 1, -1])
+    >>> int((ball.predict(X) == -1).sum()) <= 25
+    True
+    """
+
+    _card = MethodCard(
+        family="margins",
+        cite=("tax2004support", "shawetaylor2004kernel"),
+        cost="nu n^2",
+        checks=({}, {"kernel": "linear", "nu": 0.3}, {"kernel": "poly", "degree": 2}),
+        comparison=Comparison(
+            baseline="sklearn.svm.OneClassSVM",
+            problem="digit_novelty",
+            params={"kernel": "poly", "degree": 2, "gamma": 0.00039, "coef0": 1},
+            grid={"nu": (0.02, 0.05, 0.1, 0.2, 0.4)},
+            baseline_params={"kernel": "poly", "degree": 2, "gamma": 0.00039, "coef0": 1},
+            baseline_grid={"nu": (0.02, 0.05, 0.1, 0.2, 0.4)},
+        ),
+    )
+    _parameter_constraints = {
+        **MACHINE_CONSTRAINTS,
+        "nu": [Interval(Real, 0, 1, closed="both")],
+        "margin": [NON_NEGATIVE],
+        "solver": [StrOptions({"smo", "cvxpy"})],
+    }
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        nu=0.1,
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        margin=0.0,
+        tol=1e-3,
+        cache_size=500,
+        max_iter=-1,
+        solver="smo",
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.nu = nu
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.margin = margin
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.solver = solver
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the ball.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples (a list for kernels on other objects; all similarities when the
+            kernel is precomputed).
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Relative weights of the samples; a sample of weight zero is absent.
+
+        Returns
+        -------
+        self : SVDD
+            The fitted estimator.
+        """
+        X = self._samples(X, reset=True)
+        weights = self._weights_of(X, sample_weight)
+        active = np.flatnonzero(weights)
+        gram, store = self._row_store(X, active, weights)
+        fractions = weights[active] / weights.max()
+        fractions /= fractions.sum()
+        hard = self.nu <= fractions.min() * (1 + 1e-12)
+        # a bound beyond one is never reached
+        bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
+        with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
+            found = soft_ball(
+                store,
+                bounds,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                progress=progress,
+            )
+        used = np.flatnonzero(found.coef)
+        self._check_psd(gram, store, used, np.zeros(len(active)))
+        self._keep_support(gram, X, active[used], found.coef[used])
+        if gram.kernel == "linear":
+            self.center_ = np.ravel(self.dual_coef_ @ self._basis)
+        self._norm = found.norm
+        diagonal = store.diagonal
+        self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
+        self.radius_, self.objective_ = float(np.sqrt(found.offset)), float(found.objective)
+        rounding = ROUNDING * found.offset + 1e-12 * float(diagonal.max())
+        self.offset_ = -(found.offset + self.margin + rounding)
+        self._keep_work(found.gap, found.n_iter, found.converged)
+        return self
+
+    def score(self, X, y=None):
+        """Minus the mean squared distance from the centre.
+
+        It depends on the scale of the kernel: to compare kernels take labelled outliers and
+        `scoring="roc_auc"`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples.
+        y : Ignored
+            Present by convention.
+
+        Returns
+        -------
+        score : float
+            Higher is better.
+        """
+        check_is_fitted(self)
+        return float(np.mean(self._score_samples(self._samples(X, reset=False))))
+
+    def _score_samples(self, X):
+        """Minus the squared distances of validated samples from the centre."""
+        squares = self._diagonal(X) - 2.0 * self._function_values(X) + self._norm
+        return -np.maximum(squares, 0.0)
+
+    def _diagonal(self, X):
+        n = count_samples(X)
+        if self._gram.precomputed:
+            if self._own is not None:
+                return np.full(n, self._own)
+            return self._gram.diag(X)
+        parts = [self._gram.diag(take(X, slice(s, s + 2**15))) for s in range(0, n, 2**15)]
+        return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])

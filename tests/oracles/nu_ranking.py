@@ -1,0 +1,67 @@
+"""Ranking with thresholds, stated plainly: the primal problem, and steps by loops."""
+
+import numpy as np
+
+from tests.oracles.box_qp import factor, solved
+
+
+def ranking_steps(K, ranks, bounds, tol):
+    """Weights `u - l` of the least `a'Ka` whose sums agree threshold by threshold.
+
+    The step of the largest gain in slope: two upper weights u of a threshold, two lower l, or
+    both sums of one threshold up and those of another down. It starts from even weights.
+    """
+    n, top = len(K), ranks.max()
+    upper = [np.flatnonzero(ranks == y + 1) for y in range(top)]
+    lower = [np.flatnonzero(ranks == y) for y in range(top)]
+    part = np.array(
+        [min(bounds[i].sum(), bounds[j].sum()) for i, j in zip(upper, lower, strict=True)]
+    )
+    part = part / (2 * part.sum())
+    u, lo = np.zeros(n), np.zeros(n)
+    for y in range(top):
+        u[upper[y]] = part[y] * bounds[upper[y]] / bounds[upper[y]].sum()
+        lo[lower[y]] = part[y] * bounds[lower[y]] / bounds[lower[y]].sum()
+    while True:
+        f, gains, up, down = K @ (u - lo), [], [], []
+        for y in range(top):
+            more = min((i for i in upper[y] if u[i] < bounds[i]), key=lambda i: f[i], default=-1)
+            less = max((i for i in upper[y] if u[i] > 0), key=lambda i: f[i])
+            rise = max((j for j in lower[y] if lo[j] < bounds[j]), key=lambda j: f[j], default=-1)
+            fall = min((j for j in lower[y] if lo[j] > 0), key=lambda j: f[j])
+            down.append((f[less] - f[fall], less, fall))
+            if more >= 0:
+                gains.append((f[less] - f[more], [(u, more, 1), (u, less, -1)]))
+            if rise >= 0:
+                gains.append((f[rise] - f[fall], [(lo, rise, 1), (lo, fall, -1)]))
+            if more >= 0 and rise >= 0:
+                up.append((f[more] - f[rise], more, rise))
+        if up:
+            (a, i, j), (b, k, m) = min(up), max(down)
+            gains.append(((b - a) / 2, [(u, i, 1), (lo, j, 1), (u, k, -1), (lo, m, -1)]))
+        gain, moves = max(gains, key=lambda item: item[0])
+        if gain <= tol:
+            return u - lo
+        d = np.zeros(n)
+        for weights, q, sign in moves:
+            d[q] += sign if weights is u else -sign
+        room = min(bounds[q] - w[q] if sign > 0 else w[q] for w, q, sign in moves)
+        step = min(room, -(d @ f) / (d @ K @ d)) if d @ K @ d > 0 else room
+        for weights, q, sign in moves:
+            weights[q] = np.clip(weights[q] + sign * step, 0, bounds[q])
+
+
+def ranking_primal(K, ranks, bounds, enforced=False):
+    """``min -margin + sum bounds (xi + zeta)`` over ``|w| <= 1``: value, f, thresholds, margin."""
+    import cvxpy as cp
+
+    F, top = factor(K), ranks.max()
+    w, b, margin = cp.Variable(F.shape[1]), cp.Variable(top), cp.Variable()
+    f, loss = F @ w, 0
+    for y in range(top):
+        low, high = np.flatnonzero(ranks == y), np.flatnonzero(ranks == y + 1)
+        loss += bounds[low] @ cp.pos(f[low] - b[y] + margin)
+        loss += bounds[high] @ cp.pos(b[y] + margin - f[high])
+    rules = [cp.norm2(w) <= 1] + [b[y] <= b[y + 1] for y in range(top - 1) if enforced]
+    value = solved(-margin + loss, rules)
+    return value, F @ w.value, np.atleast_1d(b.value), float(margin.value)

@@ -1,0 +1,240 @@
+"""Evidence that NuSVOR solves the problem it states."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import make_friedman1
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import mean_absolute_error
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, NuSVC
+
+from skmoderndata.kernels import PSpectrum
+from skmoderndata.ranking import NuSVOR
+from tests.oracles import nu_ranking as oracle
+
+
+def ranked(n=90, n_ranks=4, seed=0):
+    X, y = make_friedman1(n, 5, noise=1.0, random_state=seed)
+    cuts = np.quantile(y, np.arange(1, n_ranks) / n_ranks)
+    return StandardScaler().fit_transform(X), np.digitize(y, cuts)
+
+
+def bounds_of(ranks, nu, u=None):
+    u = np.ones(len(ranks)) if u is None else u
+    sums = np.bincount(ranks, u)
+    return u / (nu * (sums[1:] + sums[:-1]).sum())
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("nu", [0.3, 0.6, 0.85])
+def test_primal_problem(nu, seed):
+    X, y = ranked(seed=seed)
+    u = np.random.default_rng(seed).uniform(0.8, 1.2, 90)
+    model = NuSVOR(nu, gamma=0.2).fit(X, y, sample_weight=u)
+    value, f, b, margin = oracle.ranking_primal(rbf_kernel(X, gamma=0.2), y, bounds_of(y, nu, u))
+    assert_allclose(model.objective_, value, rtol=1e-6)
+    assert_allclose(model.decision_function(X), f, atol=1e-4)  # a root of the tolerance
+    assert_allclose(model.thresholds_, b, atol=1e-3)
+    assert_allclose(model.margin_, margin, rtol=1e-3)
+
+
+@pytest.mark.oracle
+def test_steps_of_the_plain_loop(seed):
+    X, y = ranked(60, 3, seed=seed)
+    K = rbf_kernel(X, gamma=0.2)
+    a = oracle.ranking_steps(K, y, bounds_of(y, 0.6), 1e-10)
+    model = NuSVOR(0.6, gamma=0.2).fit(X, y)
+    assert_allclose(model.decision_function(X), K @ a / np.sqrt(a @ K @ a), atol=1e-4)  # flat
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("n", [90, 600])
+def test_cvxpy_gives_the_same_ranking(n, seed):
+    X, y = ranked(n, seed=seed)
+    ours, theirs = (NuSVOR(0.6, solver=solver).fit(X, y) for solver in ("smo", "cvxpy"))
+    assert theirs.dual_gap_ < 1e-5
+    assert_allclose(ours.objective_, theirs.objective_, rtol=1e-5 if n == 90 else 5e-3)  # tol
+    assert (ours.predict(X) == theirs.predict(X)).mean() > 0.98
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("nu", [0.2, 0.5, 0.8])
+def test_two_ranks_are_the_nu_machine(nu, seed):
+    X, y = ranked(100, 2, seed=seed)
+    ours = NuSVOR(nu, gamma=0.2).fit(X, y)
+    theirs = NuSVC(nu=nu, gamma=0.2, tol=1e-8).fit(X, y)
+    values = (ours.decision_function(X) - ours.thresholds_) / ours.margin_
+    assert_allclose(values, theirs.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("nu", [0.4, 0.7])
+def test_gap(nu, seed):
+    X, y = ranked(700, 5, seed=seed)
+    for tol in (1e-1, 1e-3):
+        model = NuSVOR(nu, gamma=0.2, tol=tol).fit(X, y)
+        f, c = model.decision_function(X), bounds_of(y, nu)
+        assert_allclose(model.dual_coef_ @ f[model.support_], 1, rtol=1e-9)
+        b = np.r_[-np.inf, model.thresholds_, np.inf]
+        slack = np.maximum(0, f - b[y + 1] + model.margin_)
+        slack += np.maximum(0, b[y] + model.margin_ - f)
+        assert_allclose(model.objective_, c @ slack - model.margin_, rtol=1e-9)
+        best = NuSVOR(nu, gamma=0.2, tol=1e-7).fit(X, y)
+        bound = model.objective_ - model.dual_gap_ * model.margin_
+        assert bound <= best.objective_ * (1 - 1e-9) <= model.objective_ * (1 - 2e-9) + 1e-12
+        assert model.dual_gap_ <= tol
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("nu", [0.2, 0.5, 0.8])
+def test_nu_is_the_fraction_of_constraints_with_slack(nu, seed):
+    X, y = ranked(200, 5, seed=seed)  # found to rounding
+    model = NuSVOR(nu, gamma=0.2).fit(X, y)
+    f, b = model.decision_function(X), np.r_[-np.inf, model.thresholds_, np.inf]
+    n_constraints = 2 * 200 - 80
+    for sign, compare in ((-1, np.less_equal), (1, np.greater_equal)):
+        close = model.margin_ * (1 + sign * 1e-3)  # small nu ends at the tolerance
+        active = (b[y + 1] - f < close).sum() + (f - b[y] < close).sum()
+        assert compare(active, nu * n_constraints)
+
+
+@pytest.mark.recovery
+def test_rings_and_quantised_regression():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(600, 2))
+    ring = np.digitize(np.linalg.norm(X, axis=1), [0.7, 1.3, 1.9])
+    model = NuSVOR(0.1).fit(X[:400], ring[:400])
+    assert model.score(X[400:], ring[400:]) > 0.93
+    X, y = ranked(600, 5)
+    error = [
+        mean_absolute_error(y, cross_val_predict(machine, X, y, cv=5))
+        for machine in (NuSVOR(0.5), SVC())
+    ]
+    assert error[0] < error[1]
+
+
+@pytest.mark.invariance
+def test_scale_order_weights_and_kernels(seed):
+    X, y = ranked(seed=seed)
+    K = rbf_kernel(X, gamma=0.2)
+    model = NuSVOR(0.5, gamma=0.2).fit(X, y)
+    values = model.decision_function(X)
+    gram = NuSVOR(0.5, "precomputed").fit(100 * K, y)
+    assert_allclose(gram.decision_function(100 * K), 10 * values, atol=1e-6)
+    perm = np.random.default_rng(seed).permutation(90)
+    same = NuSVOR(0.5, gamma=0.2).fit(X[perm], y[perm])
+    assert_allclose(same.decision_function(X), values, atol=1e-7)
+    words = np.array(["low", "mid", "high", "top"])
+    named = NuSVOR(0.5, gamma=0.2, classes=words).fit(X, words[y])
+    assert_array_equal(named.classes_, words)
+    assert_array_equal(named.predict(X), words[model.predict(X)])
+    back = NuSVOR(0.5, gamma=0.2, classes=[3, 2, 1, 0]).fit(X, y)
+    assert_allclose(back.decision_function(X), -values, atol=1e-7)
+    counts = np.random.default_rng(seed).integers(1, 3, 90)
+    weighted = NuSVOR(0.4, gamma=0.2).fit(X, y, sample_weight=counts)
+    repeated = NuSVOR(0.4, gamma=0.2).fit(X.repeat(counts, axis=0), y.repeat(counts))
+    assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-7)
+
+
+@pytest.mark.invariance
+def test_sparse_single_precision_and_strings(seed):
+    X, y = ranked(seed=seed)
+    X[X < 0] = 0
+    model = NuSVOR(0.5, gamma=0.2).fit(X, y)
+    thin = NuSVOR(0.5, gamma=0.2).fit(sparse.csr_array(X), y)
+    assert_allclose(thin.decision_function(X), model.decision_function(X), atol=1e-3)  # flat
+    single = NuSVOR(0.5, gamma=0.2).fit(X.astype(np.float32), y)
+    assert_allclose(single.decision_function(X), model.decision_function(X), atol=1e-3)
+    text = NuSVOR(0.2, PSpectrum(1)).fit(["a", "aa", "aaaa", "aaaaa"], ["1", "1", "2", "2"])
+    assert_array_equal(text.predict(["a", "aaaaaa"]), ["1", "2"])
+
+
+def rare_middle():
+    """A rare rank in the middle, and labels that have little to do with the samples."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    return X, np.repeat([0, 1, 2], [30, 10, 20])
+
+
+@pytest.mark.edge
+def test_thresholds_out_of_order():
+    X, y = rare_middle()
+    with pytest.warns(UserWarning, match="thresholds are not in order"):
+        free = NuSVOR(0.57, gamma=0.5).fit(X, y)
+    assert free.thresholds_[0] > free.thresholds_[1]
+    model = NuSVOR(0.57, gamma=0.5, order="enforced").fit(X, y)
+    assert model.thresholds_[0] <= model.thresholds_[1] * (1 + 1e-9)
+    value, _, _, margin = oracle.ranking_primal(
+        rbf_kernel(X, gamma=0.5), y, bounds_of(y, 0.57), enforced=True
+    )
+    assert_allclose(model.objective_, value, rtol=1e-5)
+    assert_allclose(model.margin_, margin, rtol=1e-4)
+    assert model.dual_gap_ < 1e-3
+    assert model.objective_ > free.objective_
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("nu", [0.95, 1.0])
+def test_near_the_limit_no_weight_is_free(nu, seed):
+    """Thresholds and margin are then those of a linear program, not of a free pair."""
+    X, y = ranked(80, 4, seed=seed)
+    model = NuSVOR(nu, gamma=0.2).fit(X, y)
+    value, _, _, _ = oracle.ranking_primal(rbf_kernel(X, gamma=0.2), y, bounds_of(y, nu))
+    assert_allclose(model.objective_, value, rtol=1e-6)
+    assert np.isfinite(model.thresholds_).all()
+    assert model.score(X, y) > 0.4
+
+
+@pytest.mark.edge
+def test_infeasible_nu_names_the_limit():
+    X, y = rare_middle()  # N = 70, 2 (10 + 10) / 70
+    with pytest.raises(ValueError, match=r"nu=0.7 is infeasible.* feasible value is 0.571429"):
+        NuSVOR().fit(X, y)
+
+
+@pytest.mark.edge
+def test_overlapping_ranks_have_no_margin():
+    X, y = np.repeat([[0.0], [1.0]], 20, axis=0), np.tile([0, 1], 20)
+    with pytest.warns(UserWarning, match="the margin is zero for nu=0.5"):
+        model = NuSVOR(0.5).fit(X, y)
+    assert model.margin_ == 0
+    assert len(model.support_) == 0
+    assert len(set(model.predict(X))) == 1
+
+
+@pytest.mark.edge
+def test_refused_input():
+    X, y = ranked()
+    with pytest.raises(ValueError, match="at least two classes, got 1 class"):
+        NuSVOR().fit(X, np.zeros(90))
+    with pytest.raises(ValueError, match="1 class with positive weight"):
+        NuSVOR().fit(X, y, sample_weight=y == 1)
+    with pytest.raises(ValueError, match="y holds 3, which is not in classes"):
+        NuSVOR(classes=[0, 1, 2]).fit(X, y)
+    with pytest.raises(ValueError, match="list every label once"):
+        NuSVOR(classes=[0, 1, 1, 2, 3]).fit(X, y)
+
+
+@pytest.mark.edge
+def test_missing_rank_few_steps_and_indefinite_kernels():
+    X, y = ranked()
+    gap = NuSVOR(0.4, classes=[0, 1, 2, 3, 4]).fit(X, np.where(y == 2, 4, y))
+    assert_array_equal(gap.classes_, [0, 1, 3, 4])
+    with pytest.warns(ConvergenceWarning, match="steps the relative duality gap is"):
+        NuSVOR(0.4, max_iter=20).fit(X, y)
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        NuSVOR(0.4, "precomputed").fit(np.ones((90, 90)) - 5 * np.eye(90), y)
+
+
+@pytest.mark.edge
+def test_grid_search_by_absolute_error():
+    X, y = ranked(150)
+    pipe = make_pipeline(StandardScaler(), NuSVOR())
+    search = GridSearchCV(
+        pipe, {"nusvor__nu": [0.3, 0.7]}, cv=3, scoring="neg_mean_absolute_error"
+    )
+    assert search.fit(X, y).best_score_ > -0.8
