@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
+    Exponentiation,
     Matern,
     Product,
     RationalQuadratic,
@@ -23,6 +24,7 @@ from skmoderndata._compat import (
     move_array,
 )
 from skmoderndata._solvers.gaussian.covariances import Stationary, contract, covariance
+from skmoderndata.kernels._base import BaseKernel
 
 PROCESS = {  # constraints of the parameters that the regressors share
     "kernel": [HasMethods(["clone_with_theta", "diag"]), None],
@@ -141,6 +143,22 @@ def stationary(kernel):
     if type(part) is RationalQuadratic:
         return Stationary("rational", variance, part.length_scale, float(part.alpha))
     return None
+
+
+def refuse_structured(estimator):
+    """Refuse kernels on samples that are no vectors: inputs have to have means and distances."""
+    kernel = estimator.kernel
+    if any(isinstance(k, BaseKernel) and not k.requires_vector_input for k in _leaves(kernel)):
+        raise ValueError(
+            f"{type(estimator).__name__} takes rows of numbers, and {kernel} is a kernel on other "
+            "samples: take AsSamples and GaussianProcessRegressor of scikit-learn."
+        )
+
+
+def _leaves(kernel):
+    if hasattr(kernel, "k1"):
+        return [*_leaves(kernel.k1), *_leaves(kernel.k2)]
+    return _leaves(kernel.kernel) if type(kernel) is Exponentiation else [kernel]
 
 
 def split_noise(kernel, noise_level):

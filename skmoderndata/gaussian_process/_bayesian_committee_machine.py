@@ -31,6 +31,7 @@ from skmoderndata.gaussian_process._base import (
     PROCESS,
     Covariance,
     maximise,
+    refuse_structured,
     start_kernel,
     warn_optimizer,
 )
@@ -226,6 +227,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         self : BayesianCommitteeMachine
             The fitted estimator.
         """
+        refuse_structured(self)
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
         )

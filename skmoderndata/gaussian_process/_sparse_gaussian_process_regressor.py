@@ -29,6 +29,7 @@ from skmoderndata.gaussian_process._base import (
     PROCESS,
     Covariance,
     maximise,
+    refuse_structured,
     start_kernel,
     warn_optimizer,
 )
@@ -292,6 +293,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         self : SparseGaussianProcessRegressor
             The fitted estimator.
         """
+        refuse_structured(self)
         X, Y, w = self._input(X, y, sample_weight, reset=True)
         xp, _ = get_array_namespace(X)
         rng = check_random_state(self.random_state)

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skmoderndata.gaussian_process import BayesianCommitteeMachine
+from skmoderndata.kernels import PSpectrum
 from tests.oracles.gaussian_process import committee, exact_log_likelihood
 
 KERNEL = ConstantKernel(1.3) * RBF([1.0, 2.0, 1.0, 0.5, 1.0])
@@ -201,6 +202,7 @@ def test_degenerate_data_have_finite_answers(seed):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"kernel": PSpectrum(2)}, "takes rows of numbers"),
         ({"kernel": WhiteKernel()}, "noise alone"),
         ({"n_experts": 2, "max_expert_size": 30}, "leaves 60 samples for an expert"),
         ({"noise_level_bounds": (1.0, 0.1)}, "two positive numbers in order"),

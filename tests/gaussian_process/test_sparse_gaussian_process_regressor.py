@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
+from skmoderndata.kernels import PSpectrum
 from tests.oracles.gaussian_process import exact_log_likelihood, fitc_or_vfe
 
 SCALES = [1.0, 2.0, 1.0, 0.5, 1.0]
@@ -353,6 +354,7 @@ def test_variances_of_the_nystroem_method_are_clipped_with_a_warning():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"kernel": PSpectrum(2)}, "takes rows of numbers"),
         ({"kernel": WhiteKernel()}, "noise alone"),
         ({"kernel": WhiteKernel() + WhiteKernel()}, "noise alone"),
         ({"inducing": np.zeros((3, 2))}, "has 2 columns, and X has 5"),

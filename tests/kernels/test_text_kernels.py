@@ -278,7 +278,7 @@ def test_vectorizers_of_every_kind():
         lambda k: make_pipeline(KernelTransformer(Normalized(k)), SVC(kernel="precomputed")),
         lambda k: KernelNearestCentroid(kernel=k),
         lambda k: KernelKMeans(2, kernel=k, random_state=0),
-        lambda k: IncompleteCholesky(kernel=k, n_components=3),
+        lambda k: IncompleteCholesky(kernel=k, n_components=3, random_state=0),
     ],
     ids=["transformer", "normalised", "centroid", "kmeans", "cholesky"],
 )
