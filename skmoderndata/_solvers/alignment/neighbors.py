@@ -148,7 +148,10 @@ def _with_corners(x, z, tail):
 
 @jit
 def _visit(x, order, bounds, index, skipped, costs, nearest):
-    """Search the series in a given order for the nearest ones of x; how many costs were begun."""
+    """Search the series in a given order for the nearest ones of x; how many costs were begun.
+
+    Bounds are raised to the costs, or to what a cost was found to exceed.
+    """
     size, k = len(x), len(costs)
     low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     lower, upper = index.lower[:0], index.upper[:0]
@@ -184,12 +187,19 @@ def _visit(x, order, bounds, index, skipped, costs, nearest):
         for i in range(size + 1):
             tail[i] *= SLACK
         cost = cost_of_pair(x, z, low, high, False, tail, costs[k - 1], row)
+        bounds[q] = max(bounds[q], min(cost, costs[k - 1]))
         _insert(costs, nearest, cost, q)
     return begun
 
 
 def search(
-    values: Array, offsets: Array, index: Index, k: int, *, leave_out: bool = False
+    values: Array,
+    offsets: Array,
+    index: Index,
+    k: int,
+    *,
+    first: int | None = None,
+    known: Array | None = None,
 ) -> tuple[Array, Array, int]:
     """Find the k nearest indexed series of each query; ties go to the smaller number.
 
@@ -206,8 +216,11 @@ def search(
         Where to search.
     k : int
         Number of neighbours.
-    leave_out : bool, default=False
-        Whether query p does not find the indexed series p.
+    first : int, default=None
+        If given, the queries are the indexed series from this number on, and find others only.
+    known : ndarray of shape (n_queries, n_indexed), default=None
+        Lower bounds on the costs, raised to what the search finds out. They hold for smaller
+        radii as well, whose alignments are fewer.
 
     Returns
     -------
@@ -225,9 +238,13 @@ def search(
     for p in range(n):
         x = values[offsets[p] : offsets[p + 1]]
         _first_bounds(x, index, bounds)
+        if known is not None:
+            bounds = np.maximum(bounds, known[p])
         order = np.argsort(bounds, kind="stable")
-        skipped = p if leave_out else -1
+        skipped = -1 if first is None else first + p
         begun += _visit(x, order, bounds, index, skipped, costs[p], nearest[p])
+        if known is not None:
+            known[p] = bounds
     return costs, nearest, begun
 
 
