@@ -67,10 +67,10 @@ near = model.kneighbors(X_test[[query]], return_distance=False)[0, 0]
 far = euclidean.kneighbors(X_test[[query]], return_distance=False)[0, 0]
 for shift, series, label in (
     (0, X_test[query], f"query, a {y_test[query]}"),
-    (-4, X_train[near], f"nearest by warping, a {y_train[near]}"),
-    (-8, X_train[far], f"nearest by Euclid, a {y_train[far]}"),
+    (-3, X_train[near], f"nearest by warping, a {y_train[near]}"),
+    (-6, X_train[far], f"nearest by Euclid, a {y_train[far]}"),
 ):
     right.plot(series + shift, label=label)
-right.set(xlabel="Point of the outline", yticks=[], ylim=(-11, 8))
+right.set(xlabel="Point of the outline", yticks=[], ylim=(-9, 6))
 right.legend(loc="upper right")
 plt.show()

@@ -33,6 +33,7 @@ from skmoderndata.kernels._number_kernels import (
     Triangular,
 )
 from skmoderndata.kernels._part_kernels import DirectSum, TensorProduct
+from skmoderndata.kernels._series_kernels import DTWKernel, GlobalAlignment
 from skmoderndata.kernels._set_kernels import (
     Agreement,
     DerivedSubsets,
@@ -60,6 +61,7 @@ __all__ = [
     "CosineSeries",
     "Covariance",
     "DAGPath",
+    "DTWKernel",
     "DerivedSubsets",
     "DirectSum",
     "DistanceKernel",
@@ -70,6 +72,7 @@ __all__ = [
     "GapNumberWeighted",
     "GapWeighted",
     "GaussianOf",
+    "GlobalAlignment",
     "GramCache",
     "GraphPath",
     "Intersection",
