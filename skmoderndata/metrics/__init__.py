@@ -1,5 +1,6 @@
 """Scores and distances that scikit-learn lacks."""
 
+from skmoderndata.metrics._barycenters import dtw_barycenter, soft_dtw_barycenter
 from skmoderndata.metrics._boolean import (
     assignment_error,
     boolean_coverage_score,
@@ -30,6 +31,7 @@ __all__ = [
     "boolean_reconstruction_error",
     "clustering_distance",
     "dtw",
+    "dtw_barycenter",
     "dtw_path",
     "functional_distance",
     "generalization_error",
@@ -41,5 +43,6 @@ __all__ = [
     "multiscale_dtw",
     "pairwise_dtw",
     "soft_dtw",
+    "soft_dtw_barycenter",
     "source_mismatch",
 ]

@@ -21,26 +21,33 @@ def walk(x, z, costs, low, high, rooted):
     bits a cell of the corridor, costs in one row.
     """
     n, m = len(low), max(costs.shape[1], len(z))
-    begins = np.zeros(n + 1, dtype=np.int64)
+    begins = np.zeros(n + 1, dtype=np.int64)  # in bytes: each row begins a new one
     for i in range(n):
-        begins[i + 1] = begins[i] + max(high[i] - low[i], 0)
-    moves = np.zeros(begins[n] // 4 + 1, dtype=np.uint8)
+        begins[i + 1] = begins[i] + (max(high[i] - low[i], 0) + 3) // 4
+    moves = np.empty(begins[n], dtype=np.uint8)
     row = np.full(m + 1, np.inf)
     row[0] = 0.0
+    univariate = not costs.size and not rooted and x.shape[1] == 1
     for i in range(n):
         diagonal, row[low[i]] = row[low[i]], np.inf
+        byte, left = 0, np.inf
         for j in range(low[i], high[i]):
-            above, left = row[j + 1], row[j]
+            above, k = row[j + 1], j - low[i]
             best, move = diagonal, DIAGONAL
             if above < best:
                 best, move = above, IN_X
             if left < best:
                 best, move = left, IN_Z
-            cost = costs[i, j] if costs.size else local_cost(x[i], z[j], rooted)
+            if univariate:
+                cost = (x[i, 0] - z[j, 0]) * (x[i, 0] - z[j, 0])
+            else:
+                cost = costs[i, j] if costs.size else local_cost(x[i], z[j], rooted)
             diagonal = above
-            row[j + 1] = cost + best
-            at = begins[i] + j - low[i]
-            moves[at >> 2] |= move << (2 * (at & 3))
+            row[j + 1] = left = cost + best
+            byte |= move << (2 * (k & 3))
+            if k & 3 == 3 or j == high[i] - 1:
+                moves[begins[i] + (k >> 2)] = byte
+                byte = 0
     total = row[m] if low[n - 1] < m <= high[n - 1] else np.inf
     if total == np.inf:
         return np.empty((0, 2), dtype=np.int64), total
@@ -51,8 +58,8 @@ def walk(x, z, costs, low, high, rooted):
         path[k, 0], path[k, 1] = i, j
         if i == 0 and j == 0:
             return path[k:].copy(), total
-        at = begins[i] + j - low[i]
-        move = (moves[at >> 2] >> (2 * (at & 3))) & 3
+        at = j - low[i]
+        move = (moves[begins[i] + (at >> 2)] >> (2 * (at & 3))) & 3
         if move != IN_Z:
             i -= 1
         if move != IN_X:
