@@ -1,6 +1,7 @@
-"""Generators with a known truth."""
+"""Generators with a known truth, and loaders of real data."""
 
 from skmoderndata.datasets._boolean import make_boolean_sources
+from skmoderndata.datasets._japanese_vowels import load_japanese_vowels
 from skmoderndata.datasets._low_rank import make_low_rank_plus_sparse, make_video
 from skmoderndata.datasets._moving_object import make_moving_object
 from skmoderndata.datasets._ratings import make_ratings
@@ -12,6 +13,7 @@ from skmoderndata.datasets._slow_signals import (
 from skmoderndata.datasets._sparse_classes import make_sparse_classes
 
 __all__ = [
+    "load_japanese_vowels",
     "make_boolean_sources",
     "make_logistic_map",
     "make_low_rank_plus_sparse",
