@@ -245,7 +245,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         comparison=Comparison(
             baseline="sklearn.neighbors.KNeighborsClassifier",
             problem="digit_outlines",
-            grid={"n_neighbors": [1, 3], "radius": [3, 6]},
+            grid={"n_neighbors": [1, 3], "radius": [1, 3]},
             baseline_grid={"n_neighbors": [1, 3], "weights": ["uniform", "distance"]},
         ),
     )
