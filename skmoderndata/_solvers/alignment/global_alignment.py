@@ -75,13 +75,14 @@ def _exponentials(flat, bits, n):
 
 
 @jit
-def _local_row(xi, i, lanes, low, high, local, flat, bits):
-    """Similarity of the point x_i with the points ``low <= j < high`` of all lanes, in `flat`."""
+def _local_row(xi, i, lanes, low, high, local, similar, bits):
+    """Similarity of the point x_i with the points ``low <= j < high`` of all lanes."""
+    flat = similar.reshape(-1)
     n = (high - low) * LANES
     rate = -local.rate * LOG2_E
     for c in range(len(xi)):
         for j in range(low, high):
-            z, at = lanes[j, c], flat[(j - low) * LANES : (j - low + 1) * LANES]
+            z, at = lanes[j, c], similar[j - low]
             for k in range(LANES):
                 difference = xi[c] - z[k]
                 if c == 0:
@@ -94,7 +95,7 @@ def _local_row(xi, i, lanes, low, high, local, flat, bits):
     if local.reach > 0.0:
         for j in range(low, high):
             weight = 1.0 - abs(i - j) / local.reach
-            at = flat[(j - low) * LANES : (j - low + 1) * LANES]
+            at = similar[j - low]
             for k in range(LANES):
                 at[k] *= weight
     if local.divisible:
@@ -179,13 +180,13 @@ def _renew(table, b, begin, end, ends):
 
 
 @jit
-def _columns(row, at, count, flat, table, diagonal, ends):
+def _columns(row, at, count, similar, table, diagonal, ends):
     """``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))`` in neighbouring columns."""
     shortest = ends.min()
     least = table.least
     for c in range(count):
         left, here = row[at + c - 1], row[at + c]
-        kappa = flat[c * LANES : (c + 1) * LANES]
+        kappa = similar[c]
         for k in range(LANES):
             above = here[k]
             # symmetric in the two series, to the last bit
@@ -201,7 +202,7 @@ def _columns(row, at, count, flat, table, diagonal, ends):
 
 
 @jit
-def _sums(x, lanes, lengths, local, width, period, table, flat, bits, out):
+def _sums(x, lanes, lengths, local, width, period, table, similar, bits, out):
     """Logarithms of the sums over alignments, in plain numbers with scales that are powers of two.
 
     Columns stand in blocks of `width`, whose scales are renewed every `period` rows. Lanes in
@@ -217,7 +218,7 @@ def _sums(x, lanes, lengths, local, width, period, table, flat, bits, out):
     entered = 0
     for i in range(len(x)):
         low, high = _limits(i, m, local)
-        _local_row(x[i], i, lanes, low, high, local, flat, bits)
+        _local_row(x[i], i, lanes, low, high, local, similar, bits)
         # up to the block that begins where the row ends: its border is a neighbour of the next row
         for b in range(low // width, min(high, m - 1) // width + 1):
             begin, first, last = b * (width + 1), max(low, b * width), min(high, (b + 1) * width)
@@ -235,7 +236,7 @@ def _sums(x, lanes, lengths, local, width, period, table, flat, bits, out):
                 other, factor = row[begin - 1], table.factor[b]
                 for k in range(LANES):
                     before[k] = other[k] * factor[k]
-            _columns(row, at, last - first, flat[(first - low) * LANES :], table, diagonal, ends)
+            _columns(row, at, last - first, similar[first - low :], table, diagonal, ends)
             if renewed:
                 _renew(table, b, begin, begin + 1 + last - b * width, ends)
     for k in range(LANES):
@@ -303,16 +304,16 @@ def _compare(values, offsets, rows, lanes, lengths, local):
     size = max(n_blocks * (FINE[0] + 1), (m // COARSE[0] + 1) * (COARSE[0] + 1))
     row, scale = np.empty((size, LANES)), np.empty((n_blocks, LANES))
     table = Table(row, scale, np.ones((n_blocks, LANES)), np.ones(LANES))
-    flat, bits = np.empty(m * LANES), np.empty(m * LANES, dtype=np.int64)
+    similar, bits = np.empty((m, LANES)), np.empty(m * LANES, dtype=np.int64)
     for p in range(len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         n, found = len(x), out[p]
         if local.reach > 0.0 and n - m >= local.reach:
             found[:] = -np.inf
             continue
-        _sums(x, lanes, lengths, local, COARSE[0], COARSE[1], table, flat, bits, found)
+        _sums(x, lanes, lengths, local, COARSE[0], COARSE[1], table, similar, bits, found)
         if np.isnan(found).any():
-            _sums(x, lanes, lengths, local, FINE[0], FINE[1], table, flat, bits, found)
+            _sums(x, lanes, lengths, local, FINE[0], FINE[1], table, similar, bits, found)
         for k in range(LANES):
             if local.reach > 0.0 and abs(n - lengths[k]) >= local.reach:
                 found[k] = -np.inf
