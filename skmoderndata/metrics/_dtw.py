@@ -250,7 +250,7 @@ def pairwise_dtw(
 
     Notes
     -----
-    Thirty-two series are compared with one at a time, side by side in vector registers. The
+    Sixty-four series are compared with one at a time, side by side in vector registers. The
     memory is that of the result.
 
     Examples

@@ -56,7 +56,7 @@ def euclidean(a, b):
 @pytest.mark.filterwarnings("ignore:pairwise_dtw. the band admits")
 def test_all_pairs_are_those_of_plain_loops(kind, channels, local, seed):
     settings, rule = BANDS[kind]
-    X = ragged(seed, channels=channels)
+    X = ragged(seed, n=70, channels=channels)
     cost = square if local == "sqeuclidean" else euclidean
     expected = [[warping_cost(x, z, cost, rule(x, z)) for z in X] for x in X]
     D = pairwise_dtw(X, local=local, root=False, **settings)
@@ -141,13 +141,13 @@ def test_a_function_of_local_costs_gives_what_names_give(seed):
 @pytest.mark.invariance
 def test_containers_batches_and_threads_are_bit_equal(seed):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(70, 9, 2))
+    X = rng.normal(size=(150, 9, 2))
     D = pairwise_dtw(X, radius=3)
     assert_array_equal(pairwise_dtw(list(X), radius=3), D)
     assert_array_equal(pairwise_dtw(X, radius=3, n_jobs=2), D)
     assert_array_equal(pairwise_dtw(X[:1], X[1:2], radius=3), D[:1, 1:2])
     assert_array_equal(pairwise_dtw(X[::-1], radius=3), D[::-1, ::-1])
-    objects = np.empty(70, dtype=object)
+    objects = np.empty(150, dtype=object)
     objects[:] = list(X)
     assert_array_equal(pairwise_dtw(objects, radius=3), D)
     univariate = X[:, :, 0]

@@ -182,7 +182,9 @@ def _renew(table, b, begin, end, ends):
 @jit
 def _columns(row, at, count, similar, table, diagonal, ends):
     """``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))`` in neighbouring columns."""
-    shortest = ends.min()
+    shortest = ends[0]
+    for k in range(LANES):
+        shortest = min(shortest, ends[k])
     least = table.least
     for c in range(count):
         left, here = row[at + c - 1], row[at + c]
@@ -210,11 +212,11 @@ def _sums(x, lanes, lengths, local, width, period, table, similar, bits, out):
     survives later.
     """
     m, row = lanes.shape[0], table.row
-    row[:] = 0.0
-    row[0] = 1.0
-    table.scale[:] = 0.0
-    table.least[:] = 1.0
     diagonal, ends = np.zeros(LANES), np.empty(LANES, dtype=np.int64)
+    for k in range(LANES):
+        row[:, k] = 0.0
+        table.scale[:, k] = 0.0
+        row[0, k] = table.least[k] = 1.0
     entered = 0
     for i in range(len(x)):
         low, high = _limits(i, m, local)
@@ -309,11 +311,13 @@ def _compare(values, offsets, rows, lanes, lengths, local):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         n, found = len(x), out[p]
         if local.reach > 0.0 and n - m >= local.reach:
-            found[:] = -np.inf
+            for k in range(LANES):
+                found[k] = -np.inf
             continue
-        _sums(x, lanes, lengths, local, COARSE[0], COARSE[1], table, similar, bits, found)
-        if np.isnan(found).any():
-            _sums(x, lanes, lengths, local, FINE[0], FINE[1], table, similar, bits, found)
+        for width, period in (COARSE, FINE):
+            _sums(x, lanes, lengths, local, width, period, table, similar, bits, found)
+            if not np.isnan(found.sum()):
+                break
         for k in range(LANES):
             if local.reach > 0.0 and abs(n - lengths[k]) >= local.reach:
                 found[k] = -np.inf

@@ -103,18 +103,19 @@ def _corner_costs(x, z):
 
 
 @jit
-def _first_bounds(x, index, bounds):
-    """Bound by the envelopes of the indexed series, side by side: rows of x against theirs."""
+def _first_bounds(values, offsets, index, bounds):
+    """Add the bounds of all queries by the envelopes of the indexed series, side by side."""
     planes = index.planes
-    bounds[:] = 0.0
-    if planes.shape[0] != len(x) or not index.bounded:
-        return
-    for i in range(len(x)):
-        for c in range(x.shape[1]):
-            low, high, v = planes[i, c, 0], planes[i, c, 1], x[i, c]
-            for k in range(len(bounds)):
-                excess = max(max(v - high[k], low[k] - v), 0.0)
-                bounds[k] += excess * excess
+    for p in range(len(bounds)):
+        x, row = values[offsets[p] : offsets[p + 1]], bounds[p]
+        if planes.shape[0] != len(x):  # also where there are no bounds
+            continue
+        for i in range(len(x)):
+            for c in range(x.shape[1]):
+                low, high, v = planes[i, c, 0], planes[i, c, 1], x[i, c]
+                for k in range(len(row)):
+                    excess = max(max(v - high[k], low[k] - v), 0.0)
+                    row[k] += excess * excess
 
 
 @jit
@@ -192,6 +193,16 @@ def _visit(x, order, bounds, index, skipped, costs, nearest):
     return begun
 
 
+@jit
+def _visit_all(values, offsets, order, bounds, index, first, costs, nearest):
+    """Search for all queries; query p leaves out the series ``first + p``."""
+    begun = 0
+    for p in range(len(order)):
+        x = values[offsets[p] : offsets[p + 1]]
+        begun += _visit(x, order[p], bounds[p], index, first + p, costs[p], nearest[p])
+    return begun
+
+
 def search(
     values: Array,
     offsets: Array,
@@ -233,19 +244,16 @@ def search(
     """
     n, n_indexed = len(offsets) - 1, len(index.offsets) - 1
     costs, nearest = np.full((n, k), np.inf), np.full((n, k), -1)
-    bounds = np.empty(n_indexed)
-    begun = 0
-    for p in range(n):
-        x = values[offsets[p] : offsets[p + 1]]
-        _first_bounds(x, index, bounds)
-        if known is not None:
-            bounds = np.maximum(bounds, known[p])
-        order = np.argsort(bounds, kind="stable")
-        skipped = -1 if first is None else first + p
-        begun += _visit(x, order, bounds, index, skipped, costs[p], nearest[p])
-        if known is not None:
-            known[p] = bounds
-    return costs, nearest, begun
+    bounds = np.zeros((n, n_indexed))
+    _first_bounds(values, offsets, index, bounds)
+    if known is not None:
+        np.maximum(bounds, known, out=bounds)
+    order = np.argsort(bounds, axis=1)
+    alone = -1 - n if first is None else first
+    begun = _visit_all(values, offsets, order, bounds, index, alone, costs, nearest)
+    if known is not None:
+        known[:] = bounds
+    return costs, nearest, int(begun)
 
 
 @jit
