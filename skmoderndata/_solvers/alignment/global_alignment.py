@@ -135,17 +135,11 @@ class Table(NamedTuple):
 
 
 @jit
-def _enter(table, b, begin, width, fresh):
-    """Make the scale of a block fit that of the block before it."""
+def _enter(table, b, fresh):
+    """Relate the scale of a block to that of the block before it; a fresh one takes that."""
     for k in range(LANES):
-        gap = table.scale[b - 1, k] - table.scale[b, k]
         if fresh:
             table.scale[b, k] = table.scale[b - 1, k]
-        elif gap > 500.0:
-            down = math.ldexp(1.0, int(500.0 - gap))
-            table.scale[b, k] += gap - 500.0
-            for at in range(begin, begin + width + 1):
-                table.row[at, k] *= down
         _set_factor(table, b, k)
 
 
@@ -226,7 +220,7 @@ def _sums(x, lanes, lengths, local, width, period, table, similar, bits, out):
             begin, first, last = b * (width + 1), max(low, b * width), min(high, (b + 1) * width)
             renewed = i % period == 0 or b > entered
             if b and renewed:
-                _enter(table, b, begin, width, b > entered)
+                _enter(table, b, b > entered)
             entered = max(entered, b)
             at = begin + 1 + first - b * width
             for k in range(LANES):
