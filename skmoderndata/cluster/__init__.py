@@ -8,9 +8,14 @@ from skmoderndata.cluster._multi_assignment_clustering import MultiAssignmentClu
 from skmoderndata.cluster._neural_gas import NeuralGas
 from skmoderndata.cluster._role_miner import RoleMiner
 from skmoderndata.cluster._rounded_svd import RoundedSVD
+from skmoderndata.cluster._time_series_k_means import (
+    ClusterPrototypesDisplay,
+    TimeSeriesKMeans,
+)
 
 __all__ = [
     "BooleanKMeans",
+    "ClusterPrototypesDisplay",
     "DiscreteBasis",
     "FormalConceptFactorization",
     "KernelKMeans",
@@ -18,4 +23,5 @@ __all__ = [
     "NeuralGas",
     "RoleMiner",
     "RoundedSVD",
+    "TimeSeriesKMeans",
 ]

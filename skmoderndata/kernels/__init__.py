@@ -33,6 +33,7 @@ from skmoderndata.kernels._number_kernels import (
     Triangular,
 )
 from skmoderndata.kernels._part_kernels import DirectSum, TensorProduct
+from skmoderndata.kernels._series_kernels import DTWKernel, GlobalAlignment
 from skmoderndata.kernels._set_kernels import (
     Agreement,
     DerivedSubsets,
@@ -75,6 +76,7 @@ __all__ = [
     "CosineSeries",
     "Covariance",
     "DAGPath",
+    "DTWKernel",
     "DerivedSubsets",
     "DirectSum",
     "DistanceKernel",
@@ -86,6 +88,7 @@ __all__ = [
     "GapWeighted",
     "GaussianOf",
     "GeneralizedVectorSpace",
+    "GlobalAlignment",
     "GramCache",
     "GraphPath",
     "Intersection",

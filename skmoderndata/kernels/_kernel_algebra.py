@@ -554,8 +554,22 @@ class Normalized(_OfKernel):
         return (np.asarray(self.kernel.diag(X)) > 0).astype(np.float64)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        if hasattr(self.kernel, "_log_gradients"):
+            return self._gradients_of_logarithms(X, K)
         gradient = self._inner_gradient(X)
         r = self._roots(X)
         d = _diagonal_of(gradient) * (r**2)[:, None]
         scaled = (r[:, None] * r)[:, :, None] * gradient
         return {"kernel": scaled - K[:, :, None] * (d[:, None, :] + d[None, :, :]) / 2}
+
+    def _gradients_of_logarithms(self, X: Any, K: Array) -> dict[str, Array]:
+        """Differentiate ``log k(x, z) - (log k(x, x) + log k(z, z)) / 2``."""
+        free = [h.name for h in self.kernel.hyperparameters if not h.fixed]
+        found = self.kernel._log_gradients(self.kernel._real(X))
+        layers = [found[name] for name in free]
+        own = [layer.diagonal() for layer in layers]
+        scaled = [
+            K * (layer - (d[:, None] + d[None, :]) / 2)
+            for layer, d in zip(layers, own, strict=True)
+        ]
+        return {"kernel": np.stack(scaled, axis=2)}

@@ -1,6 +1,7 @@
 """Scores and distances that scikit-learn lacks."""
 
 from skmoderndata.metrics import _bounds as bounds
+from skmoderndata.metrics._barycenters import dtw_barycenter, soft_dtw_barycenter
 from skmoderndata.metrics._boolean import (
     assignment_error,
     boolean_coverage_score,
@@ -13,24 +14,44 @@ from skmoderndata.metrics._boolean import (
 from skmoderndata.metrics._bounds import rademacher_complexity
 from skmoderndata.metrics._clustering import clustering_distance
 from skmoderndata.metrics._dimension import intrinsic_dimension
+from skmoderndata.metrics._dtw import (
+    dtw,
+    dtw_path,
+    functional_distance,
+    lb_keogh,
+    multiscale_dtw,
+    pairwise_dtw,
+    soft_dtw,
+)
 from skmoderndata.metrics._edit_distance import edit_distance, pairwise_edit_distance
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
+from skmoderndata.metrics._warping_path_display import WarpingPathDisplay
 
 __all__ = [
+    "WarpingPathDisplay",
     "assignment_error",
     "boolean_coverage_score",
     "boolean_over_coverage",
     "boolean_reconstruction_error",
     "bounds",
     "clustering_distance",
+    "dtw",
+    "dtw_barycenter",
+    "dtw_path",
     "edit_distance",
+    "functional_distance",
     "generalization_error",
     "intrinsic_dimension",
     "kernel_alignment",
     "kernel_distances",
     "kernel_variance",
+    "lb_keogh",
     "match_sources",
+    "multiscale_dtw",
+    "pairwise_dtw",
     "pairwise_edit_distance",
     "rademacher_complexity",
+    "soft_dtw",
+    "soft_dtw_barycenter",
     "source_mismatch",
 ]

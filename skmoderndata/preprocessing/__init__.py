@@ -7,6 +7,7 @@ from skmoderndata.preprocessing._kernel_normalizer import KernelNormalizer
 from skmoderndata.preprocessing._kernel_projector import KernelProjector
 from skmoderndata.preprocessing._kernel_transformer import AsSamples, KernelTransformer
 from skmoderndata.preprocessing._kernel_whitener import KernelWhitener
+from skmoderndata.preprocessing._series_formatter import SeriesFormatter
 from skmoderndata.preprocessing._spectrum_corrector import SpectrumCorrector
 from skmoderndata.preprocessing._time_delay_embedding import TimeDelayEmbedding
 
@@ -19,6 +20,7 @@ __all__ = [
     "KernelProjector",
     "KernelTransformer",
     "KernelWhitener",
+    "SeriesFormatter",
     "SpectrumCorrector",
     "TimeDelayEmbedding",
 ]

@@ -1,0 +1,87 @@
+"""k-means of series under dynamic time warping."""
+
+import numpy as np
+
+from benchmarks.peers import Case, Contender, Target
+
+N_CLUSTERS = 5
+
+
+def work(size, rng):
+    """Sines of one to five periods, warped and noisy."""
+    n, length = size
+    t = np.linspace(0, 1, length)
+    kinds = rng.integers(N_CLUSTERS, size=n)
+    bends = rng.uniform(0.7, 1.4, size=n)
+    X = np.sin(2 * np.pi * (kinds[:, None] + 1) * t ** bends[:, None])
+    return X + 0.3 * rng.normal(size=(n, length))
+
+
+def quality(X, centers):
+    """Sum of squared distances to the nearest prototypes."""
+    from skmoderndata.metrics import pairwise_dtw
+
+    costs = pairwise_dtw([np.asarray(c).reshape(-1) for c in centers], X, root=False)
+    return {"objective": float(costs.min(axis=0).sum())}
+
+
+def ours(X):
+    from skmoderndata.cluster import TimeSeriesKMeans
+
+    return TimeSeriesKMeans(N_CLUSTERS, random_state=0).fit(X).cluster_centers_
+
+
+def tslearn(X):
+    from tslearn.clustering import TimeSeriesKMeans
+
+    model = TimeSeriesKMeans(N_CLUSTERS, metric="dtw", random_state=0)
+    return model.fit(X[:, :, None]).cluster_centers_
+
+
+def aeon(X):
+    from aeon.clustering import TimeSeriesKMeans
+
+    model = TimeSeriesKMeans(
+        N_CLUSTERS, distance="dtw", averaging_method="ba", n_init=1, random_state=0
+    )
+    return model.fit(X[:, None]).cluster_centers_
+
+
+def _faster(rows):
+    mine = {row.size: row for row in rows if row.contender == CASE.ours}
+    found = [
+        (
+            row.ratio >= 5 and mine[row.size].value("objective") <= row.value("objective"),
+            f"{row.contender} {row.ratio:.3g}",
+        )
+        for row in rows
+        if row.peer and row.ratio is not None
+    ]
+    if not found:
+        return None, "no peer measured"
+    return all(good for good, _ in found), "; ".join(text for _, text in found)
+
+
+CASE = Case(
+    title="k-means of series",
+    question="How fast are clusters of series found, and how good are they?",
+    remarks=f"{N_CLUSTERS} clusters, one start each, otherwise the defaults of each library.",
+    ours="TimeSeriesKMeans",
+    sizes={"1,000 x 128": (1000, 128)},
+    quick_sizes={"60 x 40": (60, 40)},
+    warmup=(20, 20),
+    repeat=3,
+    work=work,
+    contenders={
+        "TimeSeriesKMeans": Contender(run=ours, peer=False, note="default"),
+        "tslearn": Contender(run=tslearn, requires="tslearn>=0.6", note='`metric="dtw"`'),
+        "aeon": Contender(
+            run=aeon, requires="aeon>=1.6", note='`averaging_method="ba"`, `n_init=1`'
+        ),
+    },
+    quality=quality,
+    figures={"objective": "sum of squared distances to the nearest prototypes"},
+    targets=(
+        Target(text="objective not above, at least 5 times as fast as each peer", check=_faster),
+    ),
+)

@@ -1,0 +1,265 @@
+"""Averages of series under warping, and k-means with them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
+from skmoderndata._solvers.alignment.paths import walk
+from skmoderndata._solvers.alignment.soft_warping import soft_costs
+from skmoderndata._solvers.alignment.warping import Packed, alignment_costs
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Barycenter(NamedTuple):
+    """An average series.
+
+    Attributes
+    ----------
+    center : ndarray of shape (length, n_channels)
+        The average.
+    objective : float
+        Weighted sum of the costs of the center with the series.
+    n_iter : int
+        Passes.
+    converged : bool
+        Whether the objective ceased to fall.
+    """
+
+    center: Array
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+@jit
+def gather(center, values, offsets, weights, band, sums, masses):
+    """Sum up what is aligned with each point of the center; the weighted cost of alignment."""
+    low = np.empty(len(center), dtype=np.int64)
+    high = np.empty(len(center), dtype=np.int64)
+    sums[:] = 0.0
+    masses[:] = 0.0
+    total, nothing = 0.0, np.empty((0, 0))
+    for p in range(len(offsets) - 1):
+        z = values[offsets[p] : offsets[p + 1]]
+        fill_corridor(len(center), len(z), band, low, high)
+        path, cost = walk(center, z, nothing, low, high, False)
+        total += weights[p] * cost
+        for step in range(len(path)):
+            i, j = path[step, 0], path[step, 1]
+            masses[i] += weights[p]
+            for c in range(z.shape[1]):
+                sums[i, c] += weights[p] * z[j, c]
+    return total
+
+
+def average_step(X: Packed, weights: Array, center: Array, band: Band) -> Array:
+    """Return the weighted means of the points that are aligned with each point of the center."""
+    sums, masses = np.empty_like(center), np.empty(len(center))
+    gather(center, *X, weights, band, sums, masses)
+    return _means(sums, masses, center)
+
+
+def _means(sums: Array, masses: Array, center: Array) -> Array:
+    here = masses[:, None] > 0
+    return np.where(here, sums / np.where(here, masses[:, None], 1.0), center)
+
+
+def average(
+    X: Packed, weights: Array, center: Array, *, band: Band, max_iter: int, tol: float
+) -> Barycenter:
+    """Minimise ``sum_p w_p dtw(c, x_p)^2`` over the series c (Petitjean et al. 2011, DBA).
+
+    Each point of the center becomes the weighted mean of the points aligned with it. Neither step
+    raises the objective. Ends when it falls by no more than the fraction `tol`.
+    """
+    center = center.copy()
+    sums, masses = np.empty_like(center), np.empty(len(center))
+    it = Iterations(max_iter, tol)
+    objective = gather(center, *X, weights, band, sums, masses)
+    for _ in it:
+        new = _means(sums, masses, center)
+        value = gather(new, *X, weights, band, sums, masses)
+        if not value < objective:  # by rounding
+            it.converged = True
+            continue
+        it.residual = (objective - value) / objective
+        center, objective = new, value
+    return Barycenter(center, float(objective), it.n_iter, it.converged)
+
+
+def soft_average(
+    X: Packed,
+    weights: Array,
+    center: Array,
+    *,
+    gamma: float,
+    band: Band,
+    max_iter: int,
+    tol: float,
+) -> Barycenter:
+    """Minimise ``sum_p w_p softdtw(c, x_p)`` by L-BFGS (Cuturi and Blondel 2017, section 3)."""
+
+    def function(flat: Array) -> tuple[float, Array]:
+        c = flat.reshape(center.shape)
+        gradient = np.zeros_like(center)
+        costs = soft_costs(c, *X, weights, gamma, band, gradient)
+        return float(weights @ costs), gradient.ravel()
+
+    start, _ = function(center.ravel())
+    found = minimize(
+        function, center.ravel(), jac=True, method="L-BFGS-B",
+        options={"maxiter": max_iter, "ftol": tol},
+    )  # fmt: skip
+    if not found.fun <= start:
+        return Barycenter(center.copy(), start, 0, True)
+    return Barycenter(
+        found.x.reshape(center.shape), float(found.fun), int(found.nit), found.status == 0
+    )
+
+
+class Clusters(NamedTuple):
+    """Clusters of series.
+
+    Attributes
+    ----------
+    centers : list of ndarray
+        Averages.
+    labels : ndarray of int
+        Nearest center of each series.
+    objective : float
+        Sum of the costs of the series with their centers.
+    history : ndarray
+        The objective after each assignment.
+    n_iter : int
+        Passes.
+    converged : bool
+        Whether assignments or the objective ceased to change.
+    """
+
+    centers: list[Array]
+    labels: Array
+    objective: float
+    history: Array
+    n_iter: int
+    converged: bool
+
+
+def pack_centers(centers: list[Array]) -> Packed:
+    """Return centers as one collection."""
+    offsets = np.concatenate([[0], np.cumsum([len(c) for c in centers])]).astype(np.int64)
+    return np.concatenate(centers), offsets
+
+
+def _take(X: Packed, chosen: Array) -> Packed:
+    return pack_centers([X[0][X[1][i] : X[1][i + 1]] for i in chosen])
+
+
+def plus_plus(
+    X: Packed, k: int, costs_to: Callable[[list[Array]], Array], rng: Any
+) -> list[Array]:
+    """Draw k of the series as centers, each far from those before (k-means++, greedy)."""
+    n = len(X[1]) - 1
+    tries = 2 + int(np.log(k))
+    chosen = [int(rng.randint(n))]
+    nearest = costs_to([_take(X, np.array(chosen))[0]])[0]
+    for _ in range(1, k):
+        usable = np.clip(np.where(np.isfinite(nearest), nearest, 0.0), 0.0, None)
+        usable[np.isinf(nearest)] = max(usable.max(), 1.0)
+        usable[chosen] = 0.0
+        total = usable.sum()
+        if total > 0:
+            drawn = rng.choice(n, size=tries, p=usable / total)
+        else:  # fewer distinct series than clusters
+            drawn = rng.choice(np.setdiff1d(np.arange(n), chosen), size=1)
+        costs = np.minimum(costs_to([_take(X, np.array([i]))[0] for i in drawn]), nearest)
+        best = int(costs.sum(axis=1).argmin())
+        chosen.append(int(drawn[best]))
+        nearest = costs[best]
+    return [_take(X, np.array([i]))[0].copy() for i in chosen]
+
+
+def series_k_means(
+    X: Packed,
+    centers: list[Array],
+    costs_to: Callable[[list[Array]], Array],
+    update: Callable[[Packed, Array], Array],
+    *,
+    max_iter: int,
+    tol: float,
+    progress: Progress | None = None,
+) -> Clusters:
+    """Lloyd's alternation of nearest centers and averages.
+
+    `costs_to(centers)` returns the costs of all series, of shape (k, n), `update(part, center)` an
+    average of no higher cost. A cluster without series starts anew at the series farthest from
+    its center, so the objective never rises. Ends when no label changes or the objective falls by
+    no more than the fraction `tol`.
+    """
+    it = Iterations(max_iter, tol, progress)
+    centers = list(centers)
+    history: list[float] = []
+    labels = np.full(len(X[1]) - 1, -1)
+    costs = costs_to(centers)
+    best, best_centers = labels, centers
+    for _ in it:
+        previous, labels = labels, costs.argmin(axis=0)
+        labels = _fill_empty(X, costs, labels, centers)
+        own = costs[labels, np.arange(len(labels))]
+        objective = float(own.sum())
+        if history and not objective <= history[-1]:  # by rounding: keep what was there
+            it.converged = True
+            continue
+        fallen = history[-1] - objective if history else np.inf
+        history.append(objective)
+        best, best_centers = labels, list(centers)
+        it.residual = fallen / max(abs(objective), 1e-300)
+        if (labels == previous).all() and fallen <= tol * abs(objective):
+            it.converged = True
+            continue
+        for c in range(len(centers)):
+            members = np.flatnonzero(labels == c)
+            if len(members):
+                centers[c] = update(_take(X, members), centers[c])
+        costs = costs_to(centers)
+    return Clusters(best_centers, best, history[-1], np.array(history), it.n_iter, it.converged)
+
+
+def _fill_empty(X: Packed, costs: Array, labels: Array, centers: list[Array]) -> Array:
+    """Give each cluster without series the series farthest from its center, as its center."""
+    labels = labels.copy()
+    for c in range(len(centers)):
+        if (labels == c).any():
+            continue
+        own = costs[labels, np.arange(len(labels))].copy()
+        own[np.bincount(labels, minlength=len(centers))[labels] < 2] = -np.inf
+        far = int(own.argmax())
+        if own[far] == -np.inf:
+            continue
+        centers[c] = _take(X, np.array([far]))[0].copy()
+        labels[far], costs[c, far] = c, min(0.0, float(costs[c, far]))
+    return labels
+
+
+def warping_costs_to(X: Packed, band: Band, n_jobs: int | None) -> Callable[[list[Array]], Array]:
+    """Return a function from centers to the squared warping distances of all series."""
+
+    def costs_to(centers: list[Array]) -> Array:
+        return alignment_costs(pack_centers(centers), X, band=band, rooted=False, n_jobs=n_jobs)
+
+    return costs_to
+
+
+def soft_costs_to(X: Packed, gamma: float, band: Band) -> Callable[[list[Array]], Array]:
+    """Return a function from centers to the soft costs of all series."""
+    weights, nothing = np.ones(len(X[1]) - 1), np.empty((0, X[0].shape[1]))
+
+    def costs_to(centers: list[Array]) -> Array:
+        return np.array([soft_costs(c, *X, weights, gamma, band, nothing) for c in centers])
+
+    return costs_to

@@ -1,0 +1,109 @@
+"""Which cells of the table of an alignment may be visited: bands, as an interval in each row."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FREE, SAKOE_CHIBA, SLANTED, ITAKURA = 0, 1, 2, 3
+
+
+class Band(NamedTuple):
+    """A rule that says which points of two series may be aligned.
+
+    Attributes
+    ----------
+    kind : int
+        `FREE`; `SAKOE_CHIBA`, ``|i - j| <= radius``; `SLANTED`, ``|i (m - 1) / (n - 1) - j|`` at
+        most ``radius + 1/2`` with i in the longer series; `ITAKURA`, slopes between
+        ``1 / max_slope`` and `max_slope` seen from both ends.
+    radius : float
+        In steps if `relative` is False, else as a fraction of the longer series.
+    relative : bool
+        See `radius`.
+    max_slope : float
+        Of Itakura's parallelogram.
+    """
+
+    kind: int = FREE
+    radius: float = 0.0
+    relative: bool = False
+    max_slope: float = 2.0
+
+    @property
+    def needs_lengths(self) -> bool:
+        """Whether the interval of a row depends on the length of the second series."""
+        return self.kind in (SLANTED, ITAKURA) or (self.kind == SAKOE_CHIBA and self.relative)
+
+
+@jit
+def steps(band, n, m):
+    """Radius of a band in steps, for series of n and m points."""
+    if band.kind == FREE:
+        return max(n, m)
+    if band.relative:
+        # rounding must not turn 0.29 * 100 into 28
+        return int(np.floor(band.radius * max(n, m) + 1e-9))
+    return int(band.radius)
+
+
+@jit
+def fill_corridor(n, m, band, low, high):
+    """Write the interval ``low[i] <= j < high[i]`` of each row i < n of a table with m columns.
+
+    Both ends never decrease with i, which the recursions rely on.
+    """
+    radius = steps(band, n, m)
+    if band.kind == SLANTED:
+        _fill_slanted(n, m, radius + 0.5, low, high)
+        return
+    for i in range(n):
+        if band.kind == ITAKURA:
+            s, back = band.max_slope, n - 1 - i
+            low[i] = int(np.ceil(max(i / s, m - 1 - s * back) - 1e-9))
+            high[i] = int(np.floor(min(s * i, m - 1 - back / s) + 1e-9)) + 1
+        else:
+            low[i], high[i] = i - radius, i + radius + 1
+        low[i] = min(max(low[i], 0), m)
+        high[i] = max(min(high[i], m), 0)
+
+
+@jit
+def _fill_slanted(n, m, reach, low, high):
+    """Write the band along the diagonal of a table that is no square."""
+    longer, shorter = max(n, m), min(n, m)
+    slope = (shorter - 1) / max(longer - 1, 1)
+    if n < m:
+        low[:n] = m
+        high[:n] = 0
+    for i in range(longer):
+        first = max(int(np.ceil(i * slope - reach - 1e-9)), 0)
+        last = min(int(np.floor(i * slope + reach + 1e-9)), shorter - 1)
+        if n >= m:
+            low[i], high[i] = first, last + 1
+        else:
+            for j in range(first, last + 1):
+                low[j], high[j] = min(low[j], i), max(high[j], i + 1)
+
+
+def corridor(n: int, m: int, band: Band) -> tuple[Array, Array]:
+    """Return the interval ``low[i] <= j < high[i]`` of each row i.
+
+    Parameters
+    ----------
+    n, m : int
+        Lengths of the two series.
+    band : Band
+        The rule.
+
+    Returns
+    -------
+    low, high : ndarray of int of shape (n,)
+        An empty interval means that no alignment exists.
+    """
+    low, high = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    fill_corridor(n, m, band, low, high)
+    return low, high

@@ -1,0 +1,286 @@
+"""Nearest series under dynamic time warping, exactly, by lower bounds and early abandoning."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.alignment.corridors import FREE, Band, fill_corridor, steps
+from skmoderndata._solvers.alignment.warping import cost_of_pair, local_cost
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# a bound may exceed the cost that it bounds by rounding
+SLACK = 1.0 - 1e-12
+
+
+@jit
+def envelopes(values, offsets, band):
+    """Least and largest value of each series within the radius around each point.
+
+    By a queue of candidates, in linear time (Lemire 2009, Algorithm 1).
+    """
+    lower, upper = np.empty_like(values), np.empty_like(values)
+    for p in range(len(offsets) - 1):
+        begin, n = offsets[p], offsets[p + 1] - offsets[p]
+        radius = steps(band, n, n)
+        queue = np.empty(n, dtype=np.int64)
+        for c in range(values.shape[1]):
+            for sign, out in ((1.0, lower), (-1.0, upper)):
+                head = tail = 0
+                for k in range(n + radius):
+                    if k < n:
+                        v = sign * values[begin + k, c]
+                        while tail > head and sign * values[begin + queue[tail - 1], c] >= v:
+                            tail -= 1
+                        queue[tail] = k
+                        tail += 1
+                    i = k - radius
+                    if i >= 0:
+                        while queue[head] < i - radius:
+                            head += 1
+                        out[begin + i, c] = values[begin + queue[head], c]
+                    if k >= n and i >= n - 1:
+                        break
+    return lower, upper
+
+
+@jit
+def keogh_bounds(x, lower, upper):
+    """Sum of squares of what sticks out of an envelope of the same length."""
+    total = 0.0
+    for i in range(len(x)):
+        for c in range(x.shape[1]):
+            excess = max(max(x[i, c] - upper[i, c], lower[i, c] - x[i, c]), 0.0)
+            total += excess * excess
+    return total
+
+
+class Index(NamedTuple):
+    """Series to be searched.
+
+    Attributes
+    ----------
+    values, offsets : ndarray
+        The series.
+    lower, upper : ndarray of the shape of values
+        Their envelopes.
+    planes : ndarray of shape (length, n_channels, 2, n_series)
+        Series side by side, lower envelopes first; empty unless all have the same length.
+    band : Band
+        Which cells may be visited.
+    bounded : bool
+        Whether lower bounds are used.
+    """
+
+    values: Array
+    offsets: Array
+    lower: Array
+    upper: Array
+    planes: Array
+    band: Band
+    bounded: bool
+
+
+def make_index(values: Array, offsets: Array, *, band: Band, bounded: bool) -> Index:
+    """Return series with what the search needs."""
+    lower, upper = envelopes(values, offsets, band) if bounded else (values[:0], values[:0])
+    lengths = np.diff(offsets)
+    planes = np.empty((0, values.shape[1], 2, len(lengths)))
+    if bounded and not np.ptp(lengths):
+        shape = (len(lengths), lengths[0], values.shape[1])
+        stacked = np.stack([lower.reshape(shape), upper.reshape(shape)])
+        planes = np.ascontiguousarray(stacked.transpose(2, 3, 0, 1))
+    return Index(values, offsets, lower, upper, planes, band, bounded)
+
+
+@jit
+def _corner_costs(x, z):
+    """Costs of the first two and of the last two points, which every alignment pairs."""
+    first = local_cost(x[0], z[0], False)
+    last = local_cost(x[len(x) - 1], z[len(z) - 1], False)
+    return first, last
+
+
+@jit
+def _first_bounds(values, offsets, index, bounds):
+    """Add the bounds of all queries by the envelopes of the indexed series, side by side."""
+    planes = index.planes
+    for p in range(len(bounds)):
+        x, row = values[offsets[p] : offsets[p + 1]], bounds[p]
+        if planes.shape[0] != len(x):  # also where there are no bounds
+            continue
+        for i in range(len(x)):
+            for c in range(x.shape[1]):
+                low, high, v = planes[i, c, 0], planes[i, c, 1], x[i, c]
+                for k in range(len(row)):
+                    excess = max(max(v - high[k], low[k] - v), 0.0)
+                    row[k] += excess * excess
+
+
+@jit
+def _excess(x, lower, upper, tail):
+    """Sum from each row on of what sticks out of an envelope, in `tail`; the whole."""
+    tail[len(x)] = 0.0
+    for i in range(len(x) - 1, -1, -1):
+        here = 0.0
+        for c in range(x.shape[1]):
+            excess = max(max(x[i, c] - upper[i, c], lower[i, c] - x[i, c]), 0.0)
+            here += excess * excess
+        tail[i] = tail[i + 1] + here
+    return tail[0]
+
+
+@jit
+def _with_corners(x, z, tail):
+    """Replace the bounds of the first and the last row by their exact corners, in `tail`."""
+    n = len(x)
+    first, last = _corner_costs(x, z)
+    if n > 1:
+        gain = last - tail[n - 1]
+        if gain > 0.0:
+            for i in range(n):
+                tail[i] += gain
+    gain = first - (tail[0] - tail[1])
+    if gain > 0.0:
+        tail[0] += gain
+    return tail[0]
+
+
+@jit
+def _visit(x, order, bounds, index, skipped, costs, nearest):
+    """Search the series in a given order for the nearest ones of x; how many costs were begun.
+
+    Bounds are raised to the costs, or to what a cost was found to exceed.
+    """
+    size, k = len(x), len(costs)
+    low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    lower, upper = index.lower[:0], index.upper[:0]
+    tail, other = np.zeros(size + 1), np.zeros(size + 1)
+    begun, m_before = 0, -1
+    row = np.empty(0)
+    for q in order:
+        if bounds[q] * SLACK > costs[k - 1]:
+            break
+        if q == skipped:
+            continue
+        begin, end = index.offsets[q], index.offsets[q + 1]
+        z = index.values[begin:end]
+        m = len(z)
+        tail[:] = 0.0
+        if index.bounded:
+            if m == size:
+                _excess(x, index.lower[begin:end], index.upper[begin:end], tail)
+            elif index.band.kind == FREE:
+                _range_excess(x, z, tail)
+            if _with_corners(x, z, tail) * SLACK > costs[k - 1]:
+                continue
+            if m == size:
+                if not len(lower):
+                    lower, upper = envelopes(x, np.array([0, size]), index.band)
+                if _excess(z, lower, upper, other) * SLACK > costs[k - 1]:
+                    continue
+        if m != m_before:
+            fill_corridor(size, m, index.band, low, high)
+            row = np.empty(m + 1)
+            m_before = m
+        begun += 1
+        for i in range(size + 1):
+            tail[i] *= SLACK
+        cost = cost_of_pair(x, z, low, high, False, tail, costs[k - 1], row)
+        bounds[q] = max(bounds[q], min(cost, costs[k - 1]))
+        _insert(costs, nearest, cost, q)
+    return begun
+
+
+@jit
+def _visit_all(values, offsets, order, bounds, index, first, costs, nearest):
+    """Search for all queries; query p leaves out the series ``first + p``."""
+    begun = 0
+    for p in range(len(order)):
+        x = values[offsets[p] : offsets[p + 1]]
+        begun += _visit(x, order[p], bounds[p], index, first + p, costs[p], nearest[p])
+    return begun
+
+
+def search(
+    values: Array,
+    offsets: Array,
+    index: Index,
+    k: int,
+    *,
+    first: int | None = None,
+    known: Array | None = None,
+) -> tuple[Array, Array, int]:
+    """Find the k nearest indexed series of each query; ties go to the smaller number.
+
+    Candidates are visited in the order of a lower bound; the bounds of Keogh and Ratanamahatana
+    (2005), of either series by the envelope of the other, with exact corners (Kim, Park and Chu
+    2001), come before the cost, whose computation ends where it must exceed the k-th best
+    (Rakthanmanon et al. 2012).
+
+    Parameters
+    ----------
+    values, offsets : ndarray
+        Queries.
+    index : Index
+        Where to search.
+    k : int
+        Number of neighbours.
+    first : int, default=None
+        If given, the queries are the indexed series from this number on, and find others only.
+    known : ndarray of shape (n_queries, n_indexed), default=None
+        Lower bounds on the costs, raised to what the search finds out. They hold for smaller
+        radii as well, whose alignments are fewer.
+
+    Returns
+    -------
+    costs : ndarray of shape (n_queries, k)
+        Squared distances, ascending; infinite where there are none within the band.
+    nearest : ndarray of int of shape (n_queries, k)
+        Numbers of the series, those without a distance last.
+    begun : int
+        How many costs were begun.
+    """
+    n, n_indexed = len(offsets) - 1, len(index.offsets) - 1
+    costs, nearest = np.full((n, k), np.inf), np.full((n, k), -1)
+    bounds = np.zeros((n, n_indexed))
+    _first_bounds(values, offsets, index, bounds)
+    if known is not None:
+        np.maximum(bounds, known, out=bounds)
+    order = np.argsort(bounds, axis=1)
+    alone = -1 - n if first is None else first
+    begun = _visit_all(values, offsets, order, bounds, index, alone, costs, nearest)
+    if known is not None:
+        known[:] = bounds
+    return costs, nearest, int(begun)
+
+
+@jit
+def _range_excess(x, z, tail):
+    """Bound without a band, where the envelope of z is its range; sums from each row in `tail`."""
+    tail[:] = 0.0
+    for c in range(x.shape[1]):
+        smallest, largest = np.inf, -np.inf
+        for j in range(len(z)):
+            smallest, largest = min(smallest, z[j, c]), max(largest, z[j, c])
+        total = 0.0
+        for i in range(len(x) - 1, -1, -1):
+            excess = max(max(x[i, c] - largest, smallest - x[i, c]), 0.0)
+            total += excess * excess
+            tail[i] += total
+
+
+@jit
+def _insert(costs, nearest, cost, number):
+    """Insert a candidate into the sorted list of the best, by cost and then by number."""
+    at = len(costs) - 1
+    if cost > costs[at] or (cost == costs[at] and 0 <= nearest[at] < number):
+        return
+    while at > 0 and (
+        cost < costs[at - 1]
+        or (cost == costs[at - 1] and (nearest[at - 1] < 0 or number < nearest[at - 1]))
+    ):
+        costs[at], nearest[at] = costs[at - 1], nearest[at - 1]
+        at -= 1
+    costs[at], nearest[at] = cost, number

@@ -1,0 +1,156 @@
+"""The alignment itself: the way back through the table, and alignments from coarse to fine."""
+
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.alignment.corridors import Band, corridor
+from skmoderndata._solvers.alignment.warping import local_cost
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DIAGONAL, IN_X, IN_Z = 0, 1, 2  # the step to a cell; among equals the first is taken
+
+
+@jit
+def walk(x, z, costs, low, high, rooted):
+    """Cost of the best alignment inside a corridor, and the cells that it visits.
+
+    Local costs are those of the series, or `costs` if that is not empty. Moves are kept in two
+    bits a cell of the corridor, costs in one row.
+    """
+    n, m = len(low), max(costs.shape[1], len(z))
+    begins = np.zeros(n + 1, dtype=np.int64)  # in bytes: each row begins a new one
+    for i in range(n):
+        begins[i + 1] = begins[i] + (max(high[i] - low[i], 0) + 3) // 4
+    moves = np.empty(begins[n], dtype=np.uint8)
+    row = np.full(m + 1, np.inf)
+    row[0] = 0.0
+    univariate = not costs.size and not rooted and x.shape[1] == 1
+    for i in range(n):
+        diagonal, row[low[i]] = row[low[i]], np.inf
+        byte, left = 0, np.inf
+        for j in range(low[i], high[i]):
+            above, k = row[j + 1], j - low[i]
+            best, move = diagonal, DIAGONAL
+            if above < best:
+                best, move = above, IN_X
+            if left < best:
+                best, move = left, IN_Z
+            if univariate:
+                cost = (x[i, 0] - z[j, 0]) * (x[i, 0] - z[j, 0])
+            else:
+                cost = costs[i, j] if costs.size else local_cost(x[i], z[j], rooted)
+            diagonal = above
+            row[j + 1] = left = cost + best
+            byte |= move << (2 * (k & 3))
+            if k & 3 == 3 or j == high[i] - 1:
+                moves[begins[i] + (k >> 2)] = byte
+                byte = 0
+    total = row[m] if low[n - 1] < m <= high[n - 1] else np.inf
+    if total == np.inf:
+        return np.empty((0, 2), dtype=np.int64), total
+    path = np.empty((n + m, 2), dtype=np.int64)
+    i, j, k = n - 1, m - 1, n + m
+    while True:
+        k -= 1
+        path[k, 0], path[k, 1] = i, j
+        if i == 0 and j == 0:
+            return path[k:].copy(), total
+        at = j - low[i]
+        move = (moves[begins[i] + (at >> 2)] >> (2 * (at & 3))) & 3
+        if move != IN_Z:
+            i -= 1
+        if move != IN_X:
+            j -= 1
+
+
+def aligned(
+    x: Array, z: Array, *, band: Band, rooted: bool, costs: Array | None = None
+) -> tuple[Array, float]:
+    """Return the best alignment of two series.
+
+    Parameters
+    ----------
+    x, z : ndarray of shape (length, n_channels)
+        Series.
+    band : Band
+        Which cells may be visited.
+    rooted : bool
+        Whether local costs are distances and not their squares.
+    costs : ndarray of shape (len(x), len(z)), default=None
+        Local costs, in place of these.
+
+    Returns
+    -------
+    path : ndarray of int of shape (n_steps, 2)
+        Aligned positions; empty if the band admits no alignment. Among equal costs the diagonal
+        step comes first, then the one in x.
+    cost : float
+        Sum of the local costs.
+    """
+    low, high = corridor(len(x), len(z), band)
+    given = np.empty((0, 0)) if costs is None else costs
+    path, cost = walk(x, z, given, low, high, rooted)
+    return path, float(cost)
+
+
+def _halved(x: Array) -> Array:
+    """Means of pairs of neighbours; an odd last point stays."""
+    means = (x[0 : len(x) - 1 : 2] + x[1::2]) / 2
+    return np.concatenate([means, x[-1:]]) if len(x) % 2 else means
+
+
+def _dilated(path: Array, n: int, m: int, radius: int) -> tuple[Array, Array]:
+    """Corridor of the cells within `radius` of the projection of a coarse path."""
+    low, high = np.full(n, m), np.zeros(n, dtype=np.int64)
+    for shift in (0, 1):
+        rows = np.minimum(2 * path[:, 0] + shift, n - 1)
+        np.minimum.at(low, rows, 2 * path[:, 1])
+        np.maximum.at(high, rows, np.minimum(2 * path[:, 1] + 2, m))
+    for step in range(1, radius + 1):
+        # a cell is near the path if the row `step` above or below has it near
+        low[step:] = np.minimum(low[step:], low[:-step]) if n > step else low[step:]
+        high[: n - step] = np.maximum(high[: n - step], high[step:])
+    return np.maximum(low - radius, 0), np.minimum(high + radius, m)
+
+
+def aligned_by_scales(
+    x: Array, z: Array, *, radius: int, band: Band, rooted: bool
+) -> tuple[Array, float]:
+    """Return an alignment found on halved series first (Salvador and Chan 2007).
+
+    The path of the coarse series is projected, widened by `radius` cells, and refined inside:
+    an upper bound on the least cost, in time linear in the length.
+
+    Parameters
+    ----------
+    x, z : ndarray of shape (length, n_channels)
+        Series.
+    radius : int
+        Cells on each side of the projected path, at least 0.
+    band : Band
+        Which cells may be visited.
+    rooted : bool
+        Whether local costs are distances and not their squares.
+
+    Returns
+    -------
+    path, cost
+        As of `aligned`.
+    """
+    n, m = len(x), len(z)
+    if min(n, m) <= radius + 2:
+        return aligned(x, z, band=band, rooted=rooted)
+    coarse, _ = aligned_by_scales(
+        _halved(x), _halved(z), radius=radius, band=Band(), rooted=rooted
+    )
+    low, high = _dilated(coarse, n, m, radius)
+    first, last = corridor(n, m, band)
+    low, high = np.maximum(low, first), np.minimum(high, last)
+    # cells that no monotone path can reach are dropped, so that both ends never decrease
+    low = np.maximum.accumulate(low)
+    high = np.minimum.accumulate(high[::-1])[::-1]
+    path, cost = walk(x, z, np.empty((0, 0)), low, np.maximum(high, low), rooted)
+    return path, float(cost)

@@ -1,0 +1,256 @@
+"""Costs of the best alignments of many pairs of series, by dynamic programming."""
+
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Packed = tuple[Array, Array]  # values of all series, one after the other, and where each begins
+
+LANES = 64  # series that are compared with one at a time; 8 lanes take 2.3 times as long
+
+
+class Lanes(NamedTuple):
+    """Series side by side.
+
+    Attributes
+    ----------
+    values : ndarray of shape (longest, n_channels, n_lanes)
+        Zeros beyond the end of each series.
+    lengths : ndarray of int of shape (n_lanes,)
+        Length of each series.
+    """
+
+    values: Array
+    lengths: Array
+
+
+def side_by_side(series: Packed, chosen: Array) -> Lanes:
+    """Put some series of a collection side by side."""
+    values, offsets = series
+    lengths = np.diff(offsets)[chosen]
+    lanes = np.zeros((int(lengths.max()), values.shape[1], len(chosen)))
+    for lane, i in enumerate(chosen):
+        lanes[: lengths[lane], :, lane] = values[offsets[i] : offsets[i + 1]]
+    return Lanes(lanes, lengths)
+
+
+@jit
+def _next_row(xi, i, lanes, low, high, rooted, row, work, width):
+    """Go from row i - 1 of the tables to row i: ``D(i, j) = d(i, j) + min`` of three neighbours.
+
+    `row[j + 1]` holds D(i, j) of all lanes, and `row[low]` the cell left of the corridor.
+    `work[1]` carries D(i - 1, j - 1) along.
+    """
+    cost, diagonal = work[0], work[1]
+    n_channels = lanes.shape[1]
+    outside = row[low]
+    for k in range(width):
+        diagonal[k] = outside[k]
+        outside[k] = np.inf
+    for j in range(low, high):
+        left, here = row[j], row[j + 1]
+        # one loop over the lanes touches four arrays at most, else LLVM does not vectorise it
+        z = lanes[j, 0]
+        if n_channels == 1 and not rooted:
+            for k in range(width):
+                difference, above = xi[0] - z[k], here[k]
+                best = min(min(left[k], above), diagonal[k])
+                diagonal[k] = above
+                here[k] = difference * difference + best
+            continue
+        for k in range(width):
+            difference = xi[0] - z[k]
+            cost[k] = difference * difference
+        for c in range(1, n_channels):
+            z = lanes[j, c]
+            for k in range(width):
+                difference = xi[c] - z[k]
+                cost[k] += difference * difference
+        if rooted:
+            for k in range(width):
+                cost[k] = np.sqrt(cost[k])
+        for k in range(width):
+            above = here[k]
+            best = min(min(left[k], above), diagonal[k])
+            diagonal[k] = above
+            here[k] = cost[k] + best
+
+
+@jit
+def _all_above(row, low, high, width, cutoff):
+    """Whether every cell of a row exceeds the cutoff in every lane."""
+    for j in range(low + 1, high + 1):
+        for k in range(width):
+            if row[j, k] <= cutoff:
+                return False
+    return True
+
+
+@jit
+def _compare(values, offsets, rows, widths, lanes, lengths, band, rooted, cutoff):
+    """Costs of aligning the series `rows` with so many of the lanes each as `widths` says."""
+    longest, n_lanes = lanes.shape[0], lanes.shape[2]
+    out = np.full((len(rows), n_lanes), np.inf)
+    row, work = np.empty((longest + 1, n_lanes)), np.empty((2, n_lanes))
+    size = 0
+    for i in rows:
+        size = max(size, offsets[i + 1] - offsets[i])
+    low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    for p in range(len(rows)):
+        x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
+        n, width = len(x), widths[p]
+        if width <= 0:
+            continue
+        fill_corridor(n, longest, band, low, high)
+        row[:] = np.inf
+        row[0] = 0.0
+        ended = False
+        for i in range(n):
+            if low[i] >= high[i]:
+                ended = True
+                break
+            _next_row(x[i], i, lanes, low[i], high[i], rooted, row, work, width)
+            if i % 8 == 7 and cutoff < np.inf and _all_above(row, low[i], high[i], width, cutoff):
+                ended = True
+                break
+        for k in range(width):
+            if not ended and low[n - 1] < lengths[k] <= high[n - 1]:
+                total = row[lengths[k], k]
+                out[p, k] = total if total <= cutoff else np.inf
+    return out
+
+
+def alignment_costs(
+    X: Packed,
+    Z: Packed | None = None,
+    *,
+    band: Band,
+    rooted: bool,
+    cutoff: float = np.inf,
+    n_jobs: int | None = None,
+) -> Array:
+    """Return the least sum of local costs over the alignments of each pair of series.
+
+    ``D(i, j) = d(x_i, z_j) + min(D(i-1, j), D(i, j-1), D(i-1, j-1))``, with d the squared
+    Euclidean distance, or its root (Sakoe and Chiba 1978, eq. 20 with symmetric weights of one).
+
+    Parameters
+    ----------
+    X, Z : tuple of two ndarrays
+        Collections; None compares `X` with itself.
+    band : Band
+        Which cells may be visited.
+    rooted : bool
+        Whether local costs are distances and not their squares.
+    cutoff : float
+        Costs above it are reported as infinite, which ends their computation early.
+    n_jobs : int, default=None
+        Threads.
+
+    Returns
+    -------
+    costs : ndarray of shape (n, m)
+        Infinite where the band admits no alignment.
+    """
+    same = Z is None
+    columns = X if Z is None else Z
+    values, offsets = X
+    rows = np.argsort(np.diff(offsets), kind="stable")
+    order = np.argsort(np.diff(columns[1]), kind="stable")
+    batches = _batches(np.diff(columns[1])[order], whole=not band.needs_lengths)
+
+    def one(start: int, stop: int) -> tuple[Array, Array, Array]:
+        those = order[start:stop][::-1]
+        lanes = side_by_side(columns, those)
+        # of a matrix with itself each pair is computed once, so the last lanes are left out
+        here = rows[: stop - 1] if same else rows
+        widths = np.full(len(here), stop - start)
+        if same:
+            widths = np.minimum(widths, stop - 1 - np.arange(len(here)))
+        found = _compare(values, offsets, here, widths, *lanes, band, rooted, cutoff)
+        return here, those, found
+
+    found = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+        joblib.delayed(one)(start, stop) for start, stop in batches
+    )
+    costs = np.full((len(rows), len(order)), np.inf)
+    for here, those, block in found:
+        if same:
+            smaller = np.minimum(block, costs[np.ix_(here, those)])
+            costs[np.ix_(here, those)] = smaller
+            costs[np.ix_(those, here)] = np.minimum(smaller.T, costs[np.ix_(those, here)])
+        else:
+            costs[np.ix_(here, those)] = block
+    if same:
+        np.fill_diagonal(costs, 0.0)
+    return costs
+
+
+def _batches(lengths: Array, whole: bool) -> list[tuple[int, int]]:
+    """Intervals of at most `LANES` series; of equal lengths unless `whole`."""
+    cuts = [0] if whole else [0, *(np.flatnonzero(np.diff(lengths)) + 1)]
+    ends = [*cuts[1:], len(lengths)]
+    return [
+        (start, min(start + LANES, end))
+        for cut, end in zip(cuts, ends, strict=True)
+        for start in range(cut, end, LANES)
+    ]
+
+
+@jit
+def matched_costs(x, offsets_x, z, offsets_z, band, rooted):
+    """Cost of aligning each series of a collection with that of the same number in another."""
+    out = np.full(len(offsets_x) - 1, np.inf)
+    for p in range(len(out)):
+        a = x[offsets_x[p] : offsets_x[p + 1]]
+        b = z[offsets_z[p] : offsets_z[p + 1]]
+        low, high = np.empty(len(a), dtype=np.int64), np.empty(len(a), dtype=np.int64)
+        fill_corridor(len(a), len(b), band, low, high)
+        tail = np.zeros(len(a) + 1)
+        row = np.empty(len(b) + 1)
+        out[p] = cost_of_pair(a, b, low, high, rooted, tail, np.inf, row)
+    return out
+
+
+@jit
+def local_cost(a, b, rooted):
+    """Squared Euclidean distance of two points, or its root."""
+    total = 0.0
+    for c in range(len(a)):
+        total += (a[c] - b[c]) ** 2
+    return np.sqrt(total) if rooted else total
+
+
+@jit
+def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row):
+    """Cost of the best alignment of two series, infinite as soon as it must exceed the cutoff.
+
+    `tail[i]` is a lower bound on the costs of the rows from i on (Rakthanmanon et al. 2012,
+    section 4.1.4).
+    """
+    row[:] = np.inf
+    row[0] = 0.0
+    m, univariate = len(z), x.shape[1] == 1 and not rooted
+    for i in range(len(x)):
+        start, stop = low[i], min(high[i], m)
+        diagonal, row[start] = row[start], np.inf
+        before = least = np.inf
+        for j in range(start, stop):
+            above = row[j + 1]
+            if univariate:
+                difference = x[i, 0] - z[j, 0]
+                cost = difference * difference
+            else:
+                cost = local_cost(x[i], z[j], rooted)
+            before = cost + min(min(before, above), diagonal)
+            diagonal = above
+            row[j + 1] = before
+            least = min(least, before)
+        if least + tail[i + 1] > cutoff:
+            return np.inf
+    return row[m] if low[len(x) - 1] < m <= high[len(x) - 1] else np.inf

@@ -1,0 +1,403 @@
+"""k-means of series, with averages under warping."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.alignment.barycenters import (
+    average,
+    average_step,
+    plus_plus,
+    series_k_means,
+    soft_average,
+    soft_costs_to,
+    warping_costs_to,
+)
+from skmoderndata.kernels._series import pack_series, same_channels, warping_band
+
+
+class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
+    r"""Clusters of series, each with an average series as its prototype.
+
+    .. math:: \min_{c_1, \dots, c_k} \sum_p \min_j \, d(c_j, x_p)
+
+    with d the squared distance of dynamic time warping, its smooth form, or the squared Euclidean
+    distance.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    metric : {"dtw", "soft_dtw", "euclidean"}, default="dtw"
+        Distance, in assignment and averaging alike; "euclidean" needs equal lengths.
+    gamma : float, default=1.0
+        Smoothness, for "soft_dtw".
+    radius : int, float or None, default=None
+        Radius of the band, in assignment and averaging alike, as for `metrics.dtw`.
+    n_init : int, default=1
+        Number of starts; the best is kept.
+    max_iter : int, default=50
+        Passes of each start, at most.
+    averaging_iter : int, default=1
+        Passes of averaging in each pass. More take longer, and need fewer passes.
+    tol : float, default=1e-4
+        A start ends when the objective falls by no more than this fraction.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts, by k-means++.
+    n_jobs : int, default=None
+        Number of threads, for distances.
+
+    Attributes
+    ----------
+    cluster_centers_ : list of ndarray of shape (length, n_channels)
+        Prototypes, as long as the series that each started from.
+    labels_ : ndarray of int of shape (n_samples,)
+        Nearest prototype of each training series.
+    inertia_ : float
+        The objective. Soft costs may be negative.
+    objective_history_ : ndarray
+        The objective in each pass of the best start.
+    n_iter_ : int
+        Passes of the best start.
+    n_channels_ : int
+        Number of channels of the series.
+
+    See Also
+    --------
+    skmoderndata.metrics.dtw_barycenter : One average.
+    ClusterPrototypesDisplay : A picture of series and prototypes.
+    sklearn.cluster.KMeans : For rows of a table.
+
+    Notes
+    -----
+    Samples are arrays of shape ``(length,)`` or ``(length, n_channels)``, of any lengths. Averages
+    are those of barycentric averaging [1]_, or by L-BFGS for the smooth cost [2]_. The objective
+    never rises, and ends in a local minimum: there is no certificate. A cluster that loses all
+    its series starts anew at the series farthest from its prototype.
+
+    References
+    ----------
+    .. [1] Petitjean, Ketterlin and Gancarski, A global averaging method for dynamic time warping,
+       with applications to clustering, Pattern Recognition 44(3), 2011.
+    .. [2] Cuturi and Blondel, Soft-DTW: a differentiable loss function for time-series, ICML 2017.
+
+    Examples
+    --------
+    >>> from skmoderndata.cluster import TimeSeriesKMeans
+    >>> X = [[0, 1, 0], [0, 0, 1, 0], [0, -1, 0], [0, -1, 0, 0]]
+    >>> model = TimeSeriesKMeans(2, random_state=0).fit(X)
+    >>> model.labels_[0] == model.labels_[1] != model.labels_[2] == model.labels_[3]
+    np.True_
+    >>> model.inertia_
+    0.0
+    """
+
+    _card = MethodCard(
+        family="time series",
+        cite=("petitjean2011global", "cuturi2017soft"),
+        cost="T n k p^2 for p points",
+        checks=({"n_clusters": 3, "random_state": 0},),
+        comparison=Comparison(
+            baseline="sklearn.cluster.KMeans",
+            problem="bump_clusters",
+            grid={"radius": [10, 20]},
+            params={"n_clusters": 4, "n_init": 3, "random_state": 0},
+            baseline_grid={"init": ["k-means++", "random"]},
+            baseline_params={"n_clusters": 4, "n_init": 3, "random_state": 0},
+        ),
+    )
+    _parameter_constraints = {
+        "n_clusters": [AT_LEAST_ONE],
+        "metric": [StrOptions({"dtw", "soft_dtw", "euclidean"})],
+        "gamma": [POSITIVE],
+        "radius": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(Real, 0, 1, closed="left"),
+            None,
+        ],
+        "n_init": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "averaging_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        metric="dtw",
+        gamma=1.0,
+        radius=None,
+        n_init=1,
+        max_iter=50,
+        averaging_iter=1,
+        tol=1e-4,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.gamma = gamma
+        self.radius = radius
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.averaging_iter = averaging_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : collection of arrays of shape (length,) or (length, n_channels)
+            Series.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : TimeSeriesKMeans
+            The fitted estimator.
+        """
+        name = type(self).__name__
+        series = pack_series(X, name)
+        if len(series) < self.n_clusters:
+            raise ValueError(
+                f"{name}: n_samples={len(series)} should be >= n_clusters={self.n_clusters}."
+            )
+        band = self._band(series.lengths)
+        rng = check_random_state(self.random_state)
+        costs_to = self._costs_to(series, band)
+        results = []
+        with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
+            for _ in range(self.n_init):
+                start = plus_plus(series.arrays, self.n_clusters, costs_to, rng)
+                found = series_k_means(
+                    series.arrays,
+                    start,
+                    costs_to,
+                    lambda part, center: self._average(part, center, band),
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    progress=progress,
+                )
+                results.append(found)
+                if progress.stopped:
+                    break
+        best = min(results, key=lambda found: found.objective)
+        if not np.isfinite(best.objective):
+            raise ValueError(
+                f"{name}: radius={self.radius} admits no alignment of some series with any "
+                "prototype, as their lengths differ by more; choose a larger radius, or None."
+            )
+        self.cluster_centers_, self.labels_ = best.centers, best.labels
+        self.inertia_, self.objective_history_ = best.objective, best.history
+        self.n_iter_ = best.n_iter
+        self.n_channels_ = series.values.shape[1]
+        if not best.converged and not progress.stopped:
+            warn_not_converged(
+                self,
+                reached=f"the objective still fell in pass {best.n_iter}",
+                remedy="increase max_iter, or tol",
+            )
+        return self
+
+    def predict(self, X):
+        """Nearest prototype.
+
+        Parameters
+        ----------
+        X : collection of arrays
+            Series.
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_samples,)
+            Numbers of clusters.
+        """
+        return self._costs(X).argmin(axis=0)
+
+    def score(self, X, y=None):
+        """Minus the objective.
+
+        Parameters
+        ----------
+        X : collection of arrays
+            Series.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Larger is better.
+        """
+        return -float(self._costs(X).min(axis=0).sum())
+
+    def _costs(self, X):
+        check_is_fitted(self)
+        name = type(self).__name__
+        series = pack_series(X, name)
+        same_channels(pack_series(self.cluster_centers_, name), series, name)
+        lengths = np.concatenate([series.lengths, [len(c) for c in self.cluster_centers_]])
+        return self._costs_to(series, self._band(lengths))(self.cluster_centers_)
+
+    def _band(self, lengths):
+        if self.metric != "euclidean":
+            return warping_band(type(self).__name__, radius=self.radius)
+        if np.ptp(lengths):
+            raise ValueError(
+                f'{type(self).__name__}: metric="euclidean" needs series of equal lengths, and '
+                f'they have {lengths.min()} to {lengths.max()} points; take metric="dtw".'
+            )
+        return warping_band(type(self).__name__, radius=0)
+
+    def _costs_to(self, series, band):
+        if self.metric == "soft_dtw":
+            return soft_costs_to(series.arrays, float(self.gamma), band)
+        return warping_costs_to(series.arrays, band, self.n_jobs)
+
+    def _average(self, part, center, band):
+        weights, settings = np.ones(len(part[1]) - 1), {"max_iter": self.averaging_iter}
+        if self.metric == "soft_dtw":
+            settings["gamma"] = float(self.gamma)
+            return soft_average(part, weights, center, band=band, tol=1e-9, **settings).center
+        if self.averaging_iter == 1:
+            return average_step(part, weights, center, band)
+        return average(part, weights, center, band=band, tol=0.0, **settings).center
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+class ClusterPrototypesDisplay:
+    """Picture of the series of each cluster, with their prototype.
+
+    Parameters
+    ----------
+    series : list of ndarray of shape (length, n_channels)
+        Series.
+
+    labels : ndarray of int of shape (n_series,)
+        Their clusters.
+
+    centers : list of ndarray of shape (length, n_channels)
+        Prototypes.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One for each cluster.
+
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    See Also
+    --------
+    TimeSeriesKMeans : Finds clusters and prototypes.
+
+    Examples
+    --------
+    >>> from skmoderndata.cluster import ClusterPrototypesDisplay, TimeSeriesKMeans
+    >>> X = [[0, 1, 0], [0, 0, 1, 0], [0, -1, 0], [0, -1, 0, 0]]
+    >>> model = TimeSeriesKMeans(2, random_state=0).fit(X)
+    >>> ClusterPrototypesDisplay.from_estimator(model, X).axes_.shape  # doctest: +SKIP
+    (2,)
+    """
+
+    def __init__(self, *, series, labels, centers):
+        self.series = series
+        self.labels = labels
+        self.centers = centers
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, channel=0, axes=None, **kwargs):
+        """Draw series by their nearest prototype of a fitted clusterer.
+
+        Parameters
+        ----------
+        estimator : TimeSeriesKMeans
+            Fitted.
+        X : collection of arrays
+            Series.
+        channel : int, default=0
+            Which channel is drawn.
+        axes : array of matplotlib Axes, default=None
+            Where to draw, one for each cluster; None makes a new figure.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.plot` for the prototypes.
+
+        Returns
+        -------
+        display : ClusterPrototypesDisplay
+            With `axes_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        packed = pack_series(X, cls.__name__)
+        display = cls(
+            series=[packed.one(i) for i in range(len(packed))],
+            labels=estimator.predict(X),
+            centers=estimator.cluster_centers_,
+        )
+        return display.plot(channel=channel, axes=axes, **kwargs)
+
+    def plot(self, *, channel=0, axes=None, **kwargs):
+        """Draw one picture for each cluster.
+
+        Parameters
+        ----------
+        channel : int, default=0
+            Which channel is drawn.
+        axes : array of matplotlib Axes, default=None
+            Where to draw, one for each cluster; None makes a new figure.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.plot` for the prototypes.
+
+        Returns
+        -------
+        self : ClusterPrototypesDisplay
+            With `axes_` and `figure_`.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "ClusterPrototypesDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
+            ) from error
+
+        k = len(self.centers)
+        if axes is None:
+            _, axes = plt.subplots(1, k, figsize=(3 * k, 2.6), sharey=True, squeeze=False)
+        self.axes_ = np.asarray(axes, dtype=object).ravel()
+        style = {"color": "tab:red", "linewidth": 2} | kwargs
+        labels = np.asarray(self.labels)
+        for c, ax in enumerate(self.axes_[:k]):
+            members = np.flatnonzero(labels == c)
+            for i in members:
+                ax.plot(self.series[i][:, channel], color="0.7", linewidth=0.5)
+            ax.plot(self.centers[c][:, channel], **style)
+            ax.set_title(f"cluster {c}: {len(members)} series")
+        self.figure_ = self.axes_[0].figure
+        return self

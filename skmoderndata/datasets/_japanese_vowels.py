@@ -1,0 +1,83 @@
+"""Speakers of Japanese vowels: series of unequal lengths with twelve channels."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+from sklearn.utils import Bunch
+
+NAME = "JapaneseVowels"
+
+
+def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
+    """Load nine speakers' utterances of two vowels.
+
+    Series of 7 to 29 points and 12 channels, cepstrum coefficients of one utterance each: 270
+    for training, 370 for test [1]_. The files of the UEA archive are read from `folder`, or from
+    an installed aeon, which is not imported. They are not part of this package, and nothing is
+    downloaded.
+
+    Parameters
+    ----------
+    folder : str or path, default=None
+        Folder with `JapaneseVowels_TRAIN.ts` and `JapaneseVowels_TEST.ts`; None looks into an
+        installed aeon.
+    subset : {"train", "test"}, default="train"
+        Which of the two.
+    return_X_y : bool, default=False
+        Whether series and labels are returned in place of a Bunch.
+
+    Returns
+    -------
+    data : Bunch
+        With `data`, a list of arrays of shape (length, 12), `target`, the speakers 1 to 9 of
+        shape (n_samples,), and `DESCR`. If `return_X_y`, the first two.
+
+    References
+    ----------
+    .. [1] Kudo, Toyama and Shimbo, Multidimensional curve classification using passing-through
+       regions, Pattern Recognition Letters 20(11-13), 1999.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import load_japanese_vowels
+    >>> X, y = load_japanese_vowels(return_X_y=True)  # doctest: +SKIP
+    >>> len(X), X[0].shape  # doctest: +SKIP
+    (270, (20, 12))
+    """
+    if subset not in ("train", "test"):
+        raise ValueError(
+            f'load_japanese_vowels: subset={subset!r}, and it has to be "train" or "test".'
+        )
+    place = _installed() if folder is None else Path(folder)
+    path = None if place is None else place / f"{NAME}_{subset.upper()}.ts"
+    if path is None or not path.exists():
+        raise FileNotFoundError(
+            f"load_japanese_vowels: {NAME}_{subset.upper()}.ts is not "
+            + ("in an installed aeon" if folder is None else f"in {folder}")
+            + ": pip install aeon, or name a folder with the files of the UEA archive."
+        )
+    X, y = [], []
+    inside = False
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        if inside and line.strip():
+            *channels, label = line.strip().split(":")
+            X.append(np.array([[float(v) for v in c.split(",")] for c in channels]).T)
+            y.append(int(label))
+        inside = inside or line.strip().lower() == "@data"
+    y = np.array(y)
+    if return_X_y:
+        return X, y
+    about = (
+        f"{len(X)} utterances of two Japanese vowels by nine male speakers, as series of 12 "
+        "cepstrum coefficients; UCI machine learning repository, UEA archive."
+    )
+    return Bunch(data=X, target=y, DESCR=about)
+
+
+def _installed():
+    """Folder of the files in an installed aeon, or None."""
+    spec = importlib.util.find_spec("aeon")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "datasets" / "data" / NAME

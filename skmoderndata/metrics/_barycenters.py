@@ -1,0 +1,163 @@
+"""Averages of series under warping."""
+
+import numpy as np
+
+from skmoderndata._solvers.alignment.barycenters import average, soft_average
+from skmoderndata._solvers.alignment.corridors import Band
+from skmoderndata._solvers.alignment.warping import alignment_costs
+from skmoderndata._validation import relative_weights
+from skmoderndata.kernels._series import pack_series, warping_band
+
+
+def dtw_barycenter(
+    X, weights=None, *, length=None, init="medoid", radius=None, max_iter=30, tol=1e-5
+):
+    r"""Average of series: the series of least squared warping distance to all.
+
+    .. math:: \min_c \sum_p w_p \, d(c, x_p)^2
+
+    by barycentric averaging: each point of c becomes the mean of the points that are aligned with
+    it [1]_. The objective never rises; the answer is a local minimum.
+
+    Parameters
+    ----------
+    X : collection of arrays of shape (length,) or (length, n_channels)
+        Series of any lengths.
+    weights : array-like of shape (n_series,), default=None
+        At least 0; None gives all series weight 1.
+    length : int, default=None
+        Length of the average, to which the start is stretched; None is the length of the start.
+    init : "medoid" or array-like of shape (length, n_channels), default="medoid"
+        Start: the series nearest to all others, or a series.
+    radius : int or float, default=None
+        Radius of the band, as for :func:`dtw`.
+    max_iter : int, default=30
+        Passes, at most.
+    tol : float, default=1e-5
+        The average is taken as found when the objective falls by no more than this fraction.
+
+    Returns
+    -------
+    center : ndarray of shape (length, n_channels)
+        The average.
+
+    See Also
+    --------
+    soft_dtw_barycenter : Of a smooth objective.
+    skmoderndata.cluster.TimeSeriesKMeans : Several averages.
+
+    References
+    ----------
+    .. [1] Petitjean, Ketterlin and Gancarski, A global averaging method for dynamic time warping,
+       with applications to clustering, Pattern Recognition 44(3), 2011.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import dtw_barycenter
+    >>> dtw_barycenter([[0, 0, 1, 0], [0, 3, 0, 0]]).ravel()
+    array([0., 0., 2., 0.])
+    """
+    name = "dtw_barycenter"
+    band = warping_band(name, radius=radius)
+    series, w, start = _prepare(name, X, weights, length, init, band, max_iter, tol)
+    found = average(series.arrays, w, start, band=band, max_iter=max_iter, tol=tol)
+    if not np.isfinite(found.objective):
+        raise ValueError(
+            f"{name}: radius={radius} admits no alignment of the start with some series, whose "
+            "lengths differ by more; choose a larger radius, or None."
+        )
+    return found.center
+
+
+def soft_dtw_barycenter(
+    X, weights=None, *, gamma=1.0, length=None, init="medoid", max_iter=100, tol=1e-6
+):
+    r"""Average of series under the smooth warping cost.
+
+    .. math:: \min_c \sum_p w_p \, \mathrm{dtw}_\gamma(c, x_p)
+
+    by L-BFGS [1]_. Smoother than :func:`dtw_barycenter` for larger `gamma`.
+
+    Parameters
+    ----------
+    X : collection of arrays of shape (length,) or (length, n_channels)
+        Series of any lengths.
+    weights : array-like of shape (n_series,), default=None
+        At least 0; None gives all series weight 1.
+    gamma : float, default=1.0
+        Smoothness, above 0.
+    length : int, default=None
+        Length of the average, to which the start is stretched; None is the length of the start.
+    init : "medoid" or array-like of shape (length, n_channels), default="medoid"
+        Start: the series nearest to all others, or a series.
+    max_iter : int, default=100
+        Passes, at most.
+    tol : float, default=1e-6
+        Relative fall of the objective at which the average is taken as found.
+
+    Returns
+    -------
+    center : ndarray of shape (length, n_channels)
+        The average.
+
+    See Also
+    --------
+    soft_dtw : The cost.
+
+    References
+    ----------
+    .. [1] Cuturi and Blondel, Soft-DTW: a differentiable loss function for time-series, ICML 2017.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import soft_dtw_barycenter
+    >>> soft_dtw_barycenter([[0, 0, 2, 0], [0, 4, 0, 0]], gamma=0.01).ravel().round(1) + 0.0
+    array([0., 0., 3., 0.])
+    """
+    name = "soft_dtw_barycenter"
+    if not np.isfinite(gamma) or gamma <= 0:
+        raise ValueError(f"{name}: gamma={gamma!r}, and it has to be above 0.")
+    series, w, start = _prepare(name, X, weights, length, init, Band(), max_iter, tol)
+    found = soft_average(
+        series.arrays, w, start, gamma=float(gamma), band=Band(), max_iter=max_iter, tol=tol
+    )
+    return found.center
+
+
+def _prepare(name, X, weights, length, init, band, max_iter, tol):
+    """Series, their weights, and the start."""
+    series = pack_series(X, name)
+    for what, value in (("max_iter", max_iter), ("length", length)):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and (not whole or value < 1):
+            raise ValueError(f"{name}: {what}={value!r}, and it has to be an integer from 1 on.")
+    if not tol >= 0:
+        raise ValueError(f"{name}: tol={tol!r}, and it has to be at least 0.")
+    w, _ = relative_weights(weights, np.zeros((len(series), 1)))
+    if isinstance(init, str):
+        if init != "medoid":
+            raise ValueError(f'{name}: init={init!r}, and it has to be "medoid" or a series.')
+        start = series.one(medoid(series, w, band)).copy()
+    else:
+        given = pack_series([init], f"{name}, init")
+        if given.values.shape[1] != series.values.shape[1]:
+            raise ValueError(
+                f"{name}: init has {given.values.shape[1]} channels, and the series have "
+                f"{series.values.shape[1]}."
+            )
+        start = given.values
+    if length is not None and length != len(start):
+        start = _stretched(start, int(length))
+    return series, w, start
+
+
+def medoid(series, weights, band):
+    """Return the number of the series of least weighted cost to all others."""
+    costs = alignment_costs(series.arrays, band=band, rooted=False)
+    return int((weights @ np.where(np.isfinite(costs), costs, 1e300)).argmin())
+
+
+def _stretched(x, length):
+    """Linear interpolation at another number of points."""
+    at, old = np.linspace(0, len(x) - 1, length), np.arange(len(x))
+    return np.column_stack([np.interp(at, old, channel) for channel in x.T])

@@ -1,0 +1,484 @@
+"""Distances between series of unequal lengths and speeds."""
+
+import numpy as np
+
+from skmoderndata._solvers.alignment.neighbors import envelopes, keogh_bounds
+from skmoderndata._solvers.alignment.paths import aligned, aligned_by_scales
+from skmoderndata._solvers.alignment.soft_warping import soft_costs
+from skmoderndata._solvers.alignment.warping import alignment_costs
+from skmoderndata.kernels._series import (
+    pack_series,
+    rooted_local,
+    same_channels,
+    warn_no_alignment,
+    warping_band,
+)
+
+
+def dtw(
+    x,
+    z,
+    *,
+    local="sqeuclidean",
+    root=True,
+    band=None,
+    radius=None,
+    max_slope=2.0,
+    slanted=False,
+):
+    r"""Dynamic time warping distance of two series.
+
+    The least sum of local costs over all alignments,
+
+    .. math::
+        D(i, j) = d(x_i, z_j) + \min\{D(i - 1, j - 1), D(i - 1, j), D(i, j - 1)\}
+
+    from :math:`D(0, 0) = 0` to :math:`D(n, m)` [1]_.
+
+    Parameters
+    ----------
+    x, z : array-like of shape (length,) or (length, n_channels)
+        Series, of any lengths and of the same channels, which are warped together.
+    local : {"sqeuclidean", "euclidean"} or callable, default="sqeuclidean"
+        Cost of aligning two points; a callable takes two arrays of shape (length, n_channels) and
+        returns the matrix of costs.
+    root : bool, default=True
+        Whether the root of a sum of squares is returned, for `local="sqeuclidean"`.
+    band : {None, "sakoe_chiba", "itakura"}, default=None
+        Restriction of the alignments; `radius` alone means "sakoe_chiba".
+    radius : int or float, default=None
+        Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
+        longer series. None restricts nothing.
+    max_slope : float, default=2.0
+        Largest slope of the alignment seen from either end, for `band="itakura"`.
+    slanted : bool, default=False
+        Whether the band of `radius` follows the diagonal of series of unequal lengths.
+
+    Returns
+    -------
+    distance : float
+        Infinite, with a warning, if the band admits no alignment.
+
+    See Also
+    --------
+    dtw_path : The alignment as well.
+    pairwise_dtw : All pairs of a collection, many times faster than a loop.
+    soft_dtw : With a smooth minimum, and a gradient.
+
+    Notes
+    -----
+    Not a metric: the triangle inequality fails, and the distance of distinct series can be 0. Time
+    and the length of a series multiply, memory is one row. Conventions differ; for the series
+    0, 1, 2, 1 and 0, 2, 2, 5
+
+    ============================  ========
+    here, tslearn, dtaidistance   sqrt(17)
+    here with `root=False`, aeon  17
+    ============================  ========
+
+    References
+    ----------
+    .. [1] Sakoe and Chiba, Dynamic programming algorithm optimization for spoken word
+       recognition, IEEE Transactions on Acoustics, Speech, and Signal Processing 26(1), 1978.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import dtw
+    >>> dtw([1, 2, 3], [1, 2, 2, 3])
+    0.0
+    >>> dtw([0, 1, 2, 1], [0, 2, 2, 5], root=False)
+    17.0
+    >>> dtw([0, 0, 1, 2, 2], [0, 1, 1, 1, 2], local="euclidean", radius=0)
+    2.0
+    """
+    _, distance = dtw_path(
+        x, z, local=local, root=root, band=band, radius=radius, max_slope=max_slope,
+        slanted=slanted,
+    )  # fmt: skip
+    return distance
+
+
+def dtw_path(
+    x,
+    z,
+    *,
+    local="sqeuclidean",
+    root=True,
+    band=None,
+    radius=None,
+    max_slope=2.0,
+    slanted=False,
+):
+    """Alignment of two series of least cost, and its distance.
+
+    Parameters
+    ----------
+    x, z : array-like of shape (length,) or (length, n_channels)
+        Series, of any lengths and of the same channels.
+    local, root, band, radius, max_slope, slanted
+        As for :func:`dtw`.
+
+    Returns
+    -------
+    path : ndarray of int of shape (n_steps, 2)
+        Aligned positions, from the first of both to the last of both; empty if there are none.
+        Of equal alternatives the diagonal step is taken, then the one in x.
+    distance : float
+        As of :func:`dtw`.
+
+    See Also
+    --------
+    WarpingPathDisplay : A picture of the path.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import dtw_path
+    >>> path, distance = dtw_path([1, 2, 3], [1, 2, 2, 3])
+    >>> path.tolist()
+    [[0, 0], [1, 1], [1, 2], [2, 3]]
+    """
+    x, z, rule, costs, rooted = _prepare(
+        "dtw", x, z, local, band=band, radius=radius, max_slope=max_slope, slanted=slanted
+    )
+    path, cost = aligned(x, z, band=rule, rooted=rooted, costs=costs)
+    warn_no_alignment("dtw", np.array(cost))
+    return path, _distance(cost, local, root)
+
+
+def multiscale_dtw(
+    x,
+    z,
+    radius=1,
+    *,
+    local="sqeuclidean",
+    root=True,
+    band=None,
+    band_radius=None,
+    max_slope=2.0,
+):
+    """Dynamic time warping from coarse to fine: an upper bound in linear time.
+
+    Halved series are aligned first; the path, widened by `radius` cells, restricts the
+    alignments of the series themselves [1]_.
+
+    Parameters
+    ----------
+    x, z : array-like of shape (length,) or (length, n_channels)
+        Series, of any lengths and of the same channels.
+    radius : int, default=1
+        Cells on each side of the coarse path; with one as large as the series the result is exact.
+    local : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
+        Cost of aligning two points.
+    root : bool, default=True
+        Whether the root of a sum of squares is returned, for `local="sqeuclidean"`.
+    band : {None, "sakoe_chiba", "itakura"}, default=None
+        Further restriction of the alignments of the series themselves.
+    band_radius : int or float, default=None
+        Its radius.
+    max_slope : float, default=2.0
+        Largest slope, for `band="itakura"`.
+
+    Returns
+    -------
+    distance : float
+        At least that of :func:`dtw`.
+
+    References
+    ----------
+    .. [1] Salvador and Chan, Toward accurate dynamic time warping in linear time and space,
+       Intelligent Data Analysis 11(5), 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.metrics import dtw, multiscale_dtw
+    >>> t = np.linspace(0, 6, 500)
+    >>> x, z = np.sin(t), np.sin(t - 0.5)
+    >>> bool(dtw(x, z) <= multiscale_dtw(x, z, radius=5) <= 1.01 * dtw(x, z))
+    True
+    """
+    whole = isinstance(radius, int | np.integer) and not isinstance(radius, bool)
+    if not whole or radius < 0:
+        raise ValueError(
+            f"multiscale_dtw: radius={radius!r}, and it has to be an integer of at least 0."
+        )
+    rooted = rooted_local("multiscale_dtw", local)
+    x, z, rule, _, _ = _prepare(
+        "multiscale_dtw", x, z, local, band=band, radius=band_radius, max_slope=max_slope
+    )
+    _, cost = aligned_by_scales(x, z, radius=int(radius), band=rule, rooted=rooted)
+    return _distance(cost, local, root)
+
+
+def pairwise_dtw(
+    X,
+    Z=None,
+    *,
+    local="sqeuclidean",
+    root=True,
+    band=None,
+    radius=None,
+    max_slope=2.0,
+    slanted=False,
+    max_distance=None,
+    n_jobs=None,
+):
+    """Dynamic time warping distances of all pairs of series.
+
+    Parameters
+    ----------
+    X : collection of arrays of shape (length,) or (length, n_channels)
+        Series of any lengths; a 2-D array holds series of equal lengths in its rows, a 3-D array
+        has the shape (n_series, length, n_channels).
+    Z : collection of arrays, default=None
+        Others; None compares `X` with itself.
+    local, root, band, radius, max_slope, slanted
+        As for :func:`dtw`.
+    max_distance : float, default=None
+        Distances above it are reported as infinite, which takes less time.
+    n_jobs : int, default=None
+        Number of threads, as everywhere in scikit-learn; the result does not depend on it.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_X, n_Z)
+        Infinite, with a warning, where the band admits no alignment.
+
+    See Also
+    --------
+    skmoderndata.neighbors.DTWNeighborsClassifier : Nearest series without the whole matrix.
+
+    Notes
+    -----
+    Sixty-four series are compared with one at a time, side by side in vector registers. The
+    memory is that of the result.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import pairwise_dtw
+    >>> pairwise_dtw([[0, 1, 2], [0, 2], [1, 1, 1]], root=False)
+    array([[0., 1., 2.],
+           [1., 0., 3.],
+           [2., 3., 0.]])
+    """
+    name = "pairwise_dtw"
+    A = pack_series(X, name)
+    B = None if Z is None or Z is X else pack_series(Z, name)
+    if B is not None:
+        same_channels(A, B, name)
+    rule = warping_band(name, band, radius, max_slope, slanted)
+    squared = local == "sqeuclidean" and root
+    cutoff = np.inf
+    if max_distance is not None:
+        if not max_distance >= 0:
+            raise ValueError(
+                f"{name}: max_distance={max_distance!r}, and it has to be at least 0."
+            )
+        cutoff = float(max_distance) ** 2 if squared else float(max_distance)
+    if callable(local):
+        costs = _by_costs(A, A if B is None else B, local, rule, cutoff)
+    else:
+        rooted = rooted_local(name, local)
+        others = None if B is None else B.arrays
+        costs = alignment_costs(
+            A.arrays, others, band=rule, rooted=rooted, cutoff=cutoff, n_jobs=n_jobs
+        )
+    if cutoff == np.inf:
+        warn_no_alignment(name, costs)
+    return np.sqrt(costs) if squared else costs
+
+
+def lb_keogh(x, z, radius=None):
+    """Lower bound on the distance by the envelope of one series.
+
+    The root of the sum of squares of what sticks out of the band between the running minimum and
+    maximum of `z`: at most ``dtw(x, z, radius=radius)`` [1]_.
+
+    Parameters
+    ----------
+    x, z : array-like of shape (length,) or (length, n_channels)
+        Series of equal lengths.
+    radius : int or float, default=None
+        Radius of the Sakoe-Chiba band; None for none.
+
+    Returns
+    -------
+    bound : float
+        Found in linear time. Not symmetric: the larger of both orders is a bound, too.
+
+    References
+    ----------
+    .. [1] Keogh and Ratanamahatana, Exact indexing of dynamic time warping, Knowledge and
+       Information Systems 7(3), 2005.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import dtw, lb_keogh
+    >>> x, z = [0, 0, 4, 0, 0], [0, 1, 1, 1, 0]
+    >>> lb_keogh(x, z, radius=1), round(dtw(x, z, radius=1), 3)
+    (3.0, 3.317)
+    """
+    x, z, rule, _, _ = _prepare("lb_keogh", x, z, "sqeuclidean", radius=radius)
+    if len(x) != len(z):
+        raise ValueError(
+            f"lb_keogh: the series have {len(x)} and {len(z)} points, and need equal lengths."
+        )
+    offsets = np.array([0, len(z)])
+    lower, upper = envelopes(z, offsets, rule)
+    return float(np.sqrt(keogh_bounds(x, lower, upper)))
+
+
+def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
+    r"""Dynamic time warping with a smooth minimum.
+
+    .. math::
+        \min\nolimits_\gamma(a) = -\gamma \log \sum_i e^{-a_i / \gamma}
+
+    replaces the minimum, so that the value is differentiable in the series [1]_.
+
+    Parameters
+    ----------
+    x, z : array-like of shape (length,) or (length, n_channels)
+        Series, of any lengths and of the same channels.
+    gamma : float, default=1.0
+        Smoothness, above 0; towards 0 the value is that of ``dtw(x, z, root=False)``.
+    gradient : bool, default=False
+        Whether the gradient in x is returned as well.
+    debias : bool, default=False
+        Subtract the means of the values of both series with themselves, which gives a divergence
+        that is least at ``x = z`` [2]_.
+
+    Returns
+    -------
+    value : float
+        A sum of squares without root. Negative for similar series, unless `debias`.
+    gradient : ndarray of the shape of x
+        Only if asked for.
+
+    References
+    ----------
+    .. [1] Cuturi and Blondel, Soft-DTW: a differentiable loss function for time-series, ICML 2017.
+    .. [2] Blondel, Mensch and Vert, Differentiable divergences between time series, AISTATS 2021.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import soft_dtw
+    >>> value, slope = soft_dtw([1, 1, 2], [0, 2, 2], gamma=1.0, gradient=True)
+    >>> round(value, 2), slope.round(2).tolist()
+    (0.27, [1.46, -1.19, 0.01])
+    """
+    name = "soft_dtw"
+    if not np.isfinite(gamma) or gamma <= 0:
+        raise ValueError(f"{name}: gamma={gamma!r}, and it has to be above 0.")
+    shape = np.shape(x)
+    x, z, rule, _, _ = _prepare(name, x, z, "sqeuclidean")
+    value, slope = _soft(x, z, float(gamma), rule)
+    if debias:
+        own, own_slope = _soft(x, x, float(gamma), rule)
+        value -= (own + _soft(z, z, float(gamma), rule)[0]) / 2
+        slope = slope - own_slope  # both places of x have the same derivative
+    return (value, slope.reshape(shape)) if gradient else value
+
+
+def functional_distance(x, z, p=2.0, *, period=1.0):
+    r"""Distance of two series as polygons, rather than as lists of numbers.
+
+    With :math:`u = x - z` and :math:`u_0 = u_{n + 1} = 0`,
+
+    .. math::
+        \Big(\sum_k (A_k + B_k)^p\Big)^{1/p}, \qquad
+        A_k = \frac{\tau}{2} \begin{cases} |u_k| & u_k u_{k-1} \ge 0 \\
+        u_k^2 / (|u_k| + |u_{k-1}|) & \text{else} \end{cases}
+
+    and :math:`B_k` likewise with the next value [1]_. Differences that change their sign count
+    less than those that stay: the order of the values matters, which the Euclidean distance
+    does not see.
+
+    Parameters
+    ----------
+    x, z : array-like of shape (length,) or (length, n_channels)
+        Series of equal lengths; over channels the powers are added up.
+    p : float, default=2.0
+        At least 1. For 1 the distance is the area between the two polygons.
+    period : float, default=1.0
+        Time between two points, above 0.
+
+    Returns
+    -------
+    distance : float
+        A number of at least 0.
+
+    References
+    ----------
+    .. [1] Lee and Verleysen, Generalization of the Lp norm for time series and its application to
+       self-organizing maps, WSOM 2005.
+
+    Examples
+    --------
+    >>> from skmoderndata.metrics import functional_distance
+    >>> functional_distance([1, 1], [0, 0], p=1), functional_distance([1, -1], [0, 0], p=1)
+    (2.0, 1.5)
+    """
+    name = "functional_distance"
+    if not np.isfinite(p) or p < 1:
+        raise ValueError(f"{name}: p={p!r}, and it has to be at least 1.")
+    if not np.isfinite(period) or period <= 0:
+        raise ValueError(f"{name}: period={period!r}, and it has to be above 0.")
+    x, z, _, _, _ = _prepare(name, x, z, "sqeuclidean")
+    if len(x) != len(z):
+        raise ValueError(
+            f"{name}: the series have {len(x)} and {len(z)} points, and need equal lengths."
+        )
+    u = np.pad(x - z, ((1, 1), (0, 0)))
+    size = np.abs(u)
+    total = np.zeros_like(u[1:-1])
+    for other in (slice(0, -2), slice(2, None)):
+        # signs and ratios in place of products, which could underflow
+        crossing = np.sign(u[1:-1]) * np.sign(u[other]) < 0
+        both = np.where(crossing, size[1:-1] + size[other], 1.0)
+        total += np.where(crossing, size[1:-1] * (size[1:-1] / both), size[1:-1]) * (period / 2)
+    scale = total.max()
+    return float(scale * ((total / scale) ** p).sum() ** (1 / p)) if scale > 0 else 0.0
+
+
+def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slanted=False):
+    """Two series as arrays, the band, and the local costs or whether they are rooted."""
+    a, b = pack_series([x], f"{name}, x"), pack_series([z], f"{name}, z")
+    same_channels(a, b, name)
+    rule = warping_band(name, band, radius, max_slope, slanted)
+    if callable(local):
+        return a.values, b.values, rule, _costs(local, a.values, b.values), False
+    return a.values, b.values, rule, None, rooted_local(name, local)
+
+
+def _costs(local, x, z):
+    """Local costs by a function of the user, checked."""
+    costs = np.array(local(x, z), dtype=np.float64, order="C")
+    if costs.shape != (len(x), len(z)) or np.isnan(costs).any():
+        raise ValueError(
+            f"dtw: local has to return costs of shape {(len(x), len(z))}, none NaN, and returned "
+            f"shape {costs.shape}."
+        )
+    return costs
+
+
+def _distance(cost, local, root):
+    squared = isinstance(local, str) and local == "sqeuclidean" and root
+    return float(np.sqrt(cost)) if squared else float(cost)
+
+
+def _by_costs(A, B, local, rule, cutoff):
+    """Costs of all pairs, one at a time, with local costs by a function of the user."""
+    out = np.empty((len(A), len(B)))
+    for i in range(len(A)):
+        for j in range(len(B)):
+            costs = _costs(local, A.one(i), B.one(j))
+            out[i, j] = aligned(A.one(i), B.one(j), band=rule, rooted=False, costs=costs)[1]
+    return np.where(out <= cutoff, out, np.inf)
+
+
+def _soft(x, z, gamma, rule):
+    """Value and gradient of soft dynamic time warping."""
+    slope, offsets = np.zeros_like(x), np.array([0, len(z)])
+    (value,) = soft_costs(x, z, offsets, np.ones(1), gamma, rule, slope)
+    return float(value), slope

@@ -1,0 +1,463 @@
+"""Nearest neighbours of series under dynamic time warping."""
+
+from numbers import Integral, Real
+
+import joblib
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from skmoderndata._base import Base
+from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.alignment.neighbors import make_index, search
+from skmoderndata._validation import check_magnitude, check_target
+from skmoderndata.kernels._series import pack_series, same_channels, warping_band
+
+BLOCK = 64  # queries of one task
+
+
+class _DTWNeighbors:
+    """What the classifier and the regressor share: the search, and the choice of the radius."""
+
+    def _fit(self, X, y):
+        """Index the training series, with the radius of least leave-one-out error for "cv"."""
+        name = type(self).__name__
+        series = pack_series(X, name)
+        check_consistent_length(series, y)
+        if self.n_neighbors > len(series):
+            raise ValueError(
+                f"{name}: n_neighbors={self.n_neighbors} exceeds the number of training series, "
+                f"{len(series)}."
+            )
+        self._series = series
+        self.n_channels_ = series.values.shape[1]
+        self.n_samples_fit_ = len(series)
+        if self.radius != "cv":
+            self._index = self._make_index(series, self.radius)
+            self.radius_ = self.radius
+            return
+        if len(series) <= self.n_neighbors:
+            raise ValueError(
+                f'{name}: radius="cv" leaves out one series, and {self.n_neighbors} neighbours '
+                f"need more than {len(series)}."
+            )
+        longest = int(series.lengths.max())
+        # the percentages of the length that the archive of Dau et al. (2019) tries
+        self.cv_radii_ = np.unique(np.arange(101) * longest // 100)
+        found = self._leave_one_out(series, self.cv_radii_)
+        self.cv_errors_ = np.array([self._error(*one) for one in found])
+        self.radius_ = int(self.cv_radii_[self.cv_errors_.argmin()])
+        self._index = self._make_index(series, self.radius_)
+
+    def _make_index(self, series, radius):
+        band = warping_band(type(self).__name__, radius=radius)
+        return make_index(*series.arrays, band=band, bounded=self.lower_bounds)
+
+    def _search(self, series, index, k, *, alone):
+        """Find distances and numbers of the k nearest; `alone` leaves each series itself out."""
+
+        def block(start):
+            return search(*_part(series, start), index, k, first=start if alone else None)
+
+        return self._in_blocks(block, len(series))
+
+    def _leave_one_out(self, series, radii):
+        """Yield distances and numbers of the nearest of each training series, for each radius.
+
+        Radii descend inside, as a cost is a lower bound on those of smaller radii.
+        """
+
+        def block(start):
+            values, offsets = _part(series, start)
+            known = np.zeros((len(offsets) - 1, len(series)))
+            found = []
+            for radius in radii[::-1]:
+                index = self._make_index(series, int(radius))
+                one = search(values, offsets, index, self.n_neighbors, first=start, known=known)
+                found.append(one)
+            costs, nearest, begun = zip(*found[::-1], strict=True)
+            return np.stack(costs, axis=1), np.stack(nearest, axis=1), begun
+
+        distances, nearest = self._in_blocks(block, len(series))
+        return zip(distances.swapaxes(0, 1), nearest.swapaxes(0, 1), strict=True)
+
+    def _in_blocks(self, block, n):
+        """Join costs, as distances, and numbers of the blocks of queries."""
+        found = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            joblib.delayed(block)(start) for start in range(0, n, BLOCK)
+        )
+        costs = np.concatenate([costs for costs, _, _ in found])
+        return np.sqrt(costs), np.concatenate([nearest for _, nearest, _ in found])
+
+    def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
+        """Find the nearest training series.
+
+        Parameters
+        ----------
+        X : collection of arrays, default=None
+            Queries; None takes the training series, each without itself.
+        n_neighbors : int, default=None
+            How many; None takes the parameter.
+        return_distance : bool, default=True
+            Whether distances are returned.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Ascending; infinite where the radius admits no alignment.
+        indices : ndarray of int of shape (n_queries, n_neighbors)
+            Numbers of the training series; of equal distances the smaller first.
+        """
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        available = self.n_samples_fit_ - (X is None)
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= available:
+            raise ValueError(
+                f"{type(self).__name__}: n_neighbors={k!r}, and it has to be an integer from 1 to "
+                f"{available}, the number of training series to choose from."
+            )
+        queries = self._series if X is None else self._queries(X)
+        distances, nearest = self._search(queries, self._index, k, alone=X is None)
+        return (distances, nearest) if return_distance else nearest
+
+    def _queries(self, X):
+        name = type(self).__name__
+        queries = pack_series(X, name)
+        same_channels(self._series, queries, name)
+        return queries
+
+    def _weights(self, distances):
+        """Weights of neighbours, 0 for those at an infinite distance."""
+        if self.weights == "uniform":
+            return np.isfinite(distances).astype(np.float64)
+        equal = distances == 0
+        with np.errstate(divide="ignore"):
+            weights = 1 / distances
+        return np.where(equal.any(axis=1, keepdims=True), equal, weights)
+
+    def _found(self, X):
+        """Weights and numbers of the neighbours of queries."""
+        distances, nearest = self.kneighbors(X)
+        weights = self._weights(distances)
+        alone = weights.sum(axis=1) == 0
+        if alone.any():
+            raise ValueError(
+                f"{type(self).__name__}: no training series can be aligned with query "
+                f"{int(alone.argmax())} within radius={self.radius_}; its length differs from "
+                "all by more than that. Choose a larger radius, or None."
+            )
+        return weights, nearest
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _part(series, start):
+    """Values and offsets of one block of series."""
+    stop = min(start + BLOCK, len(series))
+    first, last = series.offsets[start], series.offsets[stop]
+    return series.values[first:last], series.offsets[start : stop + 1] - first
+
+
+class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
+    r"""Class of the nearest series under dynamic time warping.
+
+    The distance of a query x to a training series z is
+
+    .. math:: d(x, z)^2 = \min_{\pi} \sum_{(i, j) \in \pi} \lVert x_i - z_j \rVert^2
+
+    over all alignments within the radius. Lower bounds and abandoned sums spare most of the
+    distances, and the neighbours are exact [2]_, [3]_.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=1
+        Number of neighbours that vote.
+    weights : {"uniform", "distance"}, default="uniform"
+        Votes count the same, or by the inverse of the distance.
+    radius : int, float, "cv" or None, default=None
+        Radius of the band in steps, or below 1 as a fraction of the longer series. "cv" takes the
+        percentage of the longest series with the least leave-one-out error on the training
+        series, of equal ones the smallest. None restricts nothing.
+    lower_bounds : bool, default=True
+        Whether lower bounds are used. The neighbours are the same without, later.
+    n_jobs : int, default=None
+        Number of threads.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, sorted.
+    radius_ : int, float or None
+        Radius that is used.
+    cv_radii_ : ndarray of int
+        Radii that were tried, for `radius="cv"`.
+    cv_errors_ : ndarray of float
+        Their leave-one-out errors.
+    n_channels_ : int
+        Number of channels of the training series.
+    n_samples_fit_ : int
+        Number of training series.
+
+    See Also
+    --------
+    DTWNeighborsRegressor : Values in place of classes.
+    skmoderndata.metrics.pairwise_dtw : All distances.
+    sklearn.neighbors.KNeighborsClassifier : For rows of a table.
+
+    Notes
+    -----
+    Samples are arrays of shape ``(length,)`` or ``(length, n_channels)`` of any lengths, in a
+    list, or a 2-D or 3-D array. Memory is about three times that of the training series, whatever
+    the number of queries. There is nothing to optimise, and so no certificate: the tests compare
+    with all distances.
+
+    References
+    ----------
+    .. [1] Dau et al., The UCR time series archive, IEEE/CAA Journal of Automatica Sinica 6(6),
+       2019.
+    .. [2] Keogh and Ratanamahatana, Exact indexing of dynamic time warping, Knowledge and
+       Information Systems 7(3), 2005.
+    .. [3] Rakthanmanon et al., Searching and mining trillions of time series subsequences under
+       dynamic time warping, KDD 2012.
+
+    Examples
+    --------
+    >>> from skmoderndata.neighbors import DTWNeighborsClassifier
+    >>> X = [[0, 0, 1, 0], [0, 1, 0], [0, 0, -1, 0, 0], [0, -1, 0]]
+    >>> model = DTWNeighborsClassifier().fit(X, ["up", "up", "down", "down"])
+    >>> model.predict([[0, 0, 0, 0, 1, 0], [-1, 0]])
+    array(['up', 'down'], dtype='<U4')
+    """
+
+    _card = MethodCard(
+        family="time series",
+        cite=("dau2019ucr", "keogh2005exact", "rakthanmanon2012searching"),
+        cost="n p; a query n p^2 at most, and a few percent of that as a rule",
+        checks=({}, {"n_neighbors": 3, "weights": "distance"}),
+        method="dtw_neighbors",
+        comparison=Comparison(
+            baseline="sklearn.neighbors.KNeighborsClassifier",
+            problem="digit_outlines",
+            grid={"n_neighbors": [1, 3], "radius": [1, 3]},
+            baseline_grid={"n_neighbors": [1, 3], "weights": ["uniform", "distance"]},
+        ),
+    )
+    _parameter_constraints = {
+        "n_neighbors": [AT_LEAST_ONE],
+        "weights": [StrOptions({"uniform", "distance"})],
+        "radius": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(Real, 0, 1, closed="left"),
+            StrOptions({"cv"}),
+            None,
+        ],
+        "lower_bounds": ["boolean"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self, n_neighbors=1, *, weights="uniform", radius=None, lower_bounds=True, n_jobs=None
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.radius = radius
+        self.lower_bounds = lower_bounds
+        self.n_jobs = n_jobs
+
+    @fit_context()
+    def fit(self, X, y):
+        """Keep the training series, and choose the radius if asked to.
+
+        Parameters
+        ----------
+        X : collection of arrays of shape (length,) or (length, n_channels)
+            Training series.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : DTWNeighborsClassifier
+            The fitted estimator.
+        """
+        check_target(y)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, self._y = np.unique(y, return_inverse=True)
+        self._fit(X, y)
+        return self
+
+    def predict(self, X):
+        """Class with most votes; of equal ones the first of `classes_`.
+
+        Parameters
+        ----------
+        X : collection of arrays
+            Queries.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_queries,)
+            Labels.
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_proba(self, X):
+        """Fractions of the votes.
+
+        Parameters
+        ----------
+        X : collection of arrays
+            Queries.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_queries, n_classes)
+            In the order of `classes_`.
+        """
+        weights, nearest = self._found(X)
+        votes = self._votes(weights, nearest)
+        return votes / votes.sum(axis=1, keepdims=True)
+
+    def _votes(self, weights, nearest):
+        votes = np.zeros((len(nearest), len(self.classes_)))
+        np.add.at(votes, (np.arange(len(nearest))[:, None], self._y[nearest]), weights)
+        return votes
+
+    def _error(self, distances, nearest):
+        """Fraction of the training series that the others put into a wrong class."""
+        votes = self._votes(self._weights(distances), nearest)
+        wrong = (votes.argmax(axis=1) != self._y) | (votes.sum(axis=1) == 0)
+        return float(wrong.mean())
+
+
+class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
+    """Mean value of the nearest series under dynamic time warping.
+
+    As `DTWNeighborsClassifier`, with a mean in place of votes.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=1
+        Number of neighbours that are averaged.
+    weights : {"uniform", "distance"}, default="uniform"
+        Neighbours count the same, or by the inverse of the distance.
+    radius : int, float, "cv" or None, default=None
+        Radius of the band in steps, or below 1 as a fraction of the longer series. "cv" takes the
+        percentage of the longest series with the least leave-one-out error on the training
+        series, of equal ones the smallest. None restricts nothing.
+    lower_bounds : bool, default=True
+        Whether lower bounds are used. The neighbours are the same without, later.
+    n_jobs : int, default=None
+        Number of threads.
+
+    Attributes
+    ----------
+    radius_ : int, float or None
+        Radius that is used.
+    cv_radii_ : ndarray of int
+        Radii that were tried, for `radius="cv"`.
+    cv_errors_ : ndarray of float
+        Their mean squared leave-one-out errors.
+    n_channels_ : int
+        Number of channels of the training series.
+    n_samples_fit_ : int
+        Number of training series.
+
+    See Also
+    --------
+    DTWNeighborsClassifier : Classes in place of values.
+    sklearn.neighbors.KNeighborsRegressor : For rows of a table.
+
+    Notes
+    -----
+    See `DTWNeighborsClassifier`. With `radius="cv"` a series that no other can be aligned with
+    counts with the squared distance of its value from the mean.
+
+    References
+    ----------
+    .. [1] Keogh and Ratanamahatana, Exact indexing of dynamic time warping, Knowledge and
+       Information Systems 7(3), 2005.
+
+    Examples
+    --------
+    >>> from skmoderndata.neighbors import DTWNeighborsRegressor
+    >>> X = [[0, 1, 0], [0, 2, 0], [0, 3, 0]]
+    >>> model = DTWNeighborsRegressor(n_neighbors=2).fit(X, [1.0, 2.0, 3.0])
+    >>> model.predict([[0, 0, 2.9, 0]])
+    array([2.5])
+    """
+
+    _card = MethodCard(
+        family="time series",
+        cite=("keogh2005exact",),
+        cost="n p; a query n p^2 at most, and a few percent of that as a rule",
+        checks=({}, {"n_neighbors": 3, "weights": "distance"}),
+        method="dtw_neighbors",
+    )
+    _parameter_constraints = DTWNeighborsClassifier._parameter_constraints
+
+    def __init__(
+        self, n_neighbors=1, *, weights="uniform", radius=None, lower_bounds=True, n_jobs=None
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.radius = radius
+        self.lower_bounds = lower_bounds
+        self.n_jobs = n_jobs
+
+    @fit_context()
+    def fit(self, X, y):
+        """Keep the training series, and choose the radius if asked to.
+
+        Parameters
+        ----------
+        X : collection of arrays of shape (length,) or (length, n_channels)
+            Training series.
+        y : array-like of shape (n_samples,)
+            Values.
+
+        Returns
+        -------
+        self : DTWNeighborsRegressor
+            The fitted estimator.
+        """
+        check_target(y)
+        y = column_or_1d(y, dtype=np.float64, warn=True)
+        if not np.isfinite(y).all():
+            raise ValueError(f"{type(self).__name__}: y has NaN or infinity.")
+        check_magnitude(y, owner=type(self).__name__, input_name="y")
+        self._y = y.copy()
+        self._fit(X, y)
+        return self
+
+    def predict(self, X):
+        """Mean value of the neighbours.
+
+        Parameters
+        ----------
+        X : collection of arrays
+            Queries.
+
+        Returns
+        -------
+        values : ndarray of shape (n_queries,)
+            Values.
+        """
+        weights, nearest = self._found(X)
+        return (weights * self._y[nearest]).sum(axis=1) / weights.sum(axis=1)
+
+    def _error(self, distances, nearest):
+        """Mean squared error of the training series by the others."""
+        weights = self._weights(distances)
+        mass = weights.sum(axis=1)
+        values = (weights * self._y[nearest]).sum(axis=1) / np.where(mass > 0, mass, 1.0)
+        values = np.where(mass > 0, values, self._y.mean())
+        return float(((values - self._y) ** 2).mean())

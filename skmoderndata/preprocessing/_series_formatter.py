@@ -1,0 +1,128 @@
+"""From the arrays of other libraries to lists of series."""
+
+import numpy as np
+from sklearn.base import TransformerMixin
+
+from skmoderndata._base import Base
+from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._registry import MethodCard
+from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._series import pack_series
+
+
+class SeriesFormatter(TransformerMixin, Base):
+    """Series as a list of arrays without padding, the form that all methods on series take.
+
+    Other libraries pad series of unequal lengths with NaN, or put channels before time. This step
+    removes the padding and turns the axes, at the start of a pipeline.
+
+    Parameters
+    ----------
+    layout : {"channels_last", "channels_first"}, default="channels_last"
+        Axes of one series: ``(length, n_channels)`` or ``(n_channels, length)``.
+    trim_nan : bool, default=True
+        Whether times at the end of a series at which every channel is NaN are removed.
+
+    See Also
+    --------
+    TimeDelayEmbedding : Windows of one long series.
+    sklearn.preprocessing.FunctionTransformer : Any other conversion.
+
+    Notes
+    -----
+    Nothing is learned. NaN inside a series is refused with its position.
+
+    References
+    ----------
+    .. [1] Tavenard et al., Tslearn, a machine learning toolkit for time series data, Journal of
+       Machine Learning Research 21(118), 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.preprocessing import SeriesFormatter
+    >>> padded = np.array([[1.0, 2.0, np.nan], [3.0, 4.0, 5.0]])
+    >>> [x.tolist() for x in SeriesFormatter().fit_transform(padded)]
+    [[[1.0], [2.0]], [[3.0], [4.0], [5.0]]]
+    >>> first = np.zeros((5, 3, 100))  # three channels
+    >>> SeriesFormatter(layout="channels_first").fit_transform(first)[0].shape
+    (100, 3)
+    """
+
+    _card = MethodCard(
+        family="time series",
+        cite=("tavenard2020tslearn",),
+        cost="n p",
+        method="dynamic_time_warping",
+    )
+    _parameter_constraints = {
+        "layout": [StrOptions({"channels_last", "channels_first"})],
+        "trim_nan": ["boolean"],
+    }
+
+    def __init__(self, layout="channels_last", *, trim_nan=True):
+        self.layout = layout
+        self.trim_nan = trim_nan
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Check the samples; nothing is learned.
+
+        Parameters
+        ----------
+        X : collection of arrays
+            Series.
+        y : ignored
+            Not used.
+
+        Returns
+        -------
+        self : SeriesFormatter
+            The estimator.
+        """
+        self.transform(X)
+        return self
+
+    def transform(self, X):
+        """Return the series without padding, time first.
+
+        Parameters
+        ----------
+        X : collection of arrays
+            Series.
+
+        Returns
+        -------
+        series : list of ndarray of shape (length, n_channels)
+            In double precision.
+        """
+        name = type(self).__name__
+        out = []
+        for i, x in enumerate(as_samples(X, name)):
+            points = np.asarray(x)
+            if points.dtype.kind not in "biufO" or points.ndim not in (1, 2):
+                raise ValueError(
+                    f"{name}: series {i} has shape {points.shape} and type {points.dtype}, and "
+                    "has to be an array of real numbers, of one or two dimensions."
+                )
+            points = points.astype(np.float64)
+            if points.ndim == 1:
+                points = points[:, None]
+            elif self.layout == "channels_first":
+                points = points.T
+            if self.trim_nan:
+                known = np.flatnonzero(~np.isnan(points).all(axis=1))
+                points = points[: known[-1] + 1 if len(known) else 0]
+            out.append(points)
+        packed = pack_series(out, name)
+        return [packed.one(i).copy() for i in range(len(packed))]
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.requires_fit = False
+        return tags
