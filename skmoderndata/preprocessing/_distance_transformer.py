@@ -30,7 +30,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     metric : {"edit"} or callable, default="edit"
         "edit" is the edit distance of strings and sequences of tokens, see
         `skmoderndata.metrics.edit_distance`. A function takes two collections, lists of samples,
-        and returns the matrix of distances.
+        and returns the matrix of distances: `skmoderndata.metrics.pairwise_dtw` for time series.
     metric_params : dict, default=None
         Further keyword arguments of the metric.
     n_jobs : int, default=None
@@ -45,6 +45,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     --------
     KernelTransformer : Similarities in place of distances.
     skmoderndata.metrics.kernel_distances : Distances from kernel values.
+    skmoderndata.neighbors.DTWNeighborsClassifier : Nearest time series without a matrix.
 
     Notes
     -----
@@ -70,6 +71,17 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     >>> model = make_pipeline(DistanceTransformer(), KNeighborsClassifier(1, metric="precomputed"))
     >>> model.fit(words, [0, 0, 0, 1, 1, 1]).predict(["colors", "flavours"])
     array([0, 1])
+
+    Time series of any lengths, with a band of two steps:
+
+    >>> from skmoderndata.metrics import pairwise_dtw
+    >>> series = [[0, 0, 1, 0], [0, 1, 0], [3, 3, 2], [3, 2, 2, 2]]
+    >>> transformer = DistanceTransformer(pairwise_dtw, metric_params={"radius": 2})
+    >>> transformer.fit_transform(series).round(1)
+    array([[0. , 0. , 4.8, 4.2],
+           [0. , 0. , 4.1, 3.9],
+           [4.8, 4.1, 0. , 0. ],
+           [4.2, 3.9, 0. , 0. ]])
     """
 
     _card = MethodCard(
