@@ -115,8 +115,19 @@ def dtw_path(
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
         Series, of any lengths and of the same channels.
-    local, root, band, radius, max_slope, slanted
-        As for :func:`dtw`.
+    local : {"sqeuclidean", "euclidean"} or callable, default="sqeuclidean"
+        Cost of aligning two points, as for :func:`dtw`.
+    root : bool, default=True
+        Whether the root of a sum of squares is returned, for `local="sqeuclidean"`.
+    band : {None, "sakoe_chiba", "itakura"}, default=None
+        Restriction of the alignments; `radius` alone means "sakoe_chiba".
+    radius : int or float, default=None
+        Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
+        longer series.
+    max_slope : float, default=2.0
+        Largest slope of the alignment seen from either end, for `band="itakura"`.
+    slanted : bool, default=False
+        Whether the band of `radius` follows the diagonal of series of unequal lengths.
 
     Returns
     -------
@@ -232,8 +243,19 @@ def pairwise_dtw(
         has the shape (n_series, length, n_channels).
     Z : collection of arrays, default=None
         Others; None compares `X` with itself.
-    local, root, band, radius, max_slope, slanted
-        As for :func:`dtw`.
+    local : {"sqeuclidean", "euclidean"} or callable, default="sqeuclidean"
+        Cost of aligning two points, as for :func:`dtw`.
+    root : bool, default=True
+        Whether the root of a sum of squares is returned, for `local="sqeuclidean"`.
+    band : {None, "sakoe_chiba", "itakura"}, default=None
+        Restriction of the alignments; `radius` alone means "sakoe_chiba".
+    radius : int or float, default=None
+        Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
+        longer series.
+    max_slope : float, default=2.0
+        Largest slope of the alignment seen from either end, for `band="itakura"`.
+    slanted : bool, default=False
+        Whether the band of `radius` follows the diagonal of series of unequal lengths.
     max_distance : float, default=None
         Distances above it are reported as infinite, which takes less time.
     n_jobs : int, default=None
