@@ -32,7 +32,10 @@ SETTINGS = {  # where the defaults do not suit 83 strings of two kinds
     "KernelPLSSVD": {"n_components": 1, "kernel": [KERNEL, KERNEL]},
     "PrincipalComponentsRegression": {"n_components": 10},
 }
-OTHERS = {"KernelTransformer", "SequenceFeatures"}  # steps, which have rows below
+OTHERS = {
+    *("KernelTransformer", "SequenceFeatures"),  # steps, which have rows below
+    *("BayesianCommitteeMachine", "SparseGaussianProcessRegressor"),  # kernels of vectors only
+}
 
 
 class Machine(NamedTuple):
