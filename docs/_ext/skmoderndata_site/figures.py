@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from sklearn.svm import SVC
 
 from skmoderndata.cluster import MultiAssignmentClustering
 from skmoderndata.cross_decomposition import KernelCCA
@@ -38,7 +39,8 @@ def broken_table(figure, rng):
 def components(figure, rng):
     """Slow feature analysis: two fast signals, and the slow function of them."""
     t = np.linspace(0, 4 * np.pi, 1500)
-    X = np.c_[np.sin(t) + np.cos(11 * t) ** 2, np.cos(11 * t)] + 0.02 * rng.normal(size=(1500, 2))
+    X = np.c_[np.sin(t) + 2 * np.cos(11 * t) ** 2, np.cos(11 * t)]
+    X += 0.003 * rng.normal(size=X.shape)
     slow = SlowFeatureAnalysis(n_components=1, degree=2).fit_transform(X)
     top, bottom = figure.subplots(2, 1, sharex=True)
     top.plot(t, X[:, 0], color=GREY, lw=0.6)
@@ -72,33 +74,33 @@ def factors(figure, rng):
     digits = load_digits().data[:600] / 16
     model = SparseNMF(16, alpha=0.05, random_state=0, max_iter=200, tol=1e-3)
     codes = model.fit_transform(digits)
-    left, right = figure.subfigures(1, 2, width_ratios=(2, 1.2))
-    left.suptitle("parts", fontsize=9)
-    for ax, part in zip(left.subplots(2, 8).ravel(), model.components_, strict=True):
-        ax.imshow(part.reshape(8, 8), cmap="gray_r")
-        ax.set_axis_off()
-    right.suptitle("a digit, and the sum of its parts", fontsize=9)
-    for ax, image in zip(
-        right.subplots(1, 2), (digits[12], codes[12] @ model.components_), strict=True
+    mosaic = model.components_.reshape(2, 8, 8, 8) / model.components_.max()
+    mosaic = np.pad(mosaic, ((0, 0), (0, 0), (1, 1), (1, 1))).transpose(0, 2, 1, 3).reshape(20, 80)
+    top, left, right = figure.subplot_mosaic([["parts", "parts"], ["digit", "sum"]]).values()
+    for ax, image, name in (
+        (top, mosaic, "sixteen parts"),
+        (left, digits[12].reshape(8, 8), "a digit"),
+        (right, (codes[12] @ model.components_).reshape(8, 8), "the sum of its parts"),
     ):
-        ax.imshow(image.reshape(8, 8), cmap="gray_r")
+        ax.imshow(image, cmap="gray_r")
+        ax.set_title(name)
         ax.set_axis_off()
 
 
 def kernels(figure, rng):
-    """A kernel on strings, seen as a matrix of cosines of peptides of two kinds."""
+    """A kernel on strings: peptides of two kinds, and a support vector machine on new ones."""
     X, y = load_peptides(return_X_y=True)
-    order = np.argsort(y[::4], kind="stable")
-    X, y = [X[::4][i] for i in order], y[::4][order]
-    K = Normalized(BlendedSpectrum(3))(X)
-    values, vectors = np.linalg.eigh(K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean())
-    scores = vectors[:, -2:] * np.sqrt(values[-2:])
+    order = np.argsort(y, kind="stable")
+    X, y = [X[i] for i in order], y[order]
+    kernel = Normalized(BlendedSpectrum(3))
+    machine = SVC(kernel=kernel).fit(X[::2], y[::2])
+    scores = machine.decision_function(X[1::2])
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
-    left.imshow(K, cmap="Blues", vmax=0.5)
-    left.set(title="kernel matrix of strings", xticks=[], yticks=[])
-    for kind, colour in zip(np.unique(y), (BLUE, RED), strict=True):
-        right.plot(*scores[y == kind].T[::-1], ".", color=colour, ms=4)
-    right.set(title="first two principal components", xticks=[], yticks=[])
+    left.imshow(kernel(X[::8]), cmap="Blues", vmax=0.5)
+    left.set(title="strings compared by a kernel", xticks=[], yticks=[])
+    groups = [scores[y[1::2] == kind] for kind in np.unique(y)]
+    right.hist(groups, bins=20, color=[BLUE, RED], histtype="stepfilled", alpha=0.7)
+    right.set(title="other strings, scored by SVC", yticks=[], xlabel="decision function")
 
 
 def margins(figure, rng):
