@@ -4,6 +4,8 @@ import re
 import sys
 from typing import NamedTuple
 
+FASTER, SLOWER = "**faster than every peer**", "slower than every peer"
+
 
 class Page(NamedTuple):
     """What a page of `docs/benchmarks` says.
@@ -31,7 +33,7 @@ def render(docs):
     if not pages:
         return "No figures are written down yet.\n"
     peers = _peers(docs.parent)
-    out = ["## Compared with other libraries", ""]
+    out = ["## Compared with other libraries", "", _summary(pages, peers), ""]
     out += ["| measured | verdict on time | fastest peer: time / ours | figures reached |"]
     out += ["|---|---|---|---:|"]
     published = ["## Published figures", ""]
@@ -42,10 +44,25 @@ def render(docs):
         if page.stem.startswith("paper_"):
             published.append(f"| {link} | {score} |")
             continue
-        rivals = [row for row in page.ratios if row[1] in peers.get(page.stem, ())]
+        rivals = _rivals(page, peers)
         out.append(f"| {link} | {verdict(rivals)} | {_fastest(rivals)} | {score} |")
     out += ["", *published, "", "```{toctree}", ":hidden:", ""]
     return "\n".join([*out, *(f"/benchmarks/{page.stem}" for page in pages), "```", ""])
+
+
+def _rivals(page, peers):
+    return [row for row in page.ratios if row[1] in peers.get(page.stem, ())]
+
+
+def _summary(pages, peers):
+    """Sentence on top of the table: on how many pages we lead."""
+    verdicts = [verdict(rivals) for page in pages if (rivals := _rivals(page, peers))]
+    faster = verdicts.count(FASTER)
+    slower = verdicts.count(SLOWER)
+    return (
+        f"On {faster} of {len(verdicts)} pages with peers every one of them takes longer, "
+        f"on {len(verdicts) - faster - slower} some of them, on {slower} none."
+    )
 
 
 def read(path):
@@ -75,9 +92,9 @@ def verdict(rivals):
         return "no peer measured"
     slower = sum(ratio >= 1 for ratio, _, _ in rivals)
     if slower == len(rivals):
-        return "**faster than every peer**"
+        return FASTER
     if slower == 0:
-        return "slower than every peer"
+        return SLOWER
     return f"faster in {slower} of {len(rivals)} comparisons"
 
 

@@ -44,6 +44,13 @@ def titled(text, cls):
     return f"{cls.__name__}: {text}"
 
 
+def _html(text, cls):
+    """Title of a thumbnail, with places where the name of the class may break."""
+    text = titled(text, cls)
+    name = cls.__name__ if cls else ""
+    return text.replace(name, re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", name), 1)
+
+
 def regroup(index, examples, docs):
     """Index of the gallery with a section for each chapter of the guide."""
     blocks = {EXAMPLE.search(block)[1]: block for block in THUMBNAIL.findall(index)}
@@ -54,7 +61,7 @@ def regroup(index, examples, docs):
     for stem, block in blocks.items():
         cls = subject(examples / f"{stem}.py")
         family = cls._card.family if cls else "Model selection"
-        block = TITLE.sub(lambda found: found[1] + titled(found[2], cls) + found[3], block)  # noqa: B023
+        block = TITLE.sub(lambda found: found[1] + _html(found[2], cls) + found[3], block)  # noqa: B023
         grouped[guide.chapter_of(family, chapters)].append((cls.__name__ if cls else "", block))
     first = index.index(THUMBNAIL.search(index)[0])
     last = index.rindex("</div>", 0, index.index(".. toctree::", first)) + len("</div>")
