@@ -83,10 +83,8 @@ def render(docs):
 
 def _render_list(docs, stems):
     out = ["| chapter | methods |", "|---|---|"]
-    for chapter, families in contents(docs).items():
-        classes = [cls for members in families.values() for cls in members]
-        first = [next(cls for cls in classes if method_stem(cls) == s) for s in stems[chapter]]
-        links = ", ".join(cards.link(cls, docs) for cls in first)
+    for chapter, members in stems.items():
+        links = ", ".join(f"{{doc}}`/methods/{stem}`" for stem in members)
         out.append(f"| {{doc}}`{title(docs, chapter)} </guide/{chapter}>` | {links} |")
     out += ["", "```{toctree}", ":hidden:", ":maxdepth: 2", ""]
     return "\n".join([*out, *(f"/guide/{chapter}" for chapter in stems), "```", ""])
