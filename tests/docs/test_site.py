@@ -6,9 +6,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
 
 from skmoderndata._base import DOCUMENTATION
 from skmoderndata._registry import all_estimators
+from skmoderndata.decomposition import RobustPCA
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -116,6 +119,11 @@ def test_html_representation_links_to_the_page_of_the_class(cls):
     address = cls._get_doc_link(cls.__new__(cls))
     page = address.removeprefix(f"{DOCUMENTATION}/generated/").removesuffix(".html")
     assert f"{page}.rst" in PAGES
+
+
+def test_the_link_is_in_the_html_of_a_pipeline():
+    html = make_pipeline(RobustPCA(), PCA())._repr_html_()
+    assert f'href="{DOCUMENTATION}/generated/api/skmoderndata.decomposition.RobustPCA.html' in html
 
 
 def test_address_of_the_documentation_is_that_of_the_project():
