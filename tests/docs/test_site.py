@@ -88,9 +88,17 @@ def test_the_start_page_has_six_tasks_with_pictures():
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_names_its_class(path):
-    cls = gallery.subject(path)
-    assert cls.__name__ in path.read_text(encoding="utf-8")
-    assert cls.__name__ in gallery.titled("Which one?", cls)
+    name = gallery.subject(path)
+    assert name in path.read_text(encoding="utf-8")
+    assert name in gallery.titled("Which one?", name)
+    assert gallery.chapter(path, DOCS) in CHAPTERS
+
+
+def test_an_example_of_functions_names_the_first(tmp_path):
+    path = tmp_path / "plot_clustering_stability_of_pairs.py"
+    path.write_text("from skmoderndata.metrics import SomeDisplay, source_mismatch\n")
+    assert gallery.subject(path) == "source_mismatch"
+    assert gallery.chapter(path, DOCS) == "choosing"
 
 
 def thumbnail(stem):

@@ -21,34 +21,44 @@ def setup(app):
 
 
 def subject(path):
-    """Class that an example shows: the one that its name names, else the first that it imports."""
-    classes = {cls.__name__: cls for cls in [*all_estimators(), *all_kernels()]}
-    imported = [
+    """Name of the class that an example shows, of the function where it shows no class.
+
+    It is the class that the name of the file names, else the first that is imported.
+    """
+    names = [
         alias.name
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("skmoderndata")
         for alias in node.names
-        if alias.name in classes
+        if not alias.name.endswith("Display")
     ]
-    name = path.stem.removeprefix("plot_")
-    named = [c for c in imported if name.startswith(method_stem(classes[c]))]
-    named.sort(key=lambda c: -len(method_stem(classes[c])))
-    found = [*named, *imported]
-    return classes[found[0]] if found else None
+    classes = _classes()
+    stem = path.stem.removeprefix("plot_")
+    named = [c for c in names if c in classes and stem.startswith(method_stem(classes[c]))]
+    named.sort(key=lambda name: -len(method_stem(classes[name])))
+    return [*named, *(name for name in names if name in classes), *names][0]
 
 
-def titled(text, cls):
+def chapter(path, docs):
+    """Chapter of the guide for an example: that of its method's page, else that of its class."""
+    homes = {page: chapter for chapter, pages in guide.pages(docs).items() for page in pages}
+    stem = path.stem.removeprefix("plot_")
+    own = [page for page in homes if stem.startswith(page)]
+    return homes[max(own, key=len) if own else method_stem(_classes()[subject(path)])]
+
+
+def _classes():
+    return {cls.__name__: cls for cls in [*all_estimators(), *all_kernels()]}
+
+
+def titled(text, name):
     """Title of an example with its class, unless it is named already."""
-    if cls is None or cls.__name__ in text:
-        return text
-    return f"{cls.__name__}: {text}"
+    return text if name in text else f"{name}: {text}"
 
 
-def _html(text, cls):
+def _html(text, name):
     """Title of a thumbnail, with places where the name of the class may break."""
-    text = titled(text, cls)
-    name = cls.__name__ if cls else ""
-    return text.replace(name, re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", name), 1)
+    return titled(text, name).replace(name, re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", name), 1)
 
 
 def regroup(index, examples, docs):
@@ -56,21 +66,21 @@ def regroup(index, examples, docs):
     blocks = {EXAMPLE.search(block)[1]: block for block in THUMBNAIL.findall(index)}
     if not blocks:  # an index that is not sphinx-gallery's of today
         return index
-    chapters = guide.load(docs)
-    grouped = {chapter["page"]: [] for chapter in chapters}
+    grouped = {member["page"]: [] for member in guide.load(docs)}
     for stem, block in blocks.items():
-        cls = subject(examples / f"{stem}.py")
-        family = cls._card.family if cls else "Model selection"
-        block = TITLE.sub(lambda found: found[1] + _html(found[2], cls) + found[3], block)  # noqa: B023
-        grouped[guide.chapter_of(family, chapters)].append((cls.__name__ if cls else "", block))
+        path = examples / f"{stem}.py"
+        name = subject(path)
+        start, title, end = TITLE.search(block).groups()
+        block = block.replace(start + title + end, start + _html(title, name) + end)
+        grouped[chapter(path, docs)].append((name, block))
     first = index.index(THUMBNAIL.search(index)[0])
     last = index.rindex("</div>", 0, index.index(".. toctree::", first)) + len("</div>")
     head = index[:first].split(".. raw:: html")[0]
     out = [head]
-    for chapter, members in grouped.items():
+    for page, members in grouped.items():
         if members:
-            title = guide.title(docs, chapter)
-            out += [title, "-" * len(title), "", f"Guide: :doc:`/guide/{chapter}`", ""]
+            title = guide.title(docs, page)
+            out += [title, "-" * len(title), "", f"Guide: :doc:`/guide/{page}`", ""]
             out += [".. raw:: html", "", '    <div class="sphx-glr-thumbnails">', ""]
             out += [block for _, block in sorted(members, key=lambda member: member[0].lower())]
             out += [".. raw:: html", "", "    </div>", ""]
