@@ -46,7 +46,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
@@ -55,6 +55,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {page.stem: [] for page in HERE.glob("*.md") if page.stem != "api"}  # no sections
+html_sidebars["auto_examples/index"] = []
 html_math_renderer = "mathml"  # of skmoderndata_site: no script, no network
 
 # text

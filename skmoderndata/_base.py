@@ -9,9 +9,16 @@ from sklearn.utils.parallel import Parallel, delayed
 
 import skmoderndata
 
+DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject.toml
+
 
 class Base(BaseEstimator):
-    """BaseEstimator whose pickles carry the version of this package."""
+    """BaseEstimator whose pickles carry our version, and whose HTML links to our pages."""
+
+    _doc_link_module = "skmoderndata"
+    _doc_link_template = (
+        f"{DOCUMENTATION}/generated/api/{{estimator_module}}.{{estimator_name}}.html"
+    )
 
     def __getstate__(self):
         return {**super().__getstate__(), "_skmoderndata_version": skmoderndata.__version__}

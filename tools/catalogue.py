@@ -34,14 +34,11 @@ def summary(value):
 
 
 def render():
-    """Markdown between the markers: a table of methods, family by family."""
-    lines = [START, "", "| family | method | module | |", "|---|---|---|---|"]
+    """Markdown between the markers: a row for each family, a link for each class."""
+    lines = [START, "", "| family | methods |", "|---|---|"]
     for family, classes in families().items():
-        for cls in classes:
-            page = f"docs/methods/{method_stem(cls)}.md"
-            module = public_module(cls).removeprefix("skmoderndata.")
-            lines.append(f"| {family} | [{cls.__name__}]({page}) | `{module}` | {summary(cls)} |")
-            family = ""  # written once
+        links = [f"[{cls.__name__}](docs/methods/{method_stem(cls)}.md)" for cls in classes]
+        lines.append(f"| {family} | {', '.join(links)} |")
     return "\n".join([*lines, "", END])
 
 

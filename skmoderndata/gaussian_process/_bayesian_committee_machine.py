@@ -109,15 +109,17 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
     Notes
     -----
-    ======= ==================================================== ============================
-    combine weights                                              far from the data
-    ======= ==================================================== ============================
-    "poe"   1, without the prior                                 too sure: variance over M
-    "gpoe"  1 / M, without the prior                             the prior; timid near data
-    "bcm"   1 [1]_                                               the prior
-    "rbcm"  half the log of prior over posterior variance [2]_   the prior
-    "grbcm" as "rbcm", a shared part instead of the prior [3]_   the prior
-    ======= ==================================================== ============================
+    ======= ================================================ ============================
+    combine weights                                          far from the data
+    ======= ================================================ ============================
+    "poe"   1, without the prior                             too sure: variance over M
+    "gpoe"  1 / M, without the prior                         the prior; timid near data
+    "bcm"   1                                                the prior
+    "rbcm"  half the log of prior over posterior variance    the prior
+    "grbcm" as "rbcm", a shared part instead of the prior    the prior
+    ======= ================================================ ============================
+
+    "bcm" is the committee of [1]_, "rbcm" that of [2]_, "grbcm" that of [3]_.
 
     Latent variances are combined, and the noise is added to the result; to combine noisy ones is
     a common error. With one expert "poe", "gpoe" and "bcm" are the exact process; "rbcm" is not,

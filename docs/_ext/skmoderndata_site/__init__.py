@@ -4,6 +4,7 @@ At the start of a build it writes, from the registry, the cards, the test files 
 `docs/atlas.toml`:
 
 generated/*.md       fragments that pages of `docs/` include
+generated/figures    pictures of the start page and of the user guide
 generated/api/*.rst  one page per public module and per public object
 
 and appends to each method's page the facts on its card.
@@ -12,13 +13,29 @@ and appends to each method's page the facts on its card.
 import shutil
 from pathlib import Path
 
-from . import api, atlas, benchmarks, cards, changes, evidence, links, machines, mathml, names
+from . import (
+    api,
+    atlas,
+    benchmarks,
+    cards,
+    changes,
+    choose,
+    evidence,
+    figures,
+    gallery,
+    guide,
+    links,
+    machines,
+    mathml,
+    names,
+)  # fmt: skip
 
 
 def setup(app):
     mathml.setup(app)
     links.setup(app)
     names.setup(app)
+    gallery.setup(app)
     app.connect("builder-inited", _generate, priority=100)  # before the gallery and autodoc
     app.connect("source-read", cards.append_facts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
@@ -28,8 +45,10 @@ def _generate(app):
     docs = Path(app.srcdir)
     pages = {
         "atlas.md": atlas.render(atlas.load(docs / "atlas.toml"), docs),
-        "methods.md": cards.render_index(docs),
-        "overview.md": cards.render_overview(docs),
+        "choose.md": choose.render(docs),
+        "tasks.md": choose.render_tasks(docs),
+        "scaling.md": guide.render_scaling(docs),
+        **guide.render(docs),
         "evidence.md": evidence.render(),
         "machines.md": machines.render(),
         "changes.md": changes.render(docs.parent),
@@ -42,6 +61,7 @@ def _generate(app):
             path.unlink()
     for name, text in pages.items():
         _write_if_changed(generated / name, text)
+    figures.write(generated / "figures")
     if not any((docs.parent / "examples").glob("plot_*.py")):  # a gallery of former examples
         shutil.rmtree(docs / "auto_examples", ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Pages of the API reference: one per public module, one per public object."""
+"""Pages of the API reference: a table of all, one page per public module and public object."""
 
 import importlib
 import inspect
@@ -25,8 +25,23 @@ def render(docs):
         for name in names:
             page = _object_page(module_name, name, getattr(module, name), docs)
             pages[f"api/{module_name}.{name}.rst"] = page
-    pages["api.md"] = "\n".join(["```{toctree}", ":maxdepth: 2", "", *toctree, "```", ""])
+    hidden = ["```{toctree}", ":hidden:", ":maxdepth: 2", "", *toctree, "```", ""]
+    pages["api.md"] = "\n".join([*_table(modules), "", *hidden])
     return pages
+
+
+def _table(modules):
+    """Markdown: a row for each public name, in alphabetical order."""
+    rows = []
+    for module_name, names in modules.items():
+        module = importlib.import_module(module_name)
+        short = module_name.removeprefix("skmoderndata.")
+        home = f"{{doc}}`{short} </generated/api/{module_name}>`"
+        for name in names:
+            link = f"{{obj}}`{name} <{module_name}.{name}>`"
+            row = f"| {link} | {summary(getattr(module, name))} | {home} |"
+            rows.append((name.lower(), row))
+    return ["| name | what it is | module |", "|---|---|---|", *(row for _, row in sorted(rows))]
 
 
 def _module_page(module, names):

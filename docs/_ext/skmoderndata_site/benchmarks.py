@@ -1,10 +1,118 @@
-"""The list of pages with measured figures."""
+"""One table of all pages with measured figures: where we lead, and where not."""
+
+import re
+import sys
+from typing import NamedTuple
+
+FASTER, SLOWER = "**faster than every peer**", "slower than every peer"
+
+
+class Page(NamedTuple):
+    """What a page of `docs/benchmarks` says.
+
+    Attributes
+    ----------
+    stem, title : str
+        File, and first heading.
+    ratios : list of tuple of (float, str, str)
+        Time of a contender divided by ours, its name, the size.
+    reached, missed : int
+        Figures to reach, or published values, that were reached or missed.
+    """
+
+    stem: str
+    title: str
+    ratios: list
+    reached: int
+    missed: int
 
 
 def render(docs):
-    """Markdown: a toctree of `docs/benchmarks`, or a sentence while there is none."""
-    pages = sorted(path.stem for path in (docs / "benchmarks").glob("*.md"))
+    """Markdown: the table, and a hidden toctree of `docs/benchmarks`."""
+    pages = [read(path) for path in sorted((docs / "benchmarks").glob("*.md"))]
     if not pages:
         return "No figures are written down yet.\n"
-    entries = [f"/benchmarks/{page}" for page in pages]
-    return "\n".join(["```{toctree}", ":maxdepth: 2", "", *entries, "```", ""])
+    peers = _peers(docs.parent)
+    out = ["## Compared with other libraries", "", _summary(pages, peers), ""]
+    out += ["| measured | verdict on time | fastest peer: time / ours | figures reached |"]
+    out += ["|---|---|---|---:|"]
+    published = ["## Published figures", ""]
+    published += ["| what was repeated | values that agree |", "|---|---:|"]
+    for page in pages:
+        score = f"{page.reached} of {page.reached + page.missed}"
+        link = f"{{doc}}`{page.title} </benchmarks/{page.stem}>`"
+        if page.stem.startswith("paper_"):
+            published.append(f"| {link} | {score} |")
+            continue
+        rivals = _rivals(page, peers)
+        out.append(f"| {link} | {verdict(rivals)} | {_fastest(rivals)} | {score} |")
+    out += ["", *published, "", "```{toctree}", ":hidden:", ""]
+    return "\n".join([*out, *(f"/benchmarks/{page.stem}" for page in pages), "```", ""])
+
+
+def _rivals(page, peers):
+    return [row for row in page.ratios if row[1] in peers.get(page.stem, ())]
+
+
+def _summary(pages, peers):
+    """Sentence on top of the table: on how many pages we lead."""
+    verdicts = [verdict(rivals) for page in pages if (rivals := _rivals(page, peers))]
+    faster = verdicts.count(FASTER)
+    slower = verdicts.count(SLOWER)
+    return (
+        f"On {faster} of {len(verdicts)} pages with peers every one of them takes longer, "
+        f"on {len(verdicts) - faster - slower} some of them, on {slower} none."
+    )
+
+
+def read(path):
+    """Read a page: its tables have known heads."""
+    text = path.read_text(encoding="utf-8")
+    title = re.search(r"^# (.*)$", text, re.MULTILINE)[1]
+    ratios, marks = [], []
+    head = ()
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            head = ()
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        head = head or cells
+        if "time / ours" in head and len(cells) == len(head):
+            row = dict(zip(head, cells, strict=True))
+            if re.fullmatch(r"\d[\d.e+-]*", row["time / ours"]):
+                ratios.append((float(row["time / ours"]), row["contender"], row["size"]))
+        elif head[-1] in ("reached", "agrees", "within the limit"):
+            marks.append(cells[-1].strip("*"))
+    return Page(path.stem, title, ratios, marks.count("yes"), marks.count("no"))
+
+
+def verdict(rivals):
+    """Who is faster, in words; rivals need not solve the same problem as well."""
+    if not rivals:
+        return "no peer measured"
+    slower = sum(ratio >= 1 for ratio, _, _ in rivals)
+    if slower == len(rivals):
+        return FASTER
+    if slower == 0:
+        return SLOWER
+    return f"faster in {slower} of {len(rivals)} comparisons"
+
+
+def _fastest(rivals):
+    if not rivals:
+        return ""
+    ratio, name, size = min(rivals)
+    return f"{ratio:.2g} ({name}, {size})"
+
+
+def _peers(root):
+    """Page -> names of the contenders that are other people's code, from the cases themselves."""
+    sys.path.insert(0, str(root))
+    try:
+        from benchmarks.peers.discover import find_cases
+    finally:
+        sys.path.remove(str(root))
+    return {
+        stem: {name for name, contender in case.contenders.items() if contender.peer}
+        for stem, case in find_cases().items()
+    }

@@ -1,4 +1,4 @@
-"""What the cards say: the list of methods by family, and the facts on each method's page."""
+"""What the cards say: links to methods, and the facts on each method's page."""
 
 import inspect
 from pathlib import Path
@@ -23,42 +23,7 @@ def public_path(cls):
     return f"{catalogue.public_module(cls)}.{cls.__name__}"
 
 
-def render_index(docs):
-    """Markdown: a heading, a table and the pages of each family."""
-    out, listed = [], set()
-    for family, classes in catalogue.families().items():
-        out += [f"## {family[0].upper()}{family[1:]}", "", "| | |", "|---|---|"]
-        stems = []
-        for cls in classes:
-            stem = method_stem(cls)
-            if stem not in listed and (docs / "methods" / f"{stem}.md").exists():
-                stems.append(stem)
-                listed.add(stem)
-            out.append(f"| {_link(cls, docs)} | {catalogue.summary(cls)} |")
-        out.append("")
-        if stems:
-            out += [
-                "```{toctree}",
-                ":hidden:",
-                "",
-                *[f"/methods/{stem}" for stem in stems],
-                "```",
-                "",
-            ]
-    return "\n".join(out)
-
-
-def render_overview(docs):
-    """Markdown: one table of all methods for the start page."""
-    out = ["| family | method | |", "|---|---|---|"]
-    for family, classes in catalogue.families().items():
-        for cls in classes:
-            out.append(f"| {family} | {_link(cls, docs)} | {catalogue.summary(cls)} |")
-            family = ""  # written once
-    return "\n".join([*out, ""])
-
-
-def _link(cls, docs):
+def link(cls, docs):
     """Link to the page of a class, to its reference while it has no page."""
     stem = method_stem(cls)
     if (docs / "methods" / f"{stem}.md").exists():

@@ -1,0 +1,81 @@
+"""The page "Which method for my problem", from `docs/choose.toml` and what is in the package."""
+
+import tomllib
+
+from skmoderndata._registry import all_estimators, all_kernels
+
+from . import cards
+
+
+def load(docs):
+    """Sections of the page, without the rows whose classes are not there."""
+    classes = known()
+    sections = tomllib.loads((docs / "choose.toml").read_text(encoding="utf-8"))["section"]
+    for section in sections:
+        section["rows"] = [row for row in section["rows"] if set(row["take"]) <= set(classes)]
+    return sections
+
+
+def known():
+    """Name -> class, for all of the package."""
+    return {cls.__name__: cls for cls in [*all_estimators(), *all_kernels()]}
+
+
+def render(docs):
+    """Markdown: by task a list of problems, by data the tables."""
+    classes, sections = known(), load(docs)
+    tasks = {}
+    for section in sections:
+        for row in section["rows"]:
+            tasks.setdefault(row["task"], []).append((section, row))
+    jumps = [f"[{section['title']}](#{slug(section['title'])})" for section in sections]
+    out = ["[By task](#by-task) or by data: " + ", ".join(jumps) + ".", ""]
+    out += ["## By task", "", "| task | problem | take |", "|---|---|---|"]
+    for task, rows in tasks.items():
+        for _, row in rows:
+            out.append(f"| {task} | {row['problem']} | {_links(row, classes, docs)} |")
+            task = ""  # written once
+    out += [
+        "",
+        "## By data",
+        "",
+        "The last column is the nearest way with scikit-learn, and when to",
+    ]
+    out += ["stay with it.", ""]
+    for section in sections:
+        out += [f"### {section['title']}", ""]
+        out += ["| problem | take | size | scikit-learn's way |", "|---|---|---|---|"]
+        for row in section["rows"]:
+            cells = row["problem"], _links(row, classes, docs), row["size"], row["stay"]
+            out.append(f"| {' | '.join(cells)} |")
+        out.append("")
+    return "\n".join(out)
+
+
+def slug(title):
+    """Anchor of a heading.
+
+    >>> slug("Sequences, trees, graphs, sets")
+    'sequences-trees-graphs-sets'
+    """
+    return title.lower().replace(",", "").replace(" ", "-")
+
+
+def _links(row, classes, docs):
+    return ", ".join(cards.link(classes[name], docs) for name in row["take"])
+
+
+def render_tasks(docs):
+    """Markdown: six tasks for the start page, each with its picture."""
+    tasks = tomllib.loads((docs / "choose.toml").read_text(encoding="utf-8"))["start"]
+    classes = known()
+    out = ["::::{container} tasks", ""]
+    for task in tasks:
+        out += [
+            ":::{container} task",
+            f"![{task['alt']}](generated/figures/{task['picture']}.png)",
+            "",
+        ]
+        out += [f"**{task['problem']}**", "", f"{_links(task, classes, docs)}: {task['answer']}"]
+        out += [":::", ""]
+    return "\n".join([*out, "::::", ""])

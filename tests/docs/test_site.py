@@ -1,0 +1,170 @@
+"""What the site derives is whole: chapters, the choice of a method, gallery, links, benchmarks."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from skmoderndata._base import DOCUMENTATION
+from skmoderndata._registry import all_estimators
+from skmoderndata.decomposition import RobustPCA
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+sys.path[:0] = [str(DOCS / "_ext"), str(ROOT / "tools")]
+
+from skmoderndata_site import api, benchmarks, choose, figures, gallery, guide  # noqa: E402
+
+CHAPTERS = [chapter["page"] for chapter in guide.load(DOCS)]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+PAGES = api.render(DOCS)
+PICTURES = {function.__name__ for function in figures.FIGURES}
+
+
+def test_every_method_page_is_in_exactly_one_chapter():
+    listed = [stem for stems in guide.pages(DOCS).values() for stem in stems]
+    assert sorted(listed) == sorted(path.stem for path in (DOCS / "methods").glob("*.md"))
+
+
+def test_a_family_without_a_chapter_is_seen():
+    with pytest.raises(ValueError, match="0 chapters take 'alchemy'"):
+        guide.chapter_of("alchemy", guide.load(DOCS))
+
+
+def test_a_family_in_two_chapters_is_seen():
+    twice = [{"page": "a", "families": ["kernels *"]}, {"page": "b", "families": ["kernels on *"]}]
+    with pytest.raises(ValueError, match="2 chapters take 'kernels on trees'"):
+        guide.chapter_of("kernels on trees", twice)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_is_an_introduction_with_a_picture_and_its_methods(chapter):
+    text = (DOCS / "guide" / f"{chapter}.md").read_text(encoding="utf-8")
+    assert 30 <= len(text.splitlines()) <= 80
+    (picture,) = re.findall(r"!\[.{20,}\]\(\.\./generated/figures/(\w+)\.png\)", text)
+    assert picture in PICTURES
+    assert f"{{include}} ../generated/chapter_{chapter}.md" in text
+    assert set(re.findall(r"</methods/(\w+)>", text)) <= {
+        p.stem for p in DOCS.glob("methods/*.md")
+    }
+
+
+def test_every_class_to_choose_exists_or_is_in_the_atlas():
+    data = tomllib.loads((DOCS / "choose.toml").read_text(encoding="utf-8"))
+    atlas = (DOCS / "atlas.toml").read_text(encoding="utf-8")
+    rows = [row for section in data["section"] for row in section["rows"]]
+    rows = [row for row in [*rows, *data["start"]] if not row.get("coming")]
+    names = [name for row in rows for name in row["take"]]
+    unknown = {name for name in names if name not in choose.known() and f".{name}" not in atlas}
+    assert unknown == set()
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        ("sensor table has broken readings", "RobustPCA"),
+        ("strings of events, two classes", "KernelTransformer"),
+        ("a million rows, and a kernel classifier", "CoreVectorMachine"),
+        ("access rights to roles", "RoleMiner"),
+        ("two modalities of the same patients", "KernelCCA"),
+    ],
+)
+def test_a_newcomer_finds_the_method(problem, name):
+    rows = [line for line in choose.render(DOCS).splitlines() if problem in line.lower()]
+    assert len(rows) >= 2  # by task and by data
+    assert any(f"{{doc}}`{name} </methods/" in row for row in rows)
+
+
+def test_the_start_page_has_six_tasks_with_pictures():
+    page = choose.render_tasks(DOCS)
+    shown = re.findall(r"generated/figures/(\w+)\.png", page)
+    assert len(set(shown)) == 6
+    assert set(shown) <= PICTURES
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_names_its_class(path):
+    name = gallery.subject(path)
+    assert name in path.read_text(encoding="utf-8")
+    assert name in gallery.titled("Which one?", name)
+    assert gallery.chapter(path, DOCS) in CHAPTERS
+
+
+def test_an_example_of_functions_names_the_first(tmp_path):
+    path = tmp_path / "plot_clustering_stability_of_pairs.py"
+    path.write_text("from skmoderndata.metrics import SomeDisplay, source_mismatch\n")
+    assert gallery.subject(path) == "source_mismatch"
+    assert gallery.chapter(path, DOCS) == "choosing"
+
+
+def thumbnail(stem):
+    return (
+        f'.. raw:: html\n\n    <div class="sphx-glr-thumbcontainer" tooltip="why">\n\n'
+        f".. only:: html\n\n  :doc:`/auto_examples/{stem}`\n\n.. raw:: html\n\n"
+        f'      <div class="sphx-glr-thumbnail-title">What of {stem}?</div>\n    </div>\n\n'
+    )
+
+
+def test_gallery_is_grouped_by_chapter():
+    stems = ["plot_role_miner", "plot_ksvd", "plot_robust_pca"]
+    index = "Gallery\n=======\n\n.. raw:: html\n\n    <div class='sphx-glr-thumbnails'>\n\n"
+    index += "".join(thumbnail(stem) for stem in stems)
+    index += ".. raw:: html\n\n    </div>\n\n\n.. toctree::\n   :hidden:\n\n   /auto_examples/a\n"
+    page = gallery.regroup(index, ROOT / "examples", DOCS)
+    order = ["Components", "Robust<wbr>PCA: What", "Sparse codes", "KSVD: What", "Role<wbr>Miner"]
+    places = [page.index(word) for word in order]
+    assert places == sorted(places)
+    assert page.endswith("/auto_examples/a\n")
+    assert page.count("<div") == page.count("</div>")
+
+
+@pytest.mark.parametrize("cls", all_estimators(), ids=lambda cls: cls.__name__)
+def test_html_representation_links_to_the_page_of_the_class(cls):
+    address = cls._get_doc_link(cls.__new__(cls))
+    page = address.removeprefix(f"{DOCUMENTATION}/generated/").removesuffix(".html")
+    assert f"{page}.rst" in PAGES
+
+
+def test_the_link_is_in_the_html_of_a_pipeline():
+    html = make_pipeline(RobustPCA(), PCA())._repr_html_()
+    assert f'href="{DOCUMENTATION}/generated/api/skmoderndata.decomposition.RobustPCA.html' in html
+
+
+def test_address_of_the_documentation_is_that_of_the_project():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["project"]["urls"]["Documentation"] == DOCUMENTATION
+
+
+def test_every_estimator_is_in_the_table_of_the_reference():
+    rows = [line for line in PAGES["api.md"].splitlines() if line.startswith("| {obj}")]
+    names = [re.match(r"\| \{obj\}`(\w+) ", row)[1] for row in rows]
+    assert {cls.__name__ for cls in all_estimators()} <= set(names)
+    assert names == sorted(names, key=str.lower)
+
+
+def test_every_page_of_figures_has_a_row():
+    page = benchmarks.render(DOCS)
+    for path in (DOCS / "benchmarks").glob("*.md"):
+        assert page.count(f"</benchmarks/{path.stem}>` |") == 1
+
+
+def test_a_page_of_figures_is_read(tmp_path):
+    path = tmp_path / "race.md"
+    path.write_text(
+        "# Race\n\n| size | contender | time / ours |\n|---|---|---|\n| n = 1 | Ours | 1 |\n"
+        "| n = 1 | theirs | 0.5 |\n| n = 2 | theirs | 2.5 |\n| n = 3 | theirs | left out |\n\n"
+        "| figure | measured | reached |\n|---|---|---|\n| a | 1 | yes |\n| b | 2 | **no** |\n",
+        encoding="utf-8",
+    )
+    page = benchmarks.read(path)
+    assert (page.title, page.reached, page.missed) == ("Race", 1, 1)
+    theirs = [row for row in page.ratios if row[1] == "theirs"]
+    assert theirs == [(0.5, "theirs", "n = 1"), (2.5, "theirs", "n = 2")]
+    assert benchmarks.verdict(theirs) == "faster in 1 of 2 comparisons"
+    assert benchmarks.verdict(theirs[1:]) == "**faster than every peer**"
+    assert benchmarks.verdict(theirs[:1]) == "slower than every peer"
+    assert benchmarks.verdict([]) == "no peer measured"
