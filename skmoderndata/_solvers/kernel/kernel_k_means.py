@@ -474,7 +474,7 @@ def _exchange(
     inner: Any,
     slack: Any,
 ) -> Any:
-    """Make one pass of exchanges of `samples`, whose kernel rows are `K[index]`; count the moves."""
+    """Make one pass of exchanges; `K[index]` are the kernel rows of `samples`. Count the moves."""
     n_moves = 0
     for t in range(len(samples)):
         i = samples[t]
