@@ -590,7 +590,8 @@ def _consensus(
     cuts = np.cumsum([view.whiten.shape[-1] for view in views])
     Y = np.zeros((n, cuts[-1]))
     for view, index, B in zip(views, present, np.split(Y, cuts[:-1], axis=1), strict=True):
-        B[index] = _rows_of_scores(view, np.eye(B.shape[1])) / root[index, None]
+        rows = view.basis * view.whiten if view.whiten.ndim == 1 else view.basis @ view.whiten
+        B[index] = rows / root[index, None]
     wide = Y.shape[1] > n
     values, V = largest_eigen(Y @ Y.T if wide else Y.T @ Y, k)
     keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
