@@ -161,10 +161,6 @@ def test_compiled_loops_match_plain_python():
     out = np.empty(20)
     completion.entries_at(rows, columns, left, right, out)
     assert_allclose(out, (left @ right.T)[rows, columns], rtol=1e-12)
-    S = sparse.random_array((5, 7), density=0.5, rng=rng).tocsr()
-    out = np.empty(S.nnz)
-    completion.entries_by_row(S.indptr, S.indices, left, right, out)
-    assert_allclose(out, (left @ right.T)[S.nonzero()], rtol=1e-12)
 
 
 # certificate

@@ -48,37 +48,27 @@ def add_statistics(X, at, indptr, indices, values, sign, S, T):
 
 
 @jit
+def constrained(d, positive, center):
+    """Project the direction d onto the constraints of an atom, in place, and return its norm."""
+    if center:
+        d -= d.mean()
+    if positive:
+        d[:] = np.maximum(d, 0.0)
+    return np.sqrt(d @ d)
+
+
+@jit
 def update_all(D, S, T, order, positive, center):
     """Move the atoms to their optima given the others, in `order`, at unit norm."""
-    k, n = D.shape
-    d = np.empty(n)
     for o in range(order.shape[0]):
         j = order[o]
         size = S[j, j]
         if size <= 0.0:
             continue
-        for p in range(n):
-            d[p] = T[j, p] + size * D[j, p]
-        for c in range(k):
-            w = S[j, c]
-            if w != 0.0:
-                for p in range(n):
-                    d[p] -= w * D[c, p]
-        mean = 0.0
-        if center:
-            for p in range(n):
-                mean += d[p]
-            mean /= n
-        norm = 0.0
-        for p in range(n):
-            d[p] -= mean
-            if positive:
-                d[p] = max(d[p], 0.0)
-            norm += d[p] * d[p]
-        norm = np.sqrt(norm)
+        d = T[j] + size * D[j] - S[j] @ D
+        norm = constrained(d, positive, center)
         if norm > 1e-10 * size:
-            for p in range(n):
-                D[j, p] = d[p] / norm
+            D[j] = d / norm
 
 
 def least_squares_atoms(
@@ -197,17 +187,22 @@ def exact_sweep(
 @jit
 def residual_without(X, D, indptr, indices, values, users, own, j, E):
     """Rows of the signals that use atom j, less all their other atoms."""
-    n = X.shape[1]
     for u in range(users.shape[0]):
-        i = users[u]
-        for p in range(n):
-            E[u, p] = X[i, p]
-        for q in range(indptr[i], indptr[i + 1]):
-            if q != own[u]:
-                v = values[q]
-                d = D[indices[q]]
-                for p in range(n):
-                    E[u, p] -= v * d[p]
+        without_atom(X, D, indptr, indices, values, users[u], own[u], E[u])
+
+
+@jit
+def without_atom(X, D, indptr, indices, values, i, own, e):
+    """Put row i of X less all its atoms but that of the coefficient `own` into e."""
+    n = X.shape[1]
+    for p in range(n):
+        e[p] = X[i, p]
+    for q in range(indptr[i], indptr[i + 1]):
+        if q != own:
+            v = values[q]
+            d = D[indices[q]]
+            for p in range(n):
+                e[p] -= v * d[p]
 
 
 @jit
@@ -222,17 +217,14 @@ def power_sweep(
     k, n = D.shape
     weight = np.zeros(k)
     d = np.empty(n)
-    products = np.empty(k)
     for o in range(order.shape[0]):
         j = order[o]
         first, last = start[j], start[j + 1]
         if first == last:
             continue
         for _ in range(n_power):
-            for p in range(n):
-                d[p] = 0.0
-            for c in range(k):
-                weight[c] = 0.0
+            d[:] = 0.0
+            weight[:] = 0.0
             size = 0.0
             for u in range(first, last):
                 i = rows[u]
@@ -248,37 +240,13 @@ def power_sweep(
             if size == 0.0:
                 break
             weight[j] -= size
-            for c in range(k):
-                w = weight[c]
-                if w != 0.0:
-                    atom = D[c]
-                    for p in range(n):
-                        d[p] -= w * atom[p]
-            mean = 0.0
-            if center:
-                for p in range(n):
-                    mean += d[p]
-                mean /= n
-            norm = 0.0
-            for p in range(n):
-                d[p] -= mean
-                if positive:
-                    d[p] = max(d[p], 0.0)
-                norm += d[p] * d[p]
-            norm = np.sqrt(norm)
+            d -= weight @ D
+            norm = constrained(d, positive, center)
             if norm <= 1e-14 * size:
                 break
             # products with the atoms as they were: the code of this atom still counts the old one
-            for c in range(k):
-                products[c] = 0.0
-            for p in range(n):
-                d[p] /= norm
-            for c in range(k):
-                total = 0.0
-                atom = D[c]
-                for p in range(n):
-                    total += atom[p] * d[p]
-                products[c] = total
+            d /= norm
+            products = D @ d
             for u in range(first, last):
                 i = rows[u]
                 own = place[u]
@@ -292,8 +260,7 @@ def power_sweep(
                 if positive:
                     total = max(total, 0.0)
                 values[own] = total
-            for p in range(n):
-                D[j, p] = d[p]
+            D[j] = d
 
 
 @jit
@@ -312,23 +279,15 @@ def masked_sweep(
         if first == last:
             continue
         for _ in range(2):
-            for p in range(n):
-                above[p] = 0.0
-                below[p] = 0.0
+            above[:] = 0.0
+            below[:] = 0.0
             for u in range(first, last):
                 i = rows[u]
                 own = place[u]
                 g = values[own]
                 if g == 0.0:
                     continue
-                for p in range(n):
-                    e[p] = X[i, p] if known[i, p] else 0.0
-                for q in range(indptr[i], indptr[i + 1]):
-                    if q != own:
-                        v = values[q]
-                        atom = D[indices[q]]
-                        for p in range(n):
-                            e[p] -= v * atom[p]
+                without_atom(X, D, indptr, indices, values, i, own, e)
                 for p in range(n):
                     if known[i, p]:
                         above[p] += g * e[p]
@@ -349,19 +308,11 @@ def masked_sweep(
             norm = np.sqrt(norm)
             if norm <= 1e-14:
                 break
-            for p in range(n):
-                D[j, p] = d[p] / norm
+            D[j] = d / norm
             for u in range(first, last):
                 i = rows[u]
                 own = place[u]
-                for p in range(n):
-                    e[p] = X[i, p] if known[i, p] else 0.0
-                for q in range(indptr[i], indptr[i + 1]):
-                    if q != own:
-                        v = values[q]
-                        atom = D[indices[q]]
-                        for p in range(n):
-                            e[p] -= v * atom[p]
+                without_atom(X, D, indptr, indices, values, i, own, e)
                 top, bottom = 0.0, 0.0
                 for p in range(n):
                     if known[i, p]:

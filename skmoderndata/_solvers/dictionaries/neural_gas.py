@@ -116,17 +116,15 @@ def squared_distances(X: Any, own: Array, centers: Array) -> Array:
 
     ``|x|^2 - 2 x'c + |c|^2`` by a matrix product, and ``|x - c|^2`` where the terms cancel.
     """
-    C = np.ascontiguousarray(centers, dtype=np.float64)
-    norms = np.einsum("ij,ij->i", C, C)
-    if sparse.issparse(X):
-        given: Any = X
-        rows = given.astype(np.float64, copy=False)
-        out = np.ascontiguousarray(rows @ C.T)
-        _sparse_distances(rows.data, rows.indices, rows.indptr, own, C, norms, out)
-        return out
-    dense = np.ascontiguousarray(X, dtype=np.float64)
-    out = dense @ C.T
-    _distances(dense, own, C, norms, out)
+    C = np.asarray(centers, dtype=np.float64)
+    terms = own[:, None] + squared_norms(C)
+    rows = X.astype(np.float64, copy=False)
+    out = np.asarray(rows @ (-2.0 * C.T))
+    out += terms
+    terms *= CANCELS
+    cancelled = out < terms
+    for j in np.flatnonzero(cancelled.any(axis=0)):
+        out[cancelled[:, j], j] = squared_norms(_dense(rows[cancelled[:, j]]) - C[j])
     return out
 
 
@@ -167,7 +165,7 @@ def batch_pass(X: Any, own: Array, w: Array, centers: Array, width: float) -> tu
         value += float(w[rows] @ (near @ h))
         if len(h) > k // 4 and not sparse.issparse(x):
             H = np.zeros((len(ranked), k))
-            _spread(ranked, w[rows], h, H)
+            np.put_along_axis(H, ranked, np.outer(w[rows], h), axis=1)
             mass += H.sum(axis=0)
             sums += H.T.astype(x.dtype, copy=False) @ x
         else:
@@ -370,47 +368,6 @@ def sparse_coding_gas(
 
 
 @jit
-def _distances(X, own, C, norms, P):
-    """Turn products P of rows with units into squared distances, in place."""
-    for i in range(P.shape[0]):
-        for j in range(P.shape[1]):
-            terms = own[i] + norms[j]
-            total = terms - 2.0 * P[i, j]
-            if total < CANCELS * terms:
-                total = 0.0
-                for q in range(X.shape[1]):
-                    total += (X[i, q] - C[j, q]) ** 2
-            P[i, j] = total
-
-
-@jit
-def _sparse_distances(data, indices, indptr, own, C, norms, P):
-    """Turn products P of the rows of a CSR array with units into squared distances, in place."""
-    x = np.zeros(C.shape[1])
-    for i in range(P.shape[0]):
-        for s in range(indptr[i], indptr[i + 1]):
-            x[indices[s]] += data[s]
-        for j in range(P.shape[1]):
-            terms = own[i] + norms[j]
-            total = terms - 2.0 * P[i, j]
-            if total < CANCELS * terms:
-                total = 0.0
-                for q in range(C.shape[1]):
-                    total += (x[q] - C[j, q]) ** 2
-            P[i, j] = total
-        for s in range(indptr[i], indptr[i + 1]):
-            x[indices[s]] = 0.0
-
-
-@jit
-def _spread(ranked, w, h, H):
-    """Write the strength of each rank to the place of its unit."""
-    for i in range(ranked.shape[0]):
-        for r in range(h.shape[0]):
-            H[i, ranked[i, r]] = w[i] * h[r]
-
-
-@jit
 def _sorted_indices(key, most, out):
     """Write the indices of the `most` smallest keys to `out`, smallest first, ties by index."""
     k = key.shape[0]
@@ -463,6 +420,15 @@ def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
 
 
 @jit
+def dot(a, b):
+    """Inner product of short vectors."""
+    total = 0.0
+    for q in range(a.shape[0]):
+        total += a[q] * b[q]
+    return total
+
+
+@jit
 def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rate):
     """Sparse coding neural gas, in place.
 
@@ -470,41 +436,26 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
     `left[j]`; its product with the residual r is that of the atom itself, as r is orthogonal to Q.
     """
     k, n = D.shape
-    Q = np.empty((n_nonzero, n))
-    r, y, key = np.empty(n), np.empty(k), np.empty(k)
-    left = np.empty(k)
+    Q, products = np.empty((n_nonzero, n)), np.empty((k, n_nonzero))
+    y, left, key = np.empty(k), np.empty(k), np.empty(k)
     place = np.empty(k, np.int64)
-    total_steps = order.shape[0]
-    direction = np.empty(n)
-    products = np.empty(n_nonzero)
-    free = np.empty(k, np.bool_)
-    for o in range(total_steps):
-        fraction = o / total_steps
+    for o in range(order.shape[0]):
+        fraction = o / order.shape[0]
         here = width * (last_width / width) ** fraction
         eta = rate * (last_rate / rate) ** fraction
         most = min(k, int(-here * np.log(1e-3)) + 1)
-        for q in range(n):
-            r[q] = X[order[o], q] * scale
-        for j in range(k):
-            free[j] = True
+        r = X[order[o]] * scale
+        free = np.ones(k, np.bool_)
         for t in range(n_nonzero):
-            for j in range(k):
-                d = D[j]
-                total = 0.0
-                for q in range(n):
-                    total += d[q] * r[q]
-                rest = 1.0
+            for j in range(k):  # of atoms, what is orthogonal to the rows of Q
+                y[j], left[j] = dot(D[j], r), 1.0
                 for s in range(t):
-                    product = 0.0
-                    for q in range(n):
-                        product += d[q] * Q[s, q]
-                    rest -= product * product
-                left[j] = rest
-                if free[j] and rest > 1e-6:
-                    y[j] = total / np.sqrt(rest)
+                    products[j, s] = dot(D[j], Q[s])
+                    left[j] -= products[j, s] ** 2
+                if free[j] and left[j] > 1e-6:
+                    y[j] /= np.sqrt(left[j])
                     key[j] = -y[j] * y[j]
                 else:
-                    y[j] = 0.0
                     key[j] = np.inf
             _sorted_indices(key, most, place)
             winner = place[0]
@@ -514,47 +465,23 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
                 j = place[rank]
                 if key[j] == np.inf:
                     break
-                d = D[j]
-                for s in range(t):
-                    product = 0.0
-                    for q in range(n):
-                        product += d[q] * Q[s, q]
-                    products[s] = product
-                root = 1.0 / np.sqrt(left[j])
+                d, move = D[j], eta * np.exp(-rank / here) * y[j]
+                slope = y[j] / np.sqrt(left[j])
                 for q in range(n):
-                    direction[q] = d[q]
-                for s in range(t):
-                    for q in range(n):
-                        direction[q] -= products[s] * Q[s, q]
-                move = eta * np.exp(-rank / here) * y[j]
-                norm = 0.0
-                for q in range(n):
-                    d[q] += move * (r[q] - y[j] * root * direction[q])
-                    norm += d[q] * d[q]
-                norm = 1.0 / np.sqrt(norm)
-                for q in range(n):
-                    d[q] *= norm
+                    along = d[q]
+                    for s in range(t):
+                        along -= products[j, s] * Q[s, q]
+                    d[q] += move * (r[q] - slope * along)
+                d /= np.sqrt(dot(d, d))
             # the winner, orthogonal to those before it, is taken out of the residual
             free[winner] = False
             new = Q[t]
-            for q in range(n):
-                new[q] = D[winner, q]
+            new[:] = D[winner]
             for _ in range(2):
                 for s in range(t):
-                    product = 0.0
-                    for q in range(n):
-                        product += new[q] * Q[s, q]
-                    for q in range(n):
-                        new[q] -= product * Q[s, q]
-            norm = 0.0
-            for q in range(n):
-                norm += new[q] * new[q]
-            norm = np.sqrt(norm)
+                    new -= dot(new, Q[s]) * Q[s]
+            norm = np.sqrt(dot(new, new))
             if norm <= 1e-6:
                 break
-            along = 0.0
-            for q in range(n):
-                new[q] /= norm
-                along += new[q] * r[q]
-            for q in range(n):
-                r[q] -= along * new[q]
+            new /= norm
+            r -= dot(new, r) * new

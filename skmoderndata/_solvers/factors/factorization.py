@@ -44,6 +44,11 @@ class Side(NamedTuple):
     l2: float = 0.0
     level: float = 0.0
 
+    @property
+    def penalised(self) -> bool:
+        """Whether there is a penalty, which fixes the scale."""
+        return bool(self.l1 or self.l1_sq or self.l2)
+
 
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array."""
@@ -329,7 +334,7 @@ class FactorizationResult(NamedTuple):
 
 def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
     """Penalty of a factor."""
-    if not (side.l1 or side.l1_sq or side.l2):
+    if not side.penalised:
         return 0.0
     sums = Z.sum(axis=1)
     rows = side.l1 * sums + side.l1_sq / 2 * sums**2 + side.l2 / 2 * (Z * Z).sum(axis=1)
@@ -367,8 +372,7 @@ def factorize(
     `history` holds the objectives of passes that were made before, and counts them.
     """
     p, k = data.shape[1], W.shape[1]
-    penalised = any(side.l1 or side.l1_sq or side.l2 for side in (codes_side, components_side))
-    fixed = penalised or "rows" in (codes_side.kind, components_side.kind)
+    fixed = any(side.penalised or side.kind == "rows" for side in (codes_side, components_side))
     if exact:
         sweeps_codes = sweeps_components = -1
     else:
@@ -439,15 +443,8 @@ def factorize(
             it.residual = worst(ratio(looked), ratio(moved))
             since_look = 0
     residual = residual_of(data, best_W, best_V, codes_side, components_side)
-    return FactorizationResult(
-        best_W,
-        best_V,
-        best,
-        residual,
-        len(history),
-        it.converged or residual <= tol,
-        history,
-    )
+    done = it.converged or residual <= tol
+    return FactorizationResult(best_W, best_V, best, residual, len(history), done, history)
 
 
 def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
@@ -484,19 +481,10 @@ def start_from(
     W = codes_for(data, V, plain, exact=False)
     if codes_side.kind not in ("nonnegative", "free"):
         return project(codes_side, W), V
-    sides = (codes_side, components_side)
-    if any(side.l1 or side.l1_sq or side.l2 for side in sides):
+    if codes_side.penalised or components_side.penalised:
         # components part ways before the penalty can switch some of them off
-        W, V = factorize(
-            data,
-            W,
-            V,
-            codes_side=plain,
-            components_side=plain,
-            max_iter=APART,
-            tol=1e-2,
-            least_fall=1e-3,
-        )[:2]
+        sides: Any = {"codes_side": plain, "components_side": plain}
+        W, V = factorize(data, W, V, **sides, max_iter=APART, tol=1e-2, least_fall=1e-3)[:2]
         factor = _balance(codes_side, W, components_side, V, data.weights)
         W, V = W / factor, V * factor
     return W, V
@@ -517,9 +505,7 @@ def _balance(side: Side, W: Array, other: Side, V: Array, weights: Array | None)
 
 def ratio(update: Update) -> float:
     """Norm of the projected gradient relative to that of the linear terms."""
-    if update.size_sq > 0:
-        return float(np.sqrt(update.residual_sq / update.size_sq))
-    return float(np.sqrt(update.residual_sq))
+    return float(np.sqrt(update.residual_sq / (update.size_sq or 1.0)))
 
 
 def residual_of(data: Data, W: Array, V: Array, codes_side: Side, components_side: Side) -> float:
@@ -529,7 +515,7 @@ def residual_of(data: Data, W: Array, V: Array, codes_side: Side, components_sid
     fixes the scale, so that it does not depend on the units of the data or of the factors.
     """
     sides = (codes_side, components_side)
-    fixed = any(side.l1 or side.l1_sq or side.l2 or side.kind == "rows" for side in sides)
+    fixed = any(side.penalised or side.kind == "rows" for side in sides)
     scales = scales_of(V, fixed)
     first = update(data, codes_side, V, W, codes=True, sweeps=0, scales=scales)
     second = update(data, components_side, W, V, codes=False, sweeps=0, scales=1 / scales)

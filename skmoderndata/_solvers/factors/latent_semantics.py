@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.common.blocks import copy_row, row_blocks
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -54,13 +54,9 @@ def expected(counts: Counts, C: Array, U: Array, beta: float = 1.0) -> tuple[Arr
     """
     in_documents, in_words = np.zeros_like(C), np.zeros_like(U)
     if beta == 1.0:
-        value = _gradients(
-            counts.indptr, counts.indices, counts.data, C, U, in_documents, in_words
-        )
+        value = _gradients(counts, C, U, in_documents, in_words)
         return in_documents * C, in_words * U, value
-    value = _tempered(
-        counts.indptr, counts.indices, counts.data, C, U, beta, in_documents, in_words
-    )
+    value = _tempered(counts, C, U, beta, in_documents, in_words)
     return in_documents, in_words, value
 
 
@@ -72,7 +68,7 @@ def gap(counts: Counts, C: Array, U: Array) -> float:
     The larger of the two sums, in nats per token; 0 exactly at stationary points.
     """
     in_documents, in_words = np.zeros_like(C), np.zeros_like(U)
-    _gradients(counts.indptr, counts.indices, counts.data, C, U, in_documents, in_words)
+    _gradients(counts, C, U, in_documents, in_words)
     rows = in_documents.max(axis=1) - (in_documents * C).sum(axis=1)
     columns = in_words.max(axis=0) - (in_words * U).sum(axis=0)
     total = counts.total
@@ -191,7 +187,7 @@ def fit_tempered(
 
 def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> float:
     """Sum of counts times log-probabilities, these not below `floor`."""
-    return float(_log_likelihood(counts.indptr, counts.indices, counts.data, C, U, floor))
+    return float(_log_likelihood(counts, C, U, floor))
 
 
 def fold_in(
@@ -214,22 +210,15 @@ def fold_in(
     bounds = np.zeros(n)
     words = len(counts.data) / max(n, 1)
     for rows in row_blocks(n, 100.0 * k * k * (words + 50.0 * k)):  # ten to a hundred steps each
-        parts = counts.indptr[rows.start : rows.stop + 1], counts.indices, counts.data
-        _fold_in(*parts, U, beta, max_iter, tol, C[rows], bounds[rows])
+        some = counts._replace(indptr=counts.indptr[rows.start : rows.stop + 1])
+        _fold_in(some, U, beta, max_iter, tol, C[rows], bounds[rows])
     return C, bounds
 
 
 @jit
-def _gradients(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    C: Array,
-    U: Array,
-    in_documents: Array,
-    in_words: Array,
-) -> float:
+def _gradients(counts: Counts, C: Array, U: Array, in_documents: Array, in_words: Array) -> float:
     """Add gradients of the log-likelihood with respect to C and U, and return it."""
+    indptr, indices, data, _ = counts
     k = C.shape[1]
     value = 0.0
     for d in range(len(indptr) - 1):
@@ -253,16 +242,10 @@ def _gradients(
 
 @jit
 def _tempered(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    C: Array,
-    U: Array,
-    beta: float,
-    in_documents: Array,
-    in_words: Array,
+    counts: Counts, C: Array, U: Array, beta: float, in_documents: Array, in_words: Array
 ) -> float:
     """Add expected counts under flattened posteriors, and return the objective."""
+    indptr, indices, data, _ = counts
     k = C.shape[1]
     q = np.empty(k)
     value = 0.0
@@ -284,9 +267,8 @@ def _tempered(
 
 
 @jit
-def _log_likelihood(
-    indptr: Array, indices: Array, data: Array, C: Array, U: Array, floor: float
-) -> float:
+def _log_likelihood(counts: Counts, C: Array, U: Array, floor: float) -> float:
+    indptr, indices, data, _ = counts
     k = C.shape[1]
     value = 0.0
     for d in range(len(indptr) - 1):
@@ -301,17 +283,10 @@ def _log_likelihood(
 
 @jit
 def _fold_in(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    U: Array,
-    beta: float,
-    max_iter: int,
-    tol: float,
-    C: Array,
-    bounds: Array,
+    counts: Counts, U: Array, beta: float, max_iter: int, tol: float, C: Array, bounds: Array
 ) -> None:
     """Find the mixture of one document after the other; C holds the start."""
+    indptr, indices, data, _ = counts
     k = U.shape[1]
     longest = 0
     for d in range(len(indptr) - 1):
@@ -344,8 +319,7 @@ def _fold_in(
 def _em_step(words: Array, x: Array, total: float, beta: float, c: Array, g: Array) -> float:
     """One step of expectation maximisation on c, in place; returns the bound, or the movement."""
     n, k = words.shape
-    for z in range(k):
-        g[z] = 0.0
+    g[:] = 0.0
     for a in range(n):
         s = 0.0
         for z in range(k):
@@ -375,10 +349,8 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
     H = np.empty((k, k))
     best, best_bound = np.empty(k), np.inf
     for _ in range(max_iter):
-        for y in range(k):
-            g[y] = 0.0
-            for z in range(k):
-                H[y, z] = 0.0
+        g[:] = 0.0
+        H[:] = 0.0
         for a in range(n):
             s = 0.0
             for z in range(k):
@@ -387,13 +359,10 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
             r = x[a] / (s * total)
             for z in range(k):
                 g[z] += r * words[a, z]
-        top = 0.0
-        for z in range(k):
-            top = max(top, g[z])
-        bound = top - 1.0
+        bound = g.max() - 1.0
         if bound < best_bound:
             best_bound = bound
-            copy_row(c, best)
+            best[:] = c
         if bound <= tol:
             break
         for a in range(n):
@@ -407,9 +376,8 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
             for z in range(y):
                 H[z, y] = H[y, z]
         # maximise g'h - h'Hh/2: mass moves between the two topics that gain most by it
-        for z in range(k):
-            h[z] = 0.0
-            slope[z] = g[z]
+        h[:] = 0.0
+        slope[:] = g
         for _ in range(50 * k):
             up, down = 0, -1
             for z in range(k):
@@ -433,9 +401,7 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
             h[up] += size
             for z in range(k):
                 slope[z] -= size * (H[z, up] - H[z, down])
-        first = 0.0
-        for z in range(k):
-            first += g[z] * h[z]
+        first = (g * h).sum()
         if first <= 0.0:
             break
         for a in range(n):
@@ -455,11 +421,8 @@ def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: 
             if value >= 1e-4 * size * first * total:
                 break
             size *= 0.5
-        mass = 0.0
         for z in range(k):
             c[z] = max(c[z] + size * h[z], 0.0)
-            mass += c[z]
-        for z in range(k):
-            c[z] /= mass
-    copy_row(best, c)
+        c /= c.sum()
+    c[:] = best
     return best_bound

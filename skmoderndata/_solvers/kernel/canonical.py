@@ -485,19 +485,12 @@ def _neighbours(blocks: dict[tuple[int, int], Array], v: int, parts: Sequence[Ar
 
 def _stacked(blocks: dict[tuple[int, int], Array], sizes: Sequence[int], k: int) -> Pairs:
     """Eigenvectors of the matrix of all cross products between different views."""
-    cuts = np.cumsum(sizes)[:-1]
-    n_views, m = len(sizes), int(sum(sizes))
-
-    def apply(stacked: Array) -> Array:
-        parts = np.split(stacked.reshape(m, -1), cuts)
-        done = np.concatenate([_neighbours(blocks, v, parts) for v in range(n_views)])
-        return done.reshape(stacked.shape)
-
-    operator = LinearOperator((m, m), matvec=apply, matmat=apply, dtype=np.float64)
+    n_views, cuts = len(sizes), np.cumsum(sizes)[:-1]
+    operator = _products(blocks, sizes, lambda v, c: c)
     values, C = largest_eigen(operator, k)
     keep = values > 1e-12 * max(values[0], np.finfo(np.float64).tiny)
     values, C = values[keep], C[:, keep]
-    off = np.abs(apply(C) - C * values).max(initial=0.0)
+    off = np.abs(operator @ C - C * values).max(initial=0.0)
     parts = np.split(C * np.sqrt(n_views), cuts)
     residual = float(off / values[0]) if values.size else 0.0
     return Pairs(parts, values / (n_views - 1), residual, 1, 0.0)
@@ -527,9 +520,10 @@ def _sumcor(
         return np.asarray(c - found[v] @ (found[v].T @ c))
 
     for _ in range(min(k, *sizes)):
-        bound, first = _deflated_top(blocks, sizes, project)
+        bounds, C = largest_eigen(_products(blocks, sizes, project), 1)
+        bound = float(bounds[0])
         parts = []
-        for v, c in enumerate(first):
+        for v, c in enumerate(np.split(C[:, 0], np.cumsum(sizes)[:-1])):
             size = linalg.norm(c)
             parts.append(c / size if size > 1e-8 else _any_unit(project, v, sizes[v]))
         it = Iterations(max_iter, tol, progress)
@@ -556,22 +550,20 @@ def _sumcor(
     return Pairs(found, np.array(values) / pairs, residual, total_iter, max(gaps))
 
 
-def _deflated_top(
+def _products(
     blocks: dict[tuple[int, int], Array],
     sizes: Sequence[int],
     project: Callable[[int, Array], Array],
-) -> tuple[float, list[Array]]:
-    cuts = np.cumsum(sizes)[:-1]
-    m = int(sum(sizes))
+) -> LinearOperator:
+    """Matrix of all cross products between different views, projected on both sides."""
+    cuts, m = np.cumsum(sizes)[:-1], int(sum(sizes))
 
     def apply(stacked: Array) -> Array:
         parts = [project(v, c) for v, c in enumerate(np.split(stacked.reshape(m, -1), cuts))]
         done = [project(v, _neighbours(blocks, v, parts)) for v in range(len(sizes))]
         return np.concatenate(done).reshape(stacked.shape)
 
-    operator = LinearOperator((m, m), matvec=apply, matmat=apply, dtype=np.float64)
-    values, C = largest_eigen(operator, 1)
-    return float(values[0]), np.split(C[:, 0], cuts)
+    return LinearOperator((m, m), matvec=apply, matmat=apply, dtype=np.float64)
 
 
 def _any_unit(project: Callable[[int, Array], Array], v: int, size: int) -> Array:
@@ -595,33 +587,19 @@ def _consensus(
     for index in present:
         counts[index] += 1
     root = np.sqrt(np.maximum(counts, 1.0))
-    parts = []
-    for view, index in zip(views, present, strict=True):
-        B = view.basis * view.whiten if view.whiten.ndim == 1 else view.basis @ view.whiten
-        parts.append(B / root[index, None])
-    q = sum(B.shape[1] for B in parts)
-    if q <= n:
-        Y = np.zeros((n, q))
-        at = 0
-        for B, index in zip(parts, present, strict=True):
-            Y[index, at : at + B.shape[1]] = B
-            at += B.shape[1]
-        values, V = largest_eigen(Y.T @ Y, k)
-        keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
-        values = values[keep]
-        Z = Y @ (V[:, keep] / np.sqrt(values))
-    else:
-        A = np.zeros((n, n))
-        for B, index in zip(parts, present, strict=True):
-            A[np.ix_(index, index)] += B @ B.T
-        values, Z = largest_eigen(A, k)
-        keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
-        values, Z = values[keep], Z[:, keep]
-    directions = [B.T @ Z[index] for B, index in zip(parts, present, strict=True)]
-    image = np.zeros_like(Z)
-    for B, index, c in zip(parts, present, directions, strict=True):
-        image[index] += B @ c
-    residual = float(np.abs(image - Z * values).max(initial=0.0) / max(values[0], 1e-300))
+    cuts = np.cumsum([view.whiten.shape[-1] for view in views])
+    Y = np.zeros((n, cuts[-1]))
+    for view, index, B in zip(views, present, np.split(Y, cuts[:-1], axis=1), strict=True):
+        rows = view.basis * view.whiten if view.whiten.ndim == 1 else view.basis @ view.whiten
+        B[index] = rows / root[index, None]
+    wide = Y.shape[1] > n
+    values, V = largest_eigen(Y @ Y.T if wide else Y.T @ Y, k)
+    keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
+    values, V = values[keep], V[:, keep]
+    Z = V if wide else Y @ (V / np.sqrt(values))
+    scores = Y.T @ Z
+    directions = np.split(scores, cuts[:-1])
+    residual = float(np.abs(Y @ scores - Z * values).max(initial=0.0) / max(values[0], 1e-300))
     # as a mean correlation: exact without regularisation and without missing views
     correlations = (n_views * values - 1) / (n_views - 1)
     if weights is not None:  # the rows of B, and so of Z, are those of the roots of the weights

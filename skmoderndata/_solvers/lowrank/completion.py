@@ -93,13 +93,12 @@ class DenseTable:
 
     def rows(self) -> tuple[Array, Array, Array]:
         """Compressed rows of the known cells: pointers, columns, values."""
-        return compressed_rows(self.data, self.mask)
+        indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(self.mask, axis=1))])
+        return indptr, np.nonzero(self.mask)[1], self.data[self.mask]
 
     def columns(self) -> tuple[Array, Array, Array]:
         """Compressed columns of the known cells."""
-        return compressed_rows(
-            np.ascontiguousarray(self.data.T), np.ascontiguousarray(self.mask.T)
-        )
+        return DenseTable(self.data.T, self.mask.T).rows()
 
 
 class _Lifted(NamedTuple):
@@ -116,6 +115,7 @@ class SparseTable:
         self.indices: Array = X.indices
         self.indptr: Array = X.indptr
         self.shape: tuple[int, int] = X.shape
+        self.row = np.repeat(np.arange(X.shape[0], dtype=X.indices.dtype), np.diff(X.indptr))
         self.n_known = int(self.data.size)
         self.full = False
 
@@ -124,7 +124,7 @@ class SparseTable:
         left = np.ascontiguousarray(factors.U * factors.s)
         right = np.ascontiguousarray(factors.Vt.T)
         known = np.empty_like(self.data)
-        entries_by_row(self.indptr, self.indices, left, right, known)
+        entries_at(self.row, self.indices, left, right, known)
         return _Lifted(left, right, known)
 
     def known(self, lifted: Any) -> Array:
@@ -160,8 +160,7 @@ class SparseTable:
 
     def cells(self) -> tuple[Array, Array, Array]:
         """Rows, columns and values of the known cells."""
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
-        return rows, self.indices, self.data
+        return self.row, self.indices, self.data
 
     def rows(self) -> tuple[Array, Array, Array]:
         """Compressed rows of the known cells: pointers, columns, values."""
@@ -438,14 +437,11 @@ def alternating_least_squares(
     last = np.inf
     by_row, by_column = table.rows(), table.columns()
     for _ in range(max_iter):
-        left = solve_rows(*by_row, factors.Vt, row_penalty(lam, factors.s))
-        Q, R = linalg.qr(left, mode="economic", check_finite=False)
-        A, s, Bt = linalg.svd(R, full_matrices=False, check_finite=False)
-        factors = _positive(Factors(Q @ A, s, Bt @ factors.Vt))
-        right = solve_rows(*by_column, factors.U.T, row_penalty(lam, factors.s))
-        Q, R = linalg.qr(right, mode="economic", check_finite=False)
-        A, s, Bt = linalg.svd(R, full_matrices=False, check_finite=False)
-        factors = _positive(Factors(factors.U @ Bt.T, s, (Q @ A).T))
+        for cells in (by_row, by_column):  # each half ends with the transposed matrix
+            scores = solve_rows(*cells, factors.Vt, row_penalty(lam, factors.s))
+            A, s, Bt = linalg.svd(scores, full_matrices=False, check_finite=False)
+            keep = s > s.max(initial=0.0) * 1e-14
+            factors = Factors((Bt[keep] @ factors.Vt).T, s[keep], A[:, keep].T)
         residual = table.data - table.known(table.lift(_cast(factors, table.data.dtype)))
         objective = 0.5 * _dot(residual, residual) + lam * float(factors.s.sum())
         if objective <= target or objective >= last * (1 - tol):
@@ -456,11 +452,6 @@ def alternating_least_squares(
 
 def _cast(factors: Factors, dtype: Any) -> Factors:
     return Factors(*(np.asarray(a, dtype=dtype) for a in factors))
-
-
-def _positive(factors: Factors) -> Factors:
-    keep = factors.s > factors.s.max(initial=0.0) * 1e-14
-    return Factors(factors.U[:, keep], factors.s[keep], factors.Vt[keep])
 
 
 def row_penalty(lam: float, s: Array) -> Array:
@@ -569,24 +560,6 @@ def _factor_normal(indices, lo, m, B, ridge, chol):
             else:
                 return False
     return True
-
-
-def compressed_rows(X: Array, mask: Array) -> tuple[Array, Array, Array]:
-    """Return pointers, columns and values of the cells of `X` where `mask` holds, row by row."""
-    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(mask, axis=1))])
-    return indptr, np.nonzero(mask)[1], X[mask]
-
-
-@jit
-def entries_by_row(indptr, indices, left, right, out):
-    """Write the entries of `left @ right.T` at the stored cells of a compressed pattern."""
-    for i in range(indptr.size - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            j = indices[k]
-            total = 0.0
-            for c in range(left.shape[1]):
-                total += left[i, c] * right[j, c]
-            out[k] = total
 
 
 @jit

@@ -81,6 +81,10 @@ class _Units:
         place[place == len(self.ids)] = 0
         return place, self.ids[place] == rows
 
+    def numbers(self, units: Array | slice) -> Array:
+        """Units by their numbers."""
+        return np.arange(self.n_units)[units] if isinstance(units, slice) else units
+
     def draw(self, rng: np.random.RandomState, size: int) -> Array:
         """Sample with replacement, each once."""
         return np.unique(rng.randint(0, self.n_units, size=size))
@@ -96,8 +100,7 @@ class _Units:
 
     def kernel(self, a: Array, b: Array) -> Array:
         """Kernel values of units."""
-        ids = self.ids
-        return self.rows.matrix(a if ids is None else ids[a], b if ids is None else ids[b])
+        return self.rows.matrix(self.row(a), self.row(b))
 
     def checked(self, K: Array, slack: Array) -> Array:
         """Return a square matrix with its diagonal part, refused where it is no kernel's."""
@@ -134,12 +137,37 @@ class _Units:
         return rho
 
 
+class _SignedUnits(_Units):
+    """Indices that are units with signs: `K' = s s' (k_ij + bias) + delta / c`, over `scale`."""
+
+    scale: float
+    scorer: Callable[[Array, Array], Callable[..., Array]]
+
+    def split(self, indices: Array) -> tuple[Array, Array]:
+        """Units and signs of indices."""
+        raise NotImplementedError
+
+    def gram(self, a: Array, b: Array) -> Array:
+        """Return `K'` without its diagonal part."""
+        (units_a, signs_a), (units_b, signs_b) = self.split(a), self.split(b)
+        K = self.kernel(units_a, units_b)
+        K += self.bias
+        K *= signs_a[:, None] / self.scale
+        K *= signs_b
+        return K
+
+    def products(self, indices: Array, core: Array, a: Array) -> Array:
+        """Return `s f` at indices, without the diagonal part."""
+        units, signs = self.split(indices)
+        return np.asarray(signs * self.scorer(core, a)(units, exact=True))
+
+
 def carried(indices: Array, a: Array, there: Array) -> tuple[Array, Array] | None:
     """Core set to begin with: the indices that are there; None where none of them has weight."""
     return (indices[there], a[there]) if (a[there] > 0).any() else None
 
 
-class SignedRows(_Units):
+class SignedRows(_SignedUnits):
     """Classification, `K'_ij = y_i y_j (k_ij + bias) + delta_ij / c_i`; one class with all y = 1.
 
     Parameters
@@ -177,8 +205,7 @@ class SignedRows(_Units):
 
     def state(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Rows of the data in a core set, and the weights."""
-        rows: Array = core if self.ids is None else self.ids[core]
-        return rows, a
+        return self.row(core), a
 
     def begin(self, rows: Array, a: Array) -> tuple[Array, Array] | None:
         """Core set from `state`, of these or other samples; None where it says nothing."""
@@ -198,13 +225,9 @@ class SignedRows(_Units):
         second = int(others[k.argmin() if alone else k.argmax()])
         return np.unique([first, second])
 
-    def gram(self, a: Array, b: Array) -> Array:
-        """Return `K'` without its diagonal part."""
-        K = self.kernel(a, b)
-        K += self.bias
-        K *= self.signs[a][:, None] / self.scale
-        K *= self.signs[b]
-        return K
+    def split(self, indices: Array) -> tuple[Array, Array]:
+        """Return the units themselves, and their labels."""
+        return indices, self.signs[indices]
 
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`."""
@@ -212,10 +235,7 @@ class SignedRows(_Units):
 
     def cost(self, indices: Array | slice) -> Array:
         """Scaled costs of indices."""
-        if self.costs.ndim:
-            found: Array = self.costs[indices]
-            return found
-        return np.broadcast_to(self.costs, self.signs[indices].shape)
+        return np.broadcast_to(self.costs, self.signs.shape)[indices]
 
     def relabelled(self, signs: Array) -> "SignedRows":
         """Give the samples other labels; kernel values of all of them are shared."""
@@ -237,22 +257,15 @@ class SignedRows(_Units):
 
     def unit_values(self, g: Array, a: Array) -> Array:
         """Values at all samples."""
-        values: Array = self.signs * (g - self.slack(np.arange(self.n_units)) * a)
-        return values
+        return np.asarray(self.signs * (g - self.slack(np.arange(self.n_units)) * a))
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled kernel."""
         return self.function(core, a * self.signs[core] / self.scale)
 
-    def products(self, indices: Array, core: Array, a: Array) -> Array:
-        """Return `y f` at indices, without the diagonal part."""
-        found: Array = self.signs[indices] * self.scorer(core, a)(indices, exact=True)
-        return found
-
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the units themselves, and `g = y f`."""
-        indices = np.arange(self.n_units)[units] if isinstance(units, slice) else units
-        return indices, self.signs[units] * values
+        return self.numbers(units), self.signs[units] * values
 
     def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
         """Gap of the squared hinge loss at the best multiple of the function."""
@@ -295,7 +308,7 @@ class OneClassRows(SignedRows):
         return threshold * multiple / self.scale, threshold
 
 
-class TubeRows(_Units):
+class TubeRows(_SignedUnits):
     """Regression: index `2 i` pulls sample i up, `2 i + 1` down, the last is the idle one.
 
     `K' = s s' (k_ij + bias) + delta / c` and `v = 2 s y_i / D`; the idle index has a zero row and
@@ -331,7 +344,7 @@ class TubeRows(_Units):
         """Pull the largest y up and the smallest down."""
         return np.array([2 * int(self.y.argmax()), 2 * int(self.y.argmin()) + 1])
 
-    def _split(self, indices: Array) -> tuple[Array, Array]:
+    def split(self, indices: Array) -> tuple[Array, Array]:
         """Units and signs; the idle index has sign zero."""
         idle = indices == 2 * self.n_units
         signs = np.where(idle, 0.0, np.where(indices % 2 == 0, 1.0, -1.0))
@@ -339,9 +352,8 @@ class TubeRows(_Units):
 
     def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
         """Rows of the data in a core set, the direction of each (0: idle), and the weights."""
-        units, signs = self._split(core)
-        rows: Array = units if self.ids is None else self.ids[units]
-        return rows, signs, a
+        units, signs = self.split(core)
+        return self.row(units), signs, a
 
     def begin(self, rows: Array, signs: Array, a: Array) -> tuple[Array, Array] | None:
         """Core set from `state`, of these or other samples; None where it says nothing."""
@@ -349,36 +361,25 @@ class TubeRows(_Units):
         indices = np.where(signs == 0, 2 * self.n_units, 2 * units + (signs < 0))
         return carried(indices, a, there | (signs == 0))
 
-    def gram(self, a: Array, b: Array) -> Array:
-        """Return `K'` without its diagonal part."""
-        (rows_a, signs_a), (rows_b, signs_b) = self._split(a), self._split(b)
-        K = self.kernel(rows_a, rows_b)
-        K += self.bias
-        K *= signs_a[:, None] / self.scale
-        K *= signs_b
-        return K
-
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`, zero for the idle index."""
-        units, signs = self._split(indices)
+        units, signs = self.split(indices)
         cost = self.costs[units] if self.costs.ndim else self.costs
         return np.abs(signs) / (cost * self.scale)
 
     def linear(self, indices: Array) -> Array:
         """Return `2 s y / D`."""
-        units, signs = self._split(indices)
-        v: Array = 2.0 * signs * self.target[units]
-        return v
+        units, signs = self.split(indices)
+        return np.asarray(2.0 * signs * self.target[units])
 
     def unit_values(self, g: Array, a: Array) -> Array:
         """Values at all samples, from the indices that pull up."""
         up = np.arange(0, 2 * self.n_units, 2)
-        values: Array = g[up] + 0.5 * self.linear(up) - self.slack(up) * a[up]
-        return values
+        return np.asarray(g[up] + 0.5 * self.linear(up) - self.slack(up) * a[up])
 
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Units and the weights of their kernels, in the scaled problem."""
-        units, signs = self._split(core)
+        units, signs = self.split(core)
         used = signs != 0
         found, place = np.unique(units[used], return_inverse=True)
         return found, np.bincount(place, (a * signs)[used], minlength=len(found)) / self.scale
@@ -387,17 +388,10 @@ class TubeRows(_Units):
         """Values of the function, in the scaled problem."""
         return self.function(*self.coefficients(core, a))
 
-    def products(self, indices: Array, core: Array, a: Array) -> Array:
-        """Return `s f` at indices, without the diagonal part."""
-        units, signs = self._split(indices)
-        found: Array = signs * self.scorer(core, a)(units, exact=True)
-        return found
-
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the index of the side on which each sample lies, and `g = -|residual|`."""
-        number = np.arange(self.n_units)[units] if isinstance(units, slice) else units
         residual = values - self.target[units]
-        return 2 * number + (residual > 0), -np.abs(residual)
+        return 2 * self.numbers(units) + (residual > 0), -np.abs(residual)
 
     def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
         """Relative duality gap and the best width of the tube."""
@@ -437,8 +431,7 @@ class _Pairs(_Units):
         right, place_b = np.unique(np.concatenate([up_b, down_b]), return_inverse=True)
         k = self.rows.matrix(left, right) / self.scale
         half = k[place_a[: len(a)]] - k[place_a[len(a) :]]
-        found: Array = half[:, place_b[: len(b)]] - half[:, place_b[len(b) :]]
-        return found
+        return np.asarray(half[:, place_b[: len(b)]] - half[:, place_b[len(b) :]])
 
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`."""
@@ -459,8 +452,7 @@ class _Pairs(_Units):
         """Return `f_i - f_j` for pairs, without the diagonal part."""
         rows, place = np.unique(np.concatenate(self.ends(indices)), return_inverse=True)
         f = self.row_scorer(core, a)(rows, exact=True)[place]
-        found: Array = f[: len(indices)] - f[len(indices) :]
-        return found
+        return np.asarray(f[: len(indices)] - f[len(indices) :])
 
     def norm(self, core: Array, a: Array, rho: float) -> float:
         """Squared length of the weights of the function."""
@@ -503,8 +495,7 @@ class GivenPairs(_Pairs):
             pairs = self.pairs[units]
             rows, place = np.unique(pairs, return_inverse=True)
             values = at_rows(rows, exact=exact)[place].reshape(pairs.shape)
-            difference: Array = values[:, 0] - values[:, 1]
-            return difference
+            return np.asarray(values[:, 0] - values[:, 1])
 
         return score
 
@@ -514,8 +505,7 @@ class GivenPairs(_Pairs):
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Return the pairs themselves."""
-        indices = np.arange(self.n_units)[units] if isinstance(units, slice) else units
-        return indices, values
+        return self.numbers(units), values
 
     def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
         """Gap of the squared hinge loss at the best multiple of the function."""
@@ -555,12 +545,10 @@ class GradedRows(_Pairs):
         found = graded_pairs(self.queries[by], self.grades[by], f[by])
         back = np.argsort(by)
 
-        def laplacian(v: Array) -> Array:
-            product: Array = found.laplacian(v[by])[back]
-            return product
-
         return found._replace(
-            fold=found.fold[back], degree=found.degree[back], laplacian=laplacian
+            fold=found.fold[back],
+            degree=found.degree[back],
+            laplacian=lambda v: found.laplacian(v[by])[back],
         )
 
     def draw(self, rng: np.random.RandomState, size: int) -> Array:
@@ -607,7 +595,7 @@ class GradedRows(_Pairs):
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Pair each row with the highest of a lower grade in its query."""
-        rows = np.arange(self.n_units)[units] if isinstance(units, slice) else units
+        rows = self.numbers(units)
         order = np.lexsort((self.grades[rows], self.queries[rows]))
         place = rows[order]
         queries, grades, f = self.queries[place], self.grades[place], values[order]
