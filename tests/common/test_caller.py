@@ -72,6 +72,35 @@ def test_dask_gives_the_serial_answer():
                 assert_same(serial, model, X, X, rtol=1e-12)
 
 
+# components are atoms, which may outnumber samples and features, or the largest rank that the
+# method may choose
+NO_LIMIT = {
+    *("ConvexNMF", "DictionaryClassifier", "DictionaryDenoiser", "DictionaryInpainter"),
+    *("FeatureSignDictionaryLearning", "KSVD", "ProbabilisticLSA", "SemiNMF", "Sparsenet"),
+    *("SparseNMF", "IncompleteCholesky", "NuclearNormImputer", "RobustPCA", "SammonMapping"),
+}
+LIMITED = [
+    one
+    for one in INSTANCES
+    if "n_components" in one.get_params() and type(one).__name__ not in NO_LIMIT
+]
+
+
+@pytest.mark.parametrize("estimator", LIMITED, ids=repr)
+def test_more_components_than_can_be_had_are_never_passed_over(estimator):
+    """A warning with the number that is returned, or an error: nowhere silence."""
+    model = clone(estimator).set_params(n_components=500)
+    X = form(model, sample())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(X, target(model, X))
+        except ValueError as error:
+            assert "n_components=500" in str(error)
+            return
+    assert any("n_components=500 exceeds" in str(one.message) for one in caught)
+
+
 def holed():
     """A table with zeros."""
     X = sample()
