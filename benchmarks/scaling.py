@@ -9,6 +9,7 @@ import re
 import tempfile
 import tracemalloc
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import reduce
 from pathlib import Path
 from time import perf_counter
@@ -146,21 +147,28 @@ def tree_merge(parts, merge):
 
 def slow_features_of_blocks(blocks):
     """A Dask task for the state of each block, and one for each pair of neighbours."""
-    import dask
+    from dask import delayed
 
-    fit = dask.delayed(SlowFeatureAnalysis(n_components=3, degree=2).fit)
-    merge = dask.delayed(lambda a, b: a.merge(b))
+    @delayed
+    def fit(X):
+        return SlowFeatureAnalysis(n_components=3, degree=2).fit(X)
+
+    @delayed
+    def merge(a, b):
+        return deepcopy(a).merge(b)  # a task must not change what it is given
+
     return tree_merge([fit(block) for block in blocks], merge)
 
 
 def ridge_of_blocks(pairs, centers):
     """Kernel features at fixed centres and ridge regression: sums that add up in any order."""
-    import dask
+    from dask import compute, delayed
 
-    fit = dask.delayed(
-        lambda X, y: RBFNetworkRegressor(centers=centers, alpha=1.0, random_state=0).fit(X, y)
-    )
-    states = dask.compute(*[fit(X, y) for X, y in pairs])
+    @delayed
+    def fit(X, y):
+        return RBFNetworkRegressor(centers=centers, alpha=1.0, random_state=0).fit(X, y)
+
+    states = compute(*[fit(X, y) for X, y in pairs])
     return reduce(RBFNetworkRegressor.merge, states)
 
 
@@ -230,7 +238,8 @@ def run_merge(n=60_000, n_blocks=8):
     ridge = RBFNetworkRegressor(centers=centers, alpha=1.0, random_state=0).fit(X, y)
     with cluster():
         begin = perf_counter()
-        rows, targets = (da.from_array(a, chunks=(n // n_blocks, *a.shape[1:])) for a in (X, y))
+        rows = da.from_array(X, chunks=(n // n_blocks, X.shape[1]))
+        targets = da.from_array(y, chunks=n // n_blocks)
         blocks = rows.to_delayed().ravel()
         merged = slow_features_of_blocks(blocks).compute()
         added = ridge_of_blocks(zip(blocks, targets.to_delayed(), strict=True), centers)
