@@ -90,7 +90,7 @@ def run_starts(
 ):
     """Run a start for each seed, in parallel where there are several jobs.
 
-    `one_start` is called with the keywords `seed`, which may be a start itself, and `progress`; the
+    `one_start` is called with the keywords `seed`, or a start itself, and `progress`; the
     passes of starts in parallel are not reported one by one. `prefer` and `require` are joblib's:
     "sharedmem" where starts write to what they share.
 

@@ -71,7 +71,7 @@ class KernelProjector(KernelMatrixStep):
         family=FAMILY,
         cite=("shawetaylor2004kernel",),
         cost="n^3",
-        checks=({}, {"n_components": 2, "algorithm": "cholesky"}, {"center": True}),
+        checks=({}, {"n_components": 1, "algorithm": "cholesky"}, {"center": True}),
         method=PAGE,
     )
     _parameter_constraints = {
