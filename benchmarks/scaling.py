@@ -66,7 +66,7 @@ def series(n, p=20, seed=0):
     t = np.arange(n)[:, None]
     S = np.sin(2 * np.pi * t / n * 2.0 ** np.arange(1, p + 1) + np.arange(p))
     S += 0.1 * rng.normal(size=(n, p))
-    return S @ rng.normal(size=(p, p))
+    return S @ np.linalg.qr(rng.normal(size=(p, p)))[0]
 
 
 def classes(n, p=4, seed=0):
