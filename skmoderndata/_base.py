@@ -83,12 +83,23 @@ class FitProgress:
 
 
 def run_starts(
-    estimator, X, y, one_start, seeds, *, max_passes, task_name, n_jobs=None, prefer=None
+    estimator,
+    X,
+    y,
+    one_start,
+    seeds,
+    *,
+    max_passes,
+    task_name="iteration",
+    n_jobs=None,
+    prefer=None,
+    require=None,
 ):
     """Run a start for each seed, in parallel where there are several jobs.
 
-    `one_start` is called with the keywords `seed` and `progress`; the passes of starts in parallel
-    are not reported one by one.
+    `one_start` is called with the keywords `seed`, or a start itself, and `progress`; the
+    passes of starts in parallel are not reported one by one. `prefer` and `require` are joblib's:
+    "sharedmem" where starts write to what they share.
 
     Returns
     -------
@@ -104,7 +115,8 @@ def run_starts(
         if parallel:
             progress.begin()
             run = delayed(one_start)
-            results = Parallel(n_jobs=n_jobs, prefer=prefer)(run(seed=seed) for seed in seeds)
+            parallel_starts = Parallel(n_jobs=n_jobs, prefer=prefer, require=require)
+            results = parallel_starts(run(seed=seed) for seed in seeds)
             progress.end()
         for seed in () if parallel else seeds:
             results.append(one_start(seed=seed, progress=progress))

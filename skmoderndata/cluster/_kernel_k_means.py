@@ -5,13 +5,11 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, run_starts, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -449,28 +447,22 @@ class KernelKMeans(
         """Best result over the starts, the clusters that it left, and whether it was stopped."""
         settings = {"max_iter": self.max_iter, "tol": self.tol, "local_search": self.local_search}
 
-        def one(labels, progress=None):
+        def one(seed, progress=None):
             clusters = make()
-            return kernel_k_means(clusters, labels, progress=progress, **settings), clusters
+            return kernel_k_means(clusters, seed, progress=progress, **settings), clusters
 
-        in_parallel = effective_n_jobs(self.n_jobs) > 1 and len(starts) > 1
-        passes = 1 if in_parallel else len(starts) * self.max_iter
-        with FitProgress(self, X, y, max_passes=passes) as progress:
-            if in_parallel:
-                progress.begin()
-                # threads whatever the backend: the starts share the kernel matrix
-                found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                    delayed(one)(labels) for labels in starts
-                )
-                progress.end()
-            else:
-                found = []
-                for labels in starts:
-                    found.append(one(labels, progress))
-                    if progress.stopped:
-                        break
+        found, stopped = run_starts(
+            self,
+            X,
+            y,
+            one,
+            starts,
+            max_passes=len(starts) * self.max_iter,
+            n_jobs=self.n_jobs,
+            require="sharedmem",  # the starts share the kernel matrix
+        )
         best = found[first_least(np.array([result.objective for result, _ in found]))]
-        return *best, progress.stopped
+        return *best, stopped
 
     def _keep(self, best, clusters, space, kept, X, unit):
         k, w, members = self.n_clusters, clusters.weights, best.members

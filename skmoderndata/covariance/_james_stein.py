@@ -51,6 +51,8 @@ class JamesStein(Base):
     risk_estimate_ : float
         Stein's unbiased estimate of the expected squared error, divided by that of the raw means:
         below 1 where shrinkage helps. It may be negative, as unbiased estimates may.
+    n_samples_seen_ : int
+        Rows of `fit`, and of the estimators merged.
     n_features_in_ : int
         Number of columns seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -141,9 +143,45 @@ class JamesStein(Base):
             The fitted estimator.
         """
         X = validate_data(self, X, dtype=np.float64)
-        n, m = X.shape
         raw = X.mean(axis=0)
-        variance, correction = self._variance(X - raw)
+        self._shrink(len(X), raw, float(np.sum((X - raw) ** 2)))
+        return self
+
+    def merge(self, other):
+        """Add the rows that another estimator was fitted to; exact, in any order.
+
+        Parameters
+        ----------
+        other : JamesStein
+            Fitted, with the same parameters and number of columns.
+
+        Returns
+        -------
+        self : JamesStein
+            The estimator, as if fitted to the rows of both.
+        """
+        if type(other) is not type(self):
+            raise ValueError(f"JamesStein cannot merge with {type(other).__name__}.")
+        check_is_fitted(self)
+        check_is_fitted(other)
+        mine = {**self.get_params(), "n_features_in_": self.n_features_in_}
+        theirs = {**other.get_params(), "n_features_in_": other.n_features_in_}
+        differ = [name for name in mine if not np.array_equal(mine[name], theirs[name])]
+        if differ:
+            raise ValueError(
+                f"JamesStein cannot merge: {', '.join(differ)} differ. Fit both with the same "
+                "parameters."
+            )
+        a, b = self.n_samples_seen_, other.n_samples_seen_
+        step = other.raw_location_ - self.raw_location_
+        squares = self._squares + other._squares + float(step @ step) * a * b / (a + b)
+        self._shrink(a + b, self.raw_location_ + step * (b / (a + b)), squares)
+        return self
+
+    def _shrink(self, n, raw, squares):
+        """Set the estimate from the number of rows, their mean, and their squares about it."""
+        m = len(raw)
+        variance, correction = self._variance(n, m, squares)
         scale = np.sqrt(np.broadcast_to(variance, m) / n)  # standard deviation of each mean
         fixed = not (isinstance(self.target, str) and self.target == "mean")
         target = self._target(raw, scale)
@@ -153,7 +191,7 @@ class JamesStein(Base):
             warnings.warn(
                 f"JamesStein does not shrink {m} means: it takes 3 of them, and 4 for "
                 'target="mean"; the raw means are returned.',
-                stacklevel=2,
+                stacklevel=3,
             )
         else:
             factor, risk = shrink(
@@ -163,13 +201,13 @@ class JamesStein(Base):
                 c=(degrees - 2) * correction,
                 positive_part=self.positive_part,
             )
+        self.n_samples_seen_, self._squares = n, squares
         self.raw_location_ = raw
         self.target_ = target
         self.location_ = target + factor * (raw - target)
         self.shrinkage_ = factor
         self.noise_variance_ = variance
         self.risk_estimate_ = risk
-        return self
 
     def score(self, X, y=None):
         """Minus the mean squared error of the means as predictions of new rows.
@@ -190,9 +228,8 @@ class JamesStein(Base):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return -float(np.mean((X - self.location_) ** 2))
 
-    def _variance(self, residual):
+    def _variance(self, n, m, squares):
         """Variance of a row, and the factor of c that makes up for its estimation."""
-        n, m = residual.shape
         if self.noise_variance is None:
             degrees = (n - 1) * m
             if degrees == 0:
@@ -200,7 +237,7 @@ class JamesStein(Base):
                     "JamesStein cannot estimate the noise from n_samples = 1 row: set "
                     "`noise_variance` to the variance of a row, or give two rows or more."
                 )
-            return float(np.sum(residual**2) / degrees), degrees / (degrees + 2)
+            return squares / degrees, degrees / (degrees + 2)
         if np.ndim(self.noise_variance) == 0:
             return float(self.noise_variance), 1.0
         variance = _vector(self.noise_variance, m, "noise_variance")

@@ -23,7 +23,7 @@ from skmoderndata._solvers.kernel.canonical import (
     whiten_features,
     whiten_kernel,
 )
-from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
+from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata.cross_decomposition._base import (
     MultiviewTransformer,
     count_rows,
@@ -361,7 +361,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
     if settings.solver == "low_rank":
         check_definite(gram)
         try:
-            found = incomplete_cholesky(gram, X, rank=rank, tol=settings.rank_tol)
+            found = centred_cholesky(gram, X, rank=rank, tol=settings.rank_tol)
         except linalg.LinAlgError as error:
             raise ValueError(_indefinite(v)) from error
         G, pivots = found.factor, found.pivots

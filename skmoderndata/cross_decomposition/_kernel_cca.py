@@ -59,7 +59,8 @@ class KernelCCA(KernelViews):
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3
-        The incomplete factorisation stops when it leaves out at most this fraction of the trace.
+        The incomplete factorisation stops when it leaves out at most this fraction of the trace
+        of the centred kernel.
     criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
         What more than two views maximise. "maxvar": the mean correlation over pairs of views with
         regularised variances of mean 1 over the views, an eigenproblem. "sumcor": the same with

@@ -23,7 +23,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
-from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
+from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
 from skmoderndata._validation import check_array, check_weights, validate_data
 from skmoderndata.cross_decomposition._base import FLOATS
@@ -86,7 +86,8 @@ class KernelPLSRegression(
     max_rank : int, default=300
         Largest rank of the factor.
     rank_tol : float, default=1e-3
-        The factorisation stops when it leaves out no more than this fraction of the trace.
+        The factorisation stops when it leaves out no more than this fraction of the trace of the
+        centred kernel.
     copy_X : bool, default=True
         Whether the model keeps a copy of the training samples. False may save memory; the samples
         must not be changed then.
@@ -261,7 +262,7 @@ class KernelPLSRegression(
             with np.errstate(over="ignore", invalid="ignore"):
                 refuse_extreme(gram.diag(X))
             try:
-                low = incomplete_cholesky(gram, X, rank=min(self.max_rank, n), tol=self.rank_tol)
+                low = centred_cholesky(gram, X, rank=min(self.max_rank, n), tol=self.rank_tol)
             except linalg.LinAlgError as error:
                 raise ValueError(self._indefinite()) from error
             G, pivots = low.factor, low.pivots

@@ -42,7 +42,8 @@ class KernelPLSSVD(KernelViews):
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3
-        The incomplete factorisation stops when it leaves out at most this fraction of the trace.
+        The incomplete factorisation stops when it leaves out at most this fraction of the trace
+        of the centred kernel.
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view, where both stand side by side in one array. None: the views are
         separate arrays.

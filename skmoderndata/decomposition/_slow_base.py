@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 
 class RowFacts(NamedTuple):
@@ -70,3 +70,46 @@ def check_rows(
     if after is not None and (times is None) != (after.last_time is None):
         raise ValueError("times must be given in every call of partial_fit, or in none.")
     return RowFacts(ids, valid, times, new_sequence)
+
+
+def check_states_add_up(model, other, follows):
+    """Refuse to merge estimators whose moments do not add up, naming what differs."""
+    who = type(model).__name__
+    if type(other) is not type(model):
+        raise ValueError(
+            f"{who} cannot merge with {type(other).__name__}: give an estimator of the same class."
+        )
+    check_is_fitted(model)
+    check_is_fitted(other)
+    mine, theirs = model.get_params(deep=False), other.get_params(deep=False)
+    for name in mine.keys() - {"batch_size", "expansion"}:
+        if mine[name] != theirs[name]:
+            _refuse_merge(who, name, mine[name], theirs[name])
+    a, b = model._moments, other._moments
+    if model.n_features_in_ != other.n_features_in_:
+        _refuse_merge(who, "n_features_in_", model.n_features_in_, other.n_features_in_)
+    names = [vars(one).get("feature_names_in_") for one in (model, other)]
+    if all(n is not None for n in names) and not np.array_equal(*names):
+        _refuse_merge(who, "feature_names_in_", *map(list, names))
+    if a.lag != b.lag:  # `set_params` after `fit`
+        _refuse_merge(who, "the lag of the steps seen", a.lag, b.lag)
+    rows = np.concatenate([a.sample(), b.sample()])
+    if len(rows):
+        F, G = a.expansion(rows), b.expansion(rows)
+        if F.shape != G.shape or not np.allclose(F, G, rtol=1e-12, atol=0):
+            _refuse_merge(who, "expansion_", model.expansion_, other.expansion_)
+    before, then = a.last_time, b.first_time
+    if (before is None) != (then is None):
+        raise ValueError("times must be given to both estimators, or to none.")
+    if before is not None and follows and a.is_continued_by(b) and not then > before:
+        raise ValueError(
+            f"times must increase, but the first row to merge has {then:g} after {before:g}: "
+            "merge the earlier rows first, or set follows=False for another sequence."
+        )
+
+
+def _refuse_merge(who, name, mine, theirs):
+    raise ValueError(
+        f"{who} cannot merge: {name} differs, {mine!r} here and {theirs!r} there. Fit both with "
+        "the same parameters; sklearn.frozen.FrozenEstimator keeps a fitted expansion as it is."
+    )

@@ -25,7 +25,7 @@ from skmoderndata._solvers.series.expansion import (
     LinearOutputs,
     PolynomialExpansion,
 )
-from skmoderndata._solvers.series.quadratic_form import QuadraticForm
+from skmoderndata._solvers.series.quadratic_form import quadratic_form
 from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     default_chunk_rows,
@@ -33,7 +33,7 @@ from skmoderndata._solvers.series.slow_features import (
     slow_directions,
 )
 from skmoderndata._validation import validate_data
-from skmoderndata.decomposition._slow_base import check_rows, mean_slowness
+from skmoderndata.decomposition._slow_base import check_rows, check_states_add_up, mean_slowness
 
 
 class SlowFeatureAnalysis(
@@ -83,7 +83,7 @@ class SlowFeatureAnalysis(
     pre_pca : int, float or None, default=None
         Project the input to its first principal components, scaled to unit variance, before the
         expansion: this many, or as many as explain this fraction of the variance. The
-        projection must be known before the expansion, so `partial_fit` needs None.
+        projection must be known before the expansion, so `partial_fit` and `merge` need None.
 
     rank_tol : float or None, default=None
         Directions whose variance is below `rank_tol` times the largest are left out (features
@@ -163,14 +163,14 @@ class SlowFeatureAnalysis(
     `fit` takes one pass of ``1.5 n D^2`` operations over n rows with D expanded features, and
     about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks
     of expanded rows; the expanded input as a whole is never formed. One such matrix is kept, so
-    that `partial_fit` can go on after `fit`. All arithmetic is in float64; float32 input gives
-    float32 output.
+    that `partial_fit` and `merge` can go on after `fit`. All arithmetic is in float64; float32
+    input gives float32 output.
 
     Rows with NaN are left out together with their steps; `transform` answers them with NaN.
 
     When features depend so closely on each other, or outputs are so slow, that rounding errors
     would show, `fit` measures the outputs in a second pass and corrects them; after
-    `partial_fit` alone they keep these errors.
+    `partial_fit` or `merge` they keep these errors.
 
     The method fits noise when there are few rows per expanded feature: with n <= D any sequence
     of n values can be reproduced, and the training values say nothing. Compare `score` on
@@ -317,8 +317,8 @@ class SlowFeatureAnalysis(
         if self.pre_pca is None:
             return True
         raise AttributeError(
-            f"partial_fit needs pre_pca=None (it is {self.pre_pca!r}): the projection must be "
-            "known before the expansion. Put a fitted PCA before this estimator instead."
+            f"partial_fit and merge need pre_pca=None (it is {self.pre_pca!r}): the projection "
+            "must be known before the expansion. Put a fitted PCA before this estimator instead."
         )
 
     @available_if(_knows_input_of_expansion)
@@ -377,11 +377,39 @@ class SlowFeatureAnalysis(
             after=vars(self).get("_moments"),
         )
         if first:
-            self._start(X, rows.valid)
+            self._start(X, rows.valid, may_be_empty=self.expansion is None)
         moments = self._moments.copy()
         self._update(moments, X, rows)
-        for name in self._SOLUTION:
-            vars(self).pop(name, None)
+        self._forget_solution()
+        return self
+
+    @available_if(_knows_input_of_expansion)
+    def merge(self, other, *, follows=True):
+        """Add the rows that another estimator has seen.
+
+        The result is that of `fit` on the rows of both, to rounding errors; `other` stays as it
+        is. Blocks of a long series can be fitted anywhere, and merged with their neighbours.
+
+        Parameters
+        ----------
+        other : SlowFeatureAnalysis
+            Fitted, with the same parameters (`batch_size` aside) and number of features. An
+            `expansion` that learns from rows must be the same one, fitted before, in
+            :class:`~sklearn.frozen.FrozenEstimator`.
+
+        follows : bool, default=True
+            Whether the rows of `other` come after those seen here: they continue the last
+            sequence if the ids agree, or without ids. False for other sequences.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        check_states_add_up(self, other, follows)
+        moments = self._moments.copy().merge(other._moments, follows=follows)
+        self._keep(moments, max(self._input_eps, other._input_eps))
+        self._forget_solution()
         return self
 
     def transform(self, X):
@@ -467,18 +495,10 @@ class SlowFeatureAnalysis(
         w = self.components_[component]
         c = -float(self.mean_ @ w)
         w = w[int(self.include_bias) :]
-        p = self._expansion.n_inputs
-        f, H = w[:p].copy(), np.zeros((p, p))
-        if self.degree == 2:
-            upper = np.triu_indices(p)
-            H[upper] = w[p:]
-            H += H.T  # doubles the diagonal: the second derivative of w x^2
-        if self.input_components_ is not None:
-            P, shift = self.input_components_, self.input_mean_
-            H, f = P.T @ H @ P, f @ P
-            c += float(shift @ H @ shift / 2 - f @ shift)
-            f = f - H @ shift
-        return QuadraticForm(H, f, c)
+        form = quadratic_form(w, c, self._expansion.n_inputs)
+        if self.input_components_ is None:
+            return form
+        return form.of_projection(self.input_mean_, self.input_components_)
 
     @property
     def expansion_names_(self):
@@ -528,20 +548,22 @@ class SlowFeatureAnalysis(
     # ---- moments -------------------------------------------------------------------------
 
     def _forget(self):
-        for name in ("_moments", *self._SOLUTION):
+        vars(self).pop("_moments", None)
+        self._forget_solution()
+
+    def _forget_solution(self):
+        for name in self._SOLUTION:
             vars(self).pop(name, None)
 
-    def _start(self, X, valid):
+    def _start(self, X, valid, *, may_be_empty=False):
         """Choose the expansion and open empty moments."""
         if self.expansion is not None and self.degree != 1:
             raise ValueError(
                 f"degree={self.degree} and expansion={self.expansion!r} were both given: "
                 "leave one of them at its default."
             )
-        if not valid.any():
-            raise ValueError(
-                f"{type(self).__name__} found no usable row: every row contains NaN or is masked."
-            )
+        if not valid.any() and not may_be_empty:
+            raise ValueError(_NO_ROW.format(type(self).__name__))
         n_inputs = X.shape[1]
         self.input_mean_ = self.input_components_ = None
         if self.pre_pca is not None:
@@ -557,7 +579,7 @@ class SlowFeatureAnalysis(
             sample = self._prepare(X[valid])
             self.expansion_ = self.expansion
             if hasattr(self.expansion, "transform"):
-                self.expansion_ = clone(self.expansion).fit(sample)
+                self.expansion_ = clone(self.expansion).fit(sample, None)
             self._expansion = CallableExpansion(self.expansion_, sample[:1], self.include_bias)
         self._moments = SlowMoments(self._expansion, self.lag)
         self._input_eps = 0.0
@@ -609,10 +631,12 @@ class SlowFeatureAnalysis(
     def _update(self, moments, X, rows, progress=None):
         with np.errstate(over="ignore", invalid="ignore"):
             self._accumulate(moments, X, rows, progress)
+        self._keep(moments, max(self._input_eps, float(np.finfo(X.dtype).eps)))
+
+    def _keep(self, moments, input_eps):
         if not moments.is_finite():
             raise ValueError(_RANGE.format(type(self).__name__))
-        self._moments = moments
-        self._input_eps = max(self._input_eps, float(np.finfo(X.dtype).eps))
+        self._moments, self._input_eps = moments, input_eps
         self.n_samples_seen_ = moments.n_samples
         self.n_steps_ = moments.n_steps
         self.n_sequences_ = moments.n_sequences
@@ -691,4 +715,5 @@ _RANGE = (
     "{}: squares of the expanded features leave the range of float64. Rescale X, for example with "
     "StandardScaler."
 )
+_NO_ROW = "{} found no usable row: every row contains NaN or is masked."
 _CONSTANT = "{}: every{} feature is constant, so no output has unit variance. Check X."

@@ -5,6 +5,7 @@ from scipy import linalg
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._base import warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs, leading_eigen
@@ -196,6 +197,9 @@ class NonlinearProjectionTrick(KernelFeatures):
         else:
             self._fit_landmarks(gram, X, n, diagonal)
         self.n_components_ = len(self.eigenvalues_)
+        if self.n_components_ < (self.n_components or 0):
+            reason = f"the rank {self.n_components_} of the centred kernel"
+            warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
         total = float(diagonal.sum() - self._mean_square * n)
         self.residual_trace_ = float(total - self.eigenvalues_.sum())
         return self

@@ -6,7 +6,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from skmoderndata._base import Base
+from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.graph_embedding import (
@@ -208,6 +208,9 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
         self._project = Projection(features, found.coef * signs)
         self._centre = scores.mean(axis=0) * signs
         self.eigenvalues_ = found.values
+        if len(found.values) < self.n_components:
+            reason = f"the number {len(found.values)} of directions that the graphs determine"
+            warn_fewer(self, asked=self.n_components, found=len(found.values), reason=reason)
         self.ridge_ = found.ridge
         return self
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
+from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, check_sample_weight, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.graph_embedding import smallest_laplacian
@@ -167,7 +167,11 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
                 f"kernel={self.kernel!r} gives similarities down to {lowest:.3g}; "
                 f"{type(self).__name__} needs them without negative values: take another kernel."
             )
-        self.eigenvalues_, T = smallest_laplacian(K, min(self.n_components, len(kept) - 1), w)
+        most = len(kept) - 1
+        if self.n_components > most:
+            reason = f"the number {most} of coordinates of {len(kept)} samples"
+            warn_fewer(self, asked=self.n_components, found=most, reason=reason)
+        self.eigenvalues_, T = smallest_laplacian(K, min(self.n_components, most), w)
         self.objective_ = 2 * float(self.eigenvalues_.sum())
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         self._places = T

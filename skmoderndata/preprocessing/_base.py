@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base
+from skmoderndata._base import Base, warn_fewer
 from skmoderndata._solvers.common.linalg import leading_eigen
 from skmoderndata._validation import validate_data
 
@@ -74,6 +74,14 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         tags.input_tags.pairwise = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def warn_of_rank(step):
+    """Warn where the rank of the matrix is below the number of components asked for."""
+    found = step.n_components_
+    if found < (step.n_components or 0):
+        reason = f"the rank {found} of the matrix"
+        warn_fewer(step, asked=step.n_components, found=found, reason=reason)
 
 
 def leading(K, n_components, tol):

@@ -7,7 +7,7 @@ from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_con
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata.kernels._resolve import Gram
-from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, leading
+from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, leading, warn_of_rank
 
 
 class KernelProjector(KernelMatrixStep):
@@ -71,7 +71,7 @@ class KernelProjector(KernelMatrixStep):
         family=FAMILY,
         cite=("shawetaylor2004kernel",),
         cost="n^3",
-        checks=({}, {"n_components": 2, "algorithm": "cholesky"}, {"center": True}),
+        checks=({}, {"n_components": 1, "algorithm": "cholesky"}, {"center": True}),
         method=PAGE,
     )
     _parameter_constraints = {
@@ -126,6 +126,7 @@ class KernelProjector(KernelMatrixStep):
             self.pivots_ = p
             kept = np.einsum("ij,ij->", F, F)
             self.n_components_ = len(p)
+        warn_of_rank(self)
         self.residual_trace_ = float(K.trace() - kept)
         return self
 

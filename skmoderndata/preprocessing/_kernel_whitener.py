@@ -5,7 +5,7 @@ import numpy as np
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, leading
+from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, leading, warn_of_rank
 
 
 class KernelWhitener(KernelMatrixStep):
@@ -106,6 +106,7 @@ class KernelWhitener(KernelMatrixStep):
         keep = w > 1e-13 * len(K) * spread  # what centring leaves of equal samples
         w, U = w[keep], fix_signs(U[:, keep].T).T
         self.eigenvalues_, self.n_components_ = w, len(w)
+        warn_of_rank(self)
         factor = np.sqrt(len(K)) if self.scale == "unit_covariance" else 1.0
         self.coef_ = U * (factor / w)
         self._n_features_out = len(w)

@@ -1,6 +1,7 @@
 """What an estimator owes its caller: arrays left alone, any storage, any joblib back end."""
 
 import inspect
+import re
 import warnings
 
 import joblib
@@ -70,6 +71,36 @@ def test_dask_gives_the_serial_answer():
             with joblib.parallel_config("dask"):
                 model = fitted(estimator, X, n_jobs=2)
                 assert_same(serial, model, X, X, rtol=1e-12)
+
+
+# components are atoms, which may outnumber samples and features, or the largest rank that the
+# method may choose
+NO_LIMIT = {
+    *("ConvexNMF", "DictionaryClassifier", "DictionaryDenoiser", "DictionaryInpainter"),
+    *("FeatureSignDictionaryLearning", "KSVD", "ProbabilisticLSA", "SemiNMF", "Sparsenet"),
+    *("SparseNMF", "IncompleteCholesky", "NuclearNormImputer", "RobustPCA", "SammonMapping"),
+}
+LIMITED = [
+    one
+    for one in INSTANCES
+    if "n_components" in one.get_params() and type(one).__name__ not in NO_LIMIT
+]
+
+
+@pytest.mark.parametrize("estimator", LIMITED, ids=repr)
+def test_more_components_than_can_be_had_are_never_passed_over(estimator):
+    """A warning with the number that is returned, or an error: nowhere silence."""
+    model = clone(estimator).set_params(n_components=500)
+    X = form(model, sample())
+    said = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(X, target(model, X))
+        except ValueError as error:
+            said.append(str(error))
+    said += [str(one.message) for one in caught]
+    assert any(re.search(r"n_components=500 (exceeds|is above|leaves)", text) for text in said)
 
 
 def holed():

@@ -1,8 +1,11 @@
 """Evidence that JamesStein solves the problem it states."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.covariance import EmpiricalCovariance
 
 from benchmarks.papers.efron1975 import AVERAGES, SEASON
 from skmoderndata.covariance import JamesStein
@@ -47,6 +50,38 @@ def test_variance_for_each_column(target, seed):
     c = 9 if target == "mean" else 10
     want = on + (1 - c / np.sum((z - on) ** 2)) * (z - on)
     assert_allclose(model.location_, want * np.sqrt(v), rtol=1e-10)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("noise", [None, 2.0, "each"])
+@pytest.mark.parametrize("target", ["mean", "zero", 0.7])
+def test_merged_parts_equal_fit(target, noise, seed):
+    rng = np.random.default_rng(seed)
+    X = rows(seed, n=40) + 100.0 * (target == "mean")
+    noise = rng.uniform(0.5, 2, size=12) if noise == "each" else noise
+    given = target if isinstance(target, str) else np.full(12, target)
+    whole = JamesStein(given, noise_variance=noise).fit(X)
+    cuts = np.sort(rng.choice(np.arange(3, 36, 3), size=3, replace=False))
+    parts = [JamesStein(given, noise_variance=noise).fit(part) for part in np.split(X, cuts)]
+    merged = pickle.loads(pickle.dumps(parts[2])).merge(parts[0]).merge(parts[3].merge(parts[1]))
+    assert merged.n_samples_seen_ == 40
+    for name in ("raw_location_", "location_", "shrinkage_", "noise_variance_", "risk_estimate_"):
+        assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-10, err_msg=name)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (JamesStein("zero").fit(rows(0)), "cannot merge: target differ"),
+        (JamesStein(noise_variance=1.0).fit(rows(0)), "cannot merge: noise_variance differ"),
+        (JamesStein().fit(rows(0, m=5)), "cannot merge: n_features_in_ differ"),
+        (EmpiricalCovariance().fit(rows(0)), "cannot merge with EmpiricalCovariance"),
+    ],
+)
+def test_merge_refuses_other_states(other, message):
+    with pytest.raises(ValueError, match=message):
+        JamesStein().fit(rows(0)).merge(other)
 
 
 @pytest.mark.certificate

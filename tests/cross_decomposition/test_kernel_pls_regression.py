@@ -97,6 +97,20 @@ def test_search_finds_a_good_number_of_components(seed):
 
 
 @pytest.mark.invariance
+@pytest.mark.parametrize("kernel", ["linear", "polynomial"])
+def test_low_rank_sees_what_a_common_shift_hides(seed, kernel):
+    """`rank_tol` is relative to the centred kernel: an offset of 1e3 leaves all components."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 6))
+    y = X @ np.array([1.0, -2.0, 0.5, 3.0, 0.0, 1.0])
+    parameters = {"kernel": kernel, "degree": 1, "gamma": 1.0}
+    exact = KernelPLSRegression(6, solver="exact", **parameters).fit(X + 1e3, y)
+    low = KernelPLSRegression(6, solver="low_rank", **parameters).fit(X + 1e3, y)
+    assert low.n_components_ == exact.n_components_ == 6
+    assert_allclose(low.predict(X + 1e3), y, atol=1e-4)  # shifted numbers keep ten digits
+
+
+@pytest.mark.invariance
 def test_kernels_and_low_rank_agree(seed):
     X, Y = data(seed)
     new = data(seed + 1)[0]

@@ -62,6 +62,20 @@ def test_square_is_found(seed):
 
 
 @pytest.mark.invariance
+def test_low_rank_sees_what_a_constant_kernel_hides(seed):
+    """`coef0` adds a constant to the kernel, which centring takes away."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 5))
+    Y = X @ rng.normal(size=(5, 3))
+    parameters = {"kernel": "polynomial", "degree": 1, "gamma": 1.0, "coef0": 1e5}
+    exact = KernelPLSSVD(3, solver="exact", **parameters).fit(X, Y)
+    low = KernelPLSSVD(3, solver="low_rank", **parameters).fit(X, Y)
+    assert_allclose(
+        low.singular_values_, exact.singular_values_, rtol=1e-5
+    )  # of 1e5, eleven digits
+
+
+@pytest.mark.invariance
 @pytest.mark.parametrize("solver", ["exact", "low_rank", "nystroem"])
 def test_equals_kernel_cca_at_the_limit(seed, solver):
     X, Y = data(seed)

@@ -1,5 +1,6 @@
 """Evidence that SlowFeatureAnalysis solves the problem it states."""
 
+import itertools
 import pickle
 import time
 import tracemalloc
@@ -12,6 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg, sparse, stats
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -19,10 +22,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
+from skmoderndata._solvers.series.quadratic_form import QuadraticForm
 from skmoderndata._solvers.series.slow_features import default_chunk_rows, slow_certificate
 from skmoderndata.datasets import make_logistic_map, make_mixed_sources, make_slow_signal
 from skmoderndata.decomposition import SlowFeatureAnalysis
-from skmoderndata.decomposition._slow_feature_analysis import QuadraticForm
 from skmoderndata.preprocessing import TimeDelayEmbedding
 from tests.oracles.slow_feature_analysis import bare_bones, moments, slow_outputs
 
@@ -490,6 +493,179 @@ def test_pre_pca_is_a_pipeline_with_whitened_principal_components(seed):
     explained = np.cumsum(PCA().fit(X).explained_variance_ratio_)
     by_fraction = SlowFeatureAnalysis(pre_pca=float(explained[1] + 1e-6)).fit(X)
     assert by_fraction.input_components_.shape == (3, 5)
+
+
+# ---- blocks that are merged -------------------------------------------------------------------
+
+
+def random_blocks(rng, n, n_cuts, *also):
+    """Slices that cut n rows at random places, and one row after the first of these."""
+    cuts = rng.choice(np.arange(1, n - 1), size=n_cuts, replace=False)
+    edges = np.unique(np.r_[0, cuts, cuts[0] + 1, n, np.array(also, dtype=int)])
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def merged_in_random_order(rng, models):
+    """Join neighbours, pair by pair, in any order: `merge` is associative."""
+    models = list(models)
+    while len(models) > 1:
+        i = int(rng.integers(len(models) - 1))
+        models[i] = models[i].merge(models.pop(i + 1))
+    return models[0]
+
+
+def assert_same_model(model, whole, rtol=1e-10):
+    assert model.n_samples_seen_ == whole.n_samples_seen_
+    assert model.n_steps_ == whole.n_steps_
+    assert model.n_sequences_ == whole.n_sequences_
+    assert_allclose(model.mean_, whole.mean_, rtol=rtol, atol=1e-12)
+    assert_allclose(model.delta_values_, whole.delta_values_, rtol=rtol)
+    assert_allclose(model.eta_values_, whole.eta_values_, rtol=rtol)
+    # vectors of near-equal values turn by more than the values move
+    assert_allclose(model.components_, whole.components_, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("lag", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("rows", ["plain", "ids", "mask", "times", "all", "float32"])
+def test_merged_blocks_equal_fit_however_the_rows_are_cut(seed, lag, rows):
+    rng = np.random.default_rng([seed, lag])
+    X = PCA(whiten=True).fit_transform(series(seed, p=4))
+    given = {}
+    if rows in ("ids", "all"):
+        given["sequence_ids"] = np.sort(rng.integers(0, 6, 400))
+    if rows in ("mask", "all"):
+        X[rng.random(400) < 0.05] = np.nan
+        X[100:110] = np.nan  # a block without a usable row
+        given["sample_mask"] = rng.random(400) > 0.05
+    if rows in ("times", "all"):
+        given["times"] = rng.uniform(0.5, 2, 400).cumsum()
+    if rows == "float32":
+        X = X.astype(np.float32)
+    setting = {"lag": lag, "degree": 2, "n_components": 3} if lag < 3 else {"lag": lag}
+    whole = SlowFeatureAnalysis(**setting).fit(X, **given)
+    for n_cuts in (1, 4, 60):
+        empty = (103, 106) if rows in ("mask", "all") else ()
+        blocks = random_blocks(rng, 400, n_cuts, *empty)
+        models = [
+            SlowFeatureAnalysis(**setting, batch_size=int(rng.integers(1, 50))).partial_fit(
+                X[block], **{name: value[block] for name, value in given.items()}
+            )
+            for block in blocks
+        ]
+        models = [pickle.loads(pickle.dumps(model)) for model in models]
+        assert_same_model(merged_in_random_order(rng, models), whole)
+
+
+@pytest.mark.invariance
+def test_rows_go_on_after_a_merge(seed):
+    """`partial_fit` after `merge` and `merge` after `partial_fit`, blocks below the lag."""
+    X = series(seed, p=3)
+    whole = SlowFeatureAnalysis(lag=4).fit(X)
+    blocks = [slice(0, 2), slice(2, 3), slice(3, 150), slice(150, 152), slice(152, 400)]
+    a, b, c, d = (SlowFeatureAnalysis(lag=4).partial_fit(X[block]) for block in blocks[:4])
+    a.merge(b.merge(c)).merge(d).partial_fit(X[blocks[4]])
+    assert_same_model(a, whole)
+    assert (c.n_samples_seen_, d.n_samples_seen_) == (147, 2)
+
+
+@pytest.mark.invariance
+def test_merge_of_other_sequences_has_no_seam(seed):
+    X = series(seed, p=3)
+    ids = np.arange(400) >= 150
+    whole = SlowFeatureAnalysis(lag=2).fit(X, sequence_ids=ids)
+    first, second = (SlowFeatureAnalysis(lag=2).fit(X[some]) for some in (~ids, ids))
+    before = pickle.dumps(second)
+    assert_same_model(first.merge(second, follows=False), whole)
+    assert pickle.dumps(second) == before
+    first = SlowFeatureAnalysis(lag=2).fit(X[~ids])
+    second = SlowFeatureAnalysis(lag=2).partial_fit(X[ids], new_sequence=True)
+    assert_same_model(first.merge(second), whole)
+
+
+@pytest.mark.invariance
+def test_merge_leaves_sources_as_they_are_and_takes_itself():
+    X = series(0, n=100, p=2)
+    model, other = SlowFeatureAnalysis().fit(X[:60]), SlowFeatureAnalysis().fit(X[60:])
+    before = other.components_.copy()
+    model.merge(other).partial_fit(X[:5])
+    assert_array_equal(other.components_, before)
+    assert (other.n_samples_seen_, other.n_steps_) == (40, 39)
+    twice = SlowFeatureAnalysis().fit(np.concatenate([X, X]))
+    model = SlowFeatureAnalysis().fit(X)
+    assert_same_model(model.merge(model), twice)
+
+
+@pytest.mark.invariance
+def test_merge_with_an_expansion(seed):
+    """One that learns nothing adds up; one fitted to other rows gives other features."""
+    X = StandardScaler().fit_transform(series(seed, p=3))
+    expansion = RBFSampler(n_components=8, random_state=0)
+    whole = SlowFeatureAnalysis(expansion=expansion).fit(X)
+    parts = [SlowFeatureAnalysis(expansion=expansion).fit(part) for part in (X[:90], X[90:])]
+    assert_allclose(parts[0].merge(parts[1]).delta_values_, whole.delta_values_, rtol=1e-8)
+    expansion = Nystroem(gamma=0.5, n_components=8, random_state=0)
+    parts = [SlowFeatureAnalysis(expansion=expansion).fit(part) for part in (X[:90], X[90:])]
+    with pytest.raises(ValueError, match="cannot merge: expansion_ differs"):
+        parts[0].merge(parts[1])
+    frozen = FrozenEstimator(expansion.fit(X[:50]))
+    whole = SlowFeatureAnalysis(expansion=frozen).fit(X)
+    parts = [SlowFeatureAnalysis(expansion=frozen).fit(part) for part in (X[:90], X[90:])]
+    assert_allclose(parts[0].merge(parts[1]).delta_values_, whole.delta_values_, rtol=1e-8)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("parameters", "columns", "message"),
+    [
+        ({"degree": 2}, 2, "degree differs, 1 here and 2 there"),
+        ({"lag": 2}, 2, "lag differs, 1 here and 2 there"),
+        ({"include_bias": True}, 2, "include_bias differs"),
+        ({"n_components": 1}, 2, "n_components differs, None here and 1 there"),
+        ({"rank_tol": 0.1}, 2, "rank_tol differs"),
+        ({"expansion": np.sin}, 2, "expansion_ differs"),
+        ({}, 1, "n_features_in_ differs, 2 here and 1 there"),
+    ],
+)
+def test_merge_refuses_other_states(parameters, columns, message):
+    X = series(0, n=60, p=2)
+    model = SlowFeatureAnalysis().fit(X[:30])
+    other = SlowFeatureAnalysis(**parameters).fit(X[30:, :columns])
+    with pytest.raises(ValueError, match=f"SlowFeatureAnalysis cannot merge: {message}"):
+        model.merge(other)
+    assert model.n_samples_seen_ == 30
+
+
+@pytest.mark.edge
+def test_merge_refuses_what_it_cannot_join():
+    X = series(0, n=60, p=2)
+    model = SlowFeatureAnalysis().fit(X[:30])
+    frames = [pd.DataFrame(X, columns=list(names)) for names in ("ab", "ba")]
+    named = [SlowFeatureAnalysis().fit(frame) for frame in frames]
+    with pytest.raises(ValueError, match="feature_names_in_ differs"):
+        named[0].merge(named[1])
+    with pytest.raises(ValueError, match="cannot merge with PCA"):
+        model.merge(PCA().fit(X))
+    with pytest.raises(NotFittedError):
+        model.merge(SlowFeatureAnalysis())
+    with pytest.raises(AttributeError, match="merge"):
+        SlowFeatureAnalysis(pre_pca=1).fit(X).merge(model)
+
+
+@pytest.mark.edge
+def test_merge_checks_times():
+    X, times = series(0, n=60, p=2), np.arange(60.0)
+
+    def fit(*arguments, **given):
+        return SlowFeatureAnalysis().fit(*arguments, **given)
+
+    early, late = fit(X[:30], times=times[:30]), fit(X[30:], times=times[30:])
+    with pytest.raises(ValueError, match="to both estimators, or to none"):
+        early.merge(fit(X))
+    with pytest.raises(ValueError, match="first row to merge has 0 after 59"):
+        late.merge(early)
+    assert late.n_samples_seen_ == 30
+    assert late.merge(early, follows=False).n_steps_ == 58
 
 
 # ---- use with scikit-learn ---------------------------------------------------------------------

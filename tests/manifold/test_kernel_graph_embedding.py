@@ -159,9 +159,12 @@ def test_kernel_given_in_five_ways(seed):
 
 @pytest.mark.edge
 def test_zero_kernel_few_samples_and_lists():
-    T = KernelGraphEmbedding(kernel="linear").fit_transform(np.zeros((6, 3)))
+    with pytest.warns(UserWarning, match="n_components=2 exceeds the number 1 of directions"):
+        T = KernelGraphEmbedding(kernel="linear").fit_transform(np.zeros((6, 3)))
     assert_allclose(T, 0)
-    assert KernelGraphEmbedding(5, kernel="linear").fit_transform(classes(0)[0]).shape == (60, 4)
+    with pytest.warns(UserWarning, match="n_components=5 exceeds the number 4 of directions"):
+        T = KernelGraphEmbedding(5, kernel="linear").fit_transform(classes(0)[0])
+    assert T.shape == (60, 4)
     sets = [{1, 2}, {1, 2, 3}, {2, 3}, {7, 8}, {7, 8, 9}, {8, 9}]
     model = KernelGraphEmbedding(1, kernel=Intersection(), n_neighbors=2).fit(sets)
     T = model.transform(sets)[:, 0]

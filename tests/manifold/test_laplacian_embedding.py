@@ -109,7 +109,8 @@ def test_samples_alike_none_few_samples_and_messages():
     X = rows(0)
     model = LaplacianEmbedding(gamma=0.3).fit(X)
     assert_allclose(model.transform(np.full((1, 3), 1e3)), 0)
-    assert LaplacianEmbedding(5).fit(X[:3]).embedding_.shape == (3, 2)
+    with pytest.warns(UserWarning, match="n_components=5 exceeds the number 2 of coordinates"):
+        assert LaplacianEmbedding(5).fit(X[:3]).embedding_.shape == (3, 2)
     assert_array_equal(
         LaplacianEmbedding(1, kernel=Intersection()).fit([{1}, {2}, {1, 2}]).embedding_.shape,
         (3, 1),

@@ -124,18 +124,34 @@ def transpose_packed(words: Array, p: int) -> Array:
     return columns
 
 
+# compiled, not NumPy: a fit of 500 x 60 bits takes three quarters of the time
+@jit
 def unions(Z: Array, words: Array) -> Array:
     """OR of the packed rows `words` that each row of the Boolean matrix Z chooses."""
-    out = np.zeros((len(Z), words.shape[1]), dtype=np.uint64)
-    for k, word in enumerate(words):
-        out[Z[:, k]] |= word
+    out = np.zeros((Z.shape[0], words.shape[1]), dtype=np.uint64)
+    for i in range(Z.shape[0]):
+        for k in range(Z.shape[1]):
+            if Z[i, k]:
+                for w in range(words.shape[1]):
+                    out[i, w] |= words[k, w]
     return out
 
 
+@jit
 def count_differences(rows: Array, Z: Array, words: Array) -> tuple[int, int]:
     """Count bits of packed `rows` missed by the unions that Z chooses, and bits added by them."""
-    union = unions(Z, words)
-    return int(count_ones(rows & ~union).sum()), int(count_ones(union & ~rows).sum())
+    missed, extra = 0, 0
+    union = np.zeros(rows.shape[1], dtype=np.uint64)
+    for i in range(rows.shape[0]):
+        union[:] = 0
+        for k in range(Z.shape[1]):
+            if Z[i, k]:
+                for w in range(rows.shape[1]):
+                    union[w] |= words[k, w]
+        for w in range(rows.shape[1]):
+            missed += popcount(rows[i, w] & ~union[w])
+            extra += popcount(union[w] & ~rows[i, w])
+    return missed, extra
 
 
 def nearest_packed(

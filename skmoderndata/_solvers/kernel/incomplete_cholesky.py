@@ -13,6 +13,7 @@ from skmoderndata._solvers.common.threads import blas_controller, one_blas_threa
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BLOCK = 64  # pivots found before all rows are brought up to date
+SAMPLES_OF_TRACE = 256  # from which the trace of a centred kernel is estimated
 CANDIDATES = 3  # of so many candidates for each pivot of a block
 ROW_BYTES = 2**20  # kernel values in one block of rows, which stays in the cache of a core
 
@@ -92,6 +93,29 @@ def incomplete_cholesky(
         if threads > 1:
             share = stack.enter_context(ThreadPoolExecutor(threads)).map
         return _factor(write, share, diagonal, min(rank, len(diagonal)), tol, block, rng)
+
+
+def centred_cholesky(gram: Any, X: Any, *, rank: int, tol: float) -> CholeskyResult:
+    """Factor a kernel that will be centred: `tol` is relative to the trace of the centred one.
+
+    A common shift of the features raises the trace alone. The first tolerance comes from the
+    centred trace of some samples; with G the centred factor, ``tr(G G')`` is at most the centred
+    trace, and the factorisation is repeated until the residual is at most ``tol tr(G G')``.
+    """
+    diagonal = np.asarray(gram.diag(X), dtype=np.float64)
+    n, total = len(diagonal), float(diagonal.sum())
+    some = np.random.RandomState(0).permutation(n)[:SAMPLES_OF_TRACE]
+    K = _write(gram, X, some, some, np.empty((len(some), len(some))))
+    spread = float(K.trace() - K.mean() * len(K)) / (float(K.trace()) or 1.0)
+    asked = tol * min(max(spread, 0.0), 1.0)
+    while True:
+        found = incomplete_cholesky(gram, X, rank=rank, tol=asked)
+        G = found.factor - found.factor.mean(axis=0)
+        least = tol * float(np.einsum("ij,ij->", G, G))
+        tighter = 0.9 * least / (total or 1.0)
+        if found.residual_trace <= least or G.shape[1] == rank or not tighter < asked:
+            return found
+        asked = tighter
 
 
 def _factor(

@@ -46,8 +46,11 @@ class SlowMoments:
         self.mean = np.zeros(D)
         # two symmetric matrices: rows in the lower triangle, steps in the upper one, a column on
         self._sums = np.zeros((D, D + 1), order="F")
-        self._tail = _Rows.empty(expansion.n_inputs)
+        # first and last `lag` rows: ends of the steps that cross a seam
+        self._head = self._tail = _Rows.empty(expansion.n_inputs)
+        self._first_id: Any = None
         self._last_id: Any = None
+        self._starts_new = False  # whether the first row was said to begin a new sequence
 
     def copy(self) -> "SlowMoments":
         """Return moments that can be updated without touching these."""
@@ -116,6 +119,42 @@ class SlowMoments:
             self._sums[:, 1:] += pairs.T
         return self
 
+    def merge(self, other: "SlowMoments", *, follows: bool = True) -> "SlowMoments":
+        """Add the moments of rows that come after those seen here [Chan 1983].
+
+        With `d` the difference of the means the squares of rows add up to
+        ``C_a + C_b + d d' n_a n_b / (n_a + n_b)``, those of steps to ``S_a + S_b`` and the squares
+        of the steps from the last `lag` rows of the first part to the first `lag` rows of the
+        second, where both belong to one sequence.
+
+        Parameters
+        ----------
+        other : SlowMoments
+            Of the same expansion and lag; it is not changed.
+        follows : bool
+            Whether the first row of `other` may continue the last sequence here.
+        """
+        if other.n_sequences == 0:
+            return self
+        if self.n_sequences == 0:
+            self._first_id, self._starts_new = other._first_id, other._starts_new
+        linked = follows and self.is_continued_by(other)
+        n_before = self.n_sequences - linked
+        head, tail = other._head.in_runs_after(n_before), other._tail.in_runs_after(n_before)
+        seam = self._tail.followed_by(head)
+        if seam.steps(self.lag).any():  # each of them crosses the seam
+            self._add_steps(seam, self.expansion(seam.X[seam.valid]).T)
+        self._head = self._head.followed_by(head).first(self.lag)
+        self._tail = self._tail.followed_by(tail).last(self.lag)
+        self._last_id = other._last_id
+        self._sums += other._sums
+        self.n_sequences = n_before + other.n_sequences
+        self.n_steps += other.n_steps
+        self.step_weight += other.step_weight
+        if other.n_samples:
+            self._move_mean(other.mean, other.n_samples)
+        return self
+
     def covariance(self) -> Array:
         """Covariance of the valid rows, divided by their number."""
         return _symmetric(self._sums[:, :-1], self.n_samples, lower=True)
@@ -134,6 +173,22 @@ class SlowMoments:
             return False
         return sequence_ids is None or bool(sequence_ids[0] == self._last_id)
 
+    def is_continued_by(self, other: "SlowMoments") -> bool:
+        """Whether the first row of `other` goes on with the sequence of the row seen last."""
+        if other.n_sequences == 0 or other._starts_new:
+            return False
+        return self.continues(None if other._first_id is None else np.array([other._first_id]))
+
+    def sample(self) -> Array:
+        """First and last rows, as far as they are valid."""
+        return np.concatenate([rows.X[rows.valid] for rows in (self._head, self._tail)])
+
+    @property
+    def first_time(self) -> float | None:
+        """Time of the row seen first, if rows had times."""
+        times = self._head.times
+        return None if times is None or len(times) == 0 else float(times[0])
+
     @property
     def last_time(self) -> float | None:
         """Time of the row seen last, if rows had times."""
@@ -143,6 +198,9 @@ class SlowMoments:
     def _number_runs(self, n: int, sequence_ids: Array | None, new_sequence: bool) -> Array:
         """Give each sequence a number; the number used last continues the last sequence."""
         change = np.zeros(n, dtype=np.int64)
+        if self.n_sequences == 0:
+            self._first_id = None if sequence_ids is None else sequence_ids[0]
+            self._starts_new = new_sequence
         if sequence_ids is not None:
             change[1:] = sequence_ids[1:] != sequence_ids[:-1]
         change[0] = new_sequence or not self.continues(sequence_ids)
@@ -155,18 +213,27 @@ class SlowMoments:
         """Add a chunk of rows, and the steps that end in it."""
         n_old, lag = int(np.count_nonzero(self._tail.valid)), self.lag
         rows = self._tail.followed_by(new)
+        if len(self._head.runs) < lag:
+            self._head = self._head.followed_by(new.first(lag)).first(lag)
         self._tail = rows.last(lag)
-        runs, valid = rows.runs, rows.valid
-        step = (runs[lag:] == runs[:-lag]) & valid[lag:] & valid[:-lag]
-        if valid.all():
-            F = self.expansion(rows.X).T  # (D, rows), in either order of memory
-            if pairs is not None and step.all() and F.shape[1] - n_old > 1:
-                self._add_pairs(F, n_old, pairs)
-                return
+        F = self.expansion(rows.X if rows.valid.all() else rows.X[rows.valid]).T  # (D, rows)
+        if pairs is not None and F.shape[1] - n_old > 1 and rows.steps(1).all():
+            self._add_pairs(F, n_old, pairs)
+            return
+        self._add_steps(rows, F)
+        new_rows = F[:, n_old:]
+        if new_rows.shape[1]:
+            mean = new_rows.mean(axis=1)
+            _add_squares(new_rows - mean[:, None], self._sums[:, :-1], 1.0, lower=True)
+            self._move_mean(mean, new_rows.shape[1])
+
+    def _add_steps(self, rows: "_Rows", F: Array) -> None:
+        """Add the steps between rows; F are the features of the valid ones, (D, n)."""
+        lag, step = self.lag, rows.steps(self.lag)
+        if rows.valid.all():
             steps = (F[:, lag:] - F[:, :-lag])[:, slice(None) if step.all() else step]
         else:
-            F = self.expansion(rows.X[valid]).T
-            place, begin = np.cumsum(valid) - 1, np.flatnonzero(step)
+            place, begin = np.cumsum(rows.valid) - 1, np.flatnonzero(step)
             steps = F[:, place[begin + lag]] - F[:, place[begin]]
         if rows.times is not None:
             duration = (rows.times[lag:] - rows.times[:-lag])[step]
@@ -176,11 +243,6 @@ class SlowMoments:
             self.step_weight += steps.shape[1]
         self.n_steps += steps.shape[1]
         _add_squares(steps, self._sums[:, 1:], 1.0, lower=False)
-        new_rows = F[:, n_old:]
-        if new_rows.shape[1]:
-            mean = new_rows.mean(axis=1)
-            _add_squares(new_rows - mean[:, None], self._sums[:, :-1], 1.0, lower=True)
-            self._move_mean(mean, new_rows.shape[1])
 
     def _add_pairs(self, F: Array, n_old: int, pairs: Array) -> None:
         """Add linked rows in pairs, ``a a' + b b' = (a + b)(a + b)' / 2 + (b - a)(b - a)' / 2``.
@@ -405,12 +467,25 @@ class _Rows(NamedTuple):
             times,
         )
 
+    def first(self, n: int) -> "_Rows":
+        return self._copy(slice(0, n))
+
     def last(self, n: int) -> "_Rows":
-        start = max(0, len(self.runs) - n)
-        times = None if self.times is None else self.times[start:].copy()
-        return _Rows(
-            self.X[start:].copy(), self.runs[start:].copy(), self.valid[start:].copy(), times
-        )
+        return self._copy(slice(max(0, len(self.runs) - n), None))
+
+    def in_runs_after(self, n_runs: int) -> "_Rows":
+        """Return these rows with the sequences numbered as those after `n_runs` others."""
+        return self._replace(runs=self.runs + n_runs)
+
+    def steps(self, lag: int) -> Array:
+        """Tell which rows begin a valid step."""
+        valid, runs = self.valid, self.runs
+        mask: Array = (runs[lag:] == runs[:-lag]) & valid[lag:] & valid[:-lag]
+        return mask
+
+    def _copy(self, some: slice) -> "_Rows":
+        times = None if self.times is None else self.times[some].copy()
+        return _Rows(self.X[some].copy(), self.runs[some].copy(), self.valid[some].copy(), times)
 
 
 def _add_squares(columns: Array, matrix: Array, weight: float, *, lower: bool) -> None:
