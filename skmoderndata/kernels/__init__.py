@@ -1,6 +1,7 @@
 """Kernels as objects of the kernel protocol of scikit-learn."""
 
 from skmoderndata.kernels._anova_kernels import ANOVA, AllSubsets
+from skmoderndata.kernels._fisher_kernels import Fisher, HMMFisher, MarkovFisher
 from skmoderndata.kernels._function_kernels import (
     Bilinear,
     Covariance,
@@ -65,6 +66,7 @@ __all__ = [
     "DistanceKernel",
     "ExponentialDiffusion",
     "ExponentialOf",
+    "Fisher",
     "FixedLengthSubsequences",
     "GammaExponential",
     "GapNumberWeighted",
@@ -72,7 +74,9 @@ __all__ = [
     "GaussianOf",
     "GramCache",
     "GraphPath",
+    "HMMFisher",
     "Intersection",
+    "MarkovFisher",
     "Min",
     "Mismatch",
     "MonteCarlo",

@@ -11,6 +11,7 @@ from skmoderndata.metrics._boolean import (
 )
 from skmoderndata.metrics._clustering import clustering_distance
 from skmoderndata.metrics._dimension import intrinsic_dimension
+from skmoderndata.metrics._hmm import hmm_log_likelihood
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "boolean_reconstruction_error",
     "clustering_distance",
     "generalization_error",
+    "hmm_log_likelihood",
     "intrinsic_dimension",
     "kernel_alignment",
     "kernel_distances",
