@@ -9,6 +9,12 @@ from skmoderndata.kernels._function_kernels import (
     MonteCarlo,
 )
 from skmoderndata.kernels._gap_kernels import GapNumberWeighted, RestrictedGapWeighted
+from skmoderndata.kernels._generative_kernels import (
+    FixedLengthHMM,
+    HiddenTree,
+    MixtureP,
+    PairHMM,
+)
 from skmoderndata.kernels._gram_cache import GramCache
 from skmoderndata.kernels._graph_kernels import (
     DAGPath,
@@ -67,6 +73,7 @@ __all__ = [
     "ExponentialDiffusion",
     "ExponentialOf",
     "Fisher",
+    "FixedLengthHMM",
     "FixedLengthSubsequences",
     "GammaExponential",
     "GapNumberWeighted",
@@ -75,13 +82,16 @@ __all__ = [
     "GramCache",
     "GraphPath",
     "HMMFisher",
+    "HiddenTree",
     "Intersection",
     "MarkovFisher",
     "Min",
     "Mismatch",
+    "MixtureP",
     "MonteCarlo",
     "Normalized",
     "PSpectrum",
+    "PairHMM",
     "PolynomialOf",
     "PowerSet",
     "Pullback",

@@ -20,7 +20,7 @@ from skmoderndata._solvers.generative.normals import (
     log_densities,
     mean_scores,
 )
-from skmoderndata.kernels._base import Array, BaseKernel, as_vectors, show
+from skmoderndata.kernels._base import Array, BaseKernel, as_vectors, is_sparse, show
 from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._hidden_markov import (
     HiddenMarkovModel,
@@ -44,7 +44,7 @@ from skmoderndata.kernels._mixtures import (
 FAMILY = "kernels of generative models"
 PAGE = "generative_kernels"
 LETTERS = {"symbols": "ste", "normal": "stemc", "counts": "stel"}
-Block = Array | sparse.csr_array
+Block = Any  # ndarray or csr_array
 
 
 class ScoreKernel(BaseKernel):
@@ -109,10 +109,10 @@ class ScoreKernel(BaseKernel):
 
     def _gram(self, X: Block, Y: Block | None) -> Array:
         K = X @ (X if Y is None else Y).T
-        return np.asarray(K.toarray() if sparse.issparse(K) else K)
+        return np.asarray(K.toarray() if is_sparse(K) else K)
 
     def _diag(self, X: Block) -> Array:
-        if sparse.issparse(X):
+        if is_sparse(X):
             return np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return np.asarray(np.einsum("ij,ij->i", X, X))
 
@@ -145,7 +145,7 @@ def times_root(G: Any, information: Any) -> Any:
     if info.ndim == 1:
         possible = info > 1e-14 * info.max(initial=0.0)
         root = np.where(possible, np.where(possible, info, 1.0) ** -0.5, 0.0)
-        return sparse.csr_array(G.multiply(root)) if sparse.issparse(G) else G * root
+        return sparse.csr_array(G.multiply(root)) if is_sparse(G) else G * root
     values, V = np.linalg.eigh(info)
     large = values > 1e-12 * max(values[-1], 0.0)
     return np.asarray(G @ (V[:, large] * values[large] ** -0.5) @ V[:, large].T)
@@ -304,12 +304,12 @@ class HMMFisher(ScoreKernel):
             model = fit_model(self.model, samples, symbols, "HMMFisher")
         elif model.kind == "symbols":
             symbols = settled_symbols(samples, symbols, "HMMFisher")
-        settled: HMMFisher = super().settle(X)  # type: ignore[assignment]
+        settled: Any = super().settle(X)
         settled.symbols = symbols
         if self.model is not None:
             settled.model = model
         settled._settle_information(samples)
-        return settled
+        return settled  # type: ignore[no-any-return]
 
     def _scores(self, X: Any) -> Array:
         model = self._arrays()
@@ -350,12 +350,13 @@ class HMMFisher(ScoreKernel):
         elif model.kind == "normal":
             given = (values, passed.states, *model.emission, seen.offsets)
             if set("em") & set(wanted):
-                groups.append(mean_scores(*given).reshape(n, -1))  # type: ignore[arg-type]
+                groups.append(mean_scores(*given).reshape(n, -1))
             if set("ec") & set(wanted):
-                groups.append(covariance_scores(*given).reshape(n, -1))  # type: ignore[arg-type]
+                groups.append(covariance_scores(*given).reshape(n, -1))
         elif set("el") & set(wanted):
             rates = model.emission[0]
-            ratios = values[:, None, :] / rates - 1.0  # type: ignore[index]
+            assert values is not None  # models of counts see vectors
+            ratios = values[:, None, :] / rates - 1.0
             weighted = (passed.states[:, :, None] * ratios).reshape(len(ratios), rates.size)
             groups.append(sums_by_sequence(weighted, seen.offsets))
         return np.concatenate(groups, axis=1)
@@ -397,9 +398,9 @@ class MarkovFisher(ScoreKernel):
     Notes
     -----
     A window weighs the more, the less the chain expects it, so that rare windows decide;
-    `information="diagonal"` gives all windows the same weight. Positive semi-definite. Features are
-    sparse, with one column for each window of p symbols over the alphabet. A sequence shorter
-    than p - 1 symbols has score 0.
+    `information="diagonal"` gives all windows the same weight. Positive semi-definite. Features
+    are sparse, with one column for each window of p symbols over the alphabet. A sequence
+    shorter than p - 1 symbols has score 0.
 
     References
     ----------
@@ -494,13 +495,13 @@ class MarkovFisher(ScoreKernel):
         kernel : MarkovFisher
             A copy; an equal one if the probabilities and the alphabet are given.
         """
-        settled: MarkovFisher = super().settle(X)  # type: ignore[assignment]
+        settled: Any = super().settle(X)
         samples = X.samples if isinstance(X, Encoded) else X
         self._validate()
         settled.symbols = settled_symbols(samples, self.symbols, "MarkovFisher")
         settled._settle_chain(samples)
         settled._settle_information(samples)
-        return settled
+        return settled  # type: ignore[no-any-return]
 
     def _settle_chain(self, samples: Any) -> None:
         """Replace probabilities that are None by those of the training samples."""
@@ -586,7 +587,8 @@ class Fisher(ScoreKernel):
     posterior probabilities of the components; with `information="diagonal"` they are the Fisher
     vectors of [2]_ up to their approximate information matrix. Positive semi-definite.
 
-    A naive Bayes model counts as the mixture of its classes. A fitted model loses its fit when an
+    A naive Bayes model counts as the mixture of its classes, a Bayesian mixture as the one at its
+    posterior means. A fitted model loses its fit when an
     estimator is cloned: wrap it in `sklearn.frozen.FrozenEstimator`.
 
     References
@@ -617,9 +619,7 @@ class Fisher(ScoreKernel):
         cost="n K p for K components", domain="vector", method=PAGE,
     )  # fmt: skip
 
-    def __init__(
-        self, model: Any = None, information: Any = "identity", parameters: str = "wmc"
-    ) -> None:
+    def __init__(self, model: Any, information: Any = "identity", parameters: str = "wmc") -> None:
         self.model = model
         self.information = information
         self.parameters = parameters
@@ -666,10 +666,10 @@ class Fisher(ScoreKernel):
         if self.requires_vector_input:
             X = as_vectors(X, "Fisher")
         self._validate()
-        settled: Fisher = super().settle(X)  # type: ignore[assignment]
+        settled: Any = super().settle(X)
         settled.model = settled_model(self.model, X, "Fisher")
         settled._settle_information(X)
-        return settled
+        return settled  # type: ignore[no-any-return]
 
     def _scores(self, X: Any) -> Array:
         if not self.requires_vector_input:
@@ -692,7 +692,7 @@ class Fisher(ScoreKernel):
 
 
 def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
-    """Derivatives of log-densities of a Gaussian mixture in its parameters, one row per sample."""
+    """Give derivatives of log-densities of a mixture in its parameters, one row per sample."""
     w, means, covariances, kind = model
     with np.errstate(divide="ignore"):
         joint = log_densities(X, means, covariances) + np.log(w)

@@ -79,7 +79,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
     if isinstance(model, HiddenMarkovModel):
         return model
     if isinstance(model, tuple | list) and len(model) == 3:
-        return checked_model(*model[:2], "symbols", (model[2],), owner)
+        return checked_model(model[0], model[1], "symbols", (model[2],), owner)
     kind = next((kind for name, kind in KINDS.items() if hasattr(model, name)), None)
     if not hasattr(model, "transmat_") or kind is None:
         if not hasattr(model, "fit") or type(model).__name__ in ("GMMHMM", "MultinomialHMM"):
@@ -143,7 +143,7 @@ def settled_symbols(X: Any, symbols: Any, owner: str) -> Any:
     if packed.kind != "text" and are_numbers(packed.symbols):
         return None
     used = sorted((packed.symbols[c] for c in np.unique(packed.codes)), key=str)
-    return "".join(used) if packed.kind == "text" else tuple(used)  # type: ignore[arg-type]
+    return "".join(used) if packed.kind == "text" else tuple(used)
 
 
 def pack_numbers(X: Sequence[Array]) -> tuple[Array, Array]:

@@ -8,25 +8,30 @@ import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skmoderndata.kernels import (
     Fisher,
+    FixedLengthHMM,
     GramCache,
+    HiddenTree,
     HMMFisher,
     MarkovFisher,
+    MixtureP,
     Normalized,
+    PairHMM,
 )
 from skmoderndata.metrics import hmm_log_likelihood
 from skmoderndata.preprocessing import KernelTransformer
-from tests.oracles.generative_twins import path_probability, score_by_paths
+from tests.oracles.generative_twins import INSERT, JOINT, path_probability, score_by_paths
 
 BOOK = {
     "startprob": np.array([0.6, 0.4]),
@@ -232,12 +237,15 @@ def test_mixtures_of_scikit_learn_are_read(cls, kind):
     X = rng.normal(size=(60, 2)) + 3 * rng.integers(0, 2, size=(60, 1))
     model = cls(n_components=2, covariance_type=kind, random_state=0).fit(X)
     G = Fisher(model, parameters="m").features(X[:5]).reshape(5, 2, 2)
-    gamma = model.predict_proba(X[:5])
-    P = model.precisions_
-    if kind == "tied":
-        P = np.stack([P, P])
-    elif kind != "full":
-        P = np.stack([p * np.eye(2) for p in P])
+    C = model.covariances_
+    if kind != "full":
+        C = np.stack([C, C]) if kind == "tied" else np.stack([c * np.eye(2) for c in C])
+    densities = [
+        multivariate_normal(m, c).pdf(X[:5]) for m, c in zip(model.means_, C, strict=True)
+    ]
+    gamma = np.transpose(densities) * model.weights_
+    gamma /= gamma.sum(axis=1, keepdims=True)
+    P = np.linalg.inv(C)
     expected = np.einsum("nk,kij,nkj->nki", gamma, P, X[:5, None] - model.means_)
     assert_allclose(G, expected, rtol=1e-8, atol=1e-8)
     settled = Fisher(clone(model)).settle(X)
@@ -408,6 +416,160 @@ def test_features_in_a_linear_model():
     assert_allclose((G @ F.T).toarray(), kernel(X[40:], X[:40]))
 
 
+@pytest.mark.paper
+def test_worked_examples_of_probabilities():
+    line = FixedLengthHMM(**BOOK)
+    assert_allclose(line([S], [T]), 0.019261368, atol=1e-9)
+    assert_allclose(line.diag([S, T]), [0.034243272, 0.049525992], atol=1e-9)
+    tree = HiddenTree([-1, 0, 0, 1], **BOOK)
+    assert_allclose(tree([[0, 1, 0, 1]], [[0, 0, 0, 1]]), 0.010547479152, rtol=1e-10)
+    joint = [[0.365, 0.185], [0.185, 0.265]]
+    pair = PairHMM(joint, [0.5, 0.5])
+    assert_allclose(pair([S], [[0, 1]]), 5.0560830936e-4, rtol=1e-9)
+    assert_allclose(clone(pair).set_params(topology="standard")([S], [[0, 1]]), 7.123625e-4)
+    mixture = MixtureP(([0.5, 0.5], bernoulli))
+    assert_allclose(mixture([[1, 0]], [[1, 1]]), 0.0756)
+
+
+def bernoulli(X):
+    p = np.array([[0.9, 0.2], [0.3, 0.6]])
+    with np.errstate(divide="ignore"):
+        return np.log(np.where(np.asarray(X)[:, None, :] == 1, p, 1 - p)).sum(axis=2)
+
+
+@pytest.mark.certificate
+def test_independent_insertions_are_positive_and_exclusive_ones_are_not():
+    strings = ["", "0", "1", "00", "01", "10", "11", "0110", "1001"]
+    common = {"delta": 0.45, "epsilon": 0.5, "tau": 0.05, "symbols": "01"}
+    joint = [[0.365, 0.185], [0.185, 0.265]]
+    lowest = {
+        name: np.linalg.eigvalsh(PairHMM(joint, [0.5, 0.5], topology=name, **common)(strings))[0]
+        for name in ("independent", "standard")
+    }
+    assert lowest["independent"] > -1e-16
+    assert lowest["standard"] < -0.0015
+
+
+@pytest.mark.recovery
+def test_probabilities_of_all_pairs_of_strings_sum_to_one():
+    kernel = PairHMM(JOINT, INSERT, 0.1, 0.1, 0.7, symbols="abc")
+    strings = ["".join(s) for k in range(5) for s in product("abc", repeat=k)]
+    assert 0.97 < kernel(strings).sum() < 1.0
+
+
+@pytest.mark.edge
+def test_paths_that_are_improbable_at_first_are_not_lost():
+    """Two halves in exchanged order: one scale for a row would lose one of two ways."""
+    first, second = "a" * 400, "bc" * 200
+    kernel = PairHMM(JOINT, INSERT, symbols="abc")
+    one = kernel._log_gram(kernel.encode([first + second]).form, kernel.encode(
+        [second + first]).form)[0, 0]  # fmt: skip
+    other = kernel._log_gram(kernel.encode([second + first]).form, kernel.encode(
+        [first + second]).form)[0, 0]  # fmt: skip
+    assert_allclose(one, other, rtol=1e-12)
+    tiny = kernel.encode(["a" * 2000, "b"])
+    found = kernel._log_gram(tiny.form, None)
+    assert np.isfinite(found).all()
+    # a single symbol against a run: the insertions alone, and one of 2000 pairs
+    steps = np.log(0.3 * 0.5)
+    assert -0.05 < found[0, 1] / (2000 * steps) - 1 < 0.05
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "kernel",
+    [FixedLengthHMM(**BOOK, symbols="ab"), PairHMM(np.eye(2) / 2, [0.5, 0.5], symbols="ab"),
+     HiddenTree(np.arange(-1, 2999), **BOOK, symbols="ab")],
+    ids=lambda k: type(k).__name__,
+)  # fmt: skip
+def test_normalized_is_finite_where_probabilities_underflow(kernel):
+    X = ["ab" * 1500, "aab" * 1000]
+    assert_array_equal(kernel(X), 0.0)
+    K = Normalized(kernel)(X)
+    assert_allclose(np.diag(K), 1.0)
+    assert 0.0 <= K[0, 1] < 1.0
+    assert_allclose(Normalized(kernel).diag(X), 1.0)
+
+
+@pytest.mark.edge
+def test_impossible_samples_have_probability_zero():
+    kernel = FixedLengthHMM([1.0, 0.0], np.eye(2), np.eye(2), "ab")
+    assert_array_equal(kernel(["aa", "ab", "a"]), np.diag([1.0, 0.0, 1.0]))
+    assert_array_equal(Normalized(kernel)(["aa", "ab"]), np.diag([1.0, 0.0]))
+
+
+@pytest.mark.invariance
+def test_blocks_of_pairs_change_nothing():
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ab"), size=5)) for _ in range(30)]
+    kernel = FixedLengthHMM(**BOOK, symbols="ab")
+    with sklearn.config_context(working_memory=1e-2):
+        blocked = kernel(X)
+    assert_allclose(blocked, kernel(X), rtol=1e-14)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("cls", [GaussianMixture, GaussianNB, BernoulliNB])
+def test_mixtures_are_read_from_scikit_learn(cls):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    if cls is GaussianMixture:
+        kernel = MixtureP(GaussianMixture(2, random_state=0)).settle(X)
+        model = GaussianMixture(2, random_state=0).fit(X)
+        joint = model.score_samples(X)[:, None] + np.log(model.predict_proba(X))
+        prior = model.weights_
+    else:
+        model = cls().fit(X, y)
+        kernel = MixtureP(FrozenEstimator(model)).settle(X)
+        joint, prior = model.predict_joint_log_proba(X), np.array([0.5, 0.5])
+    F = np.exp(joint) / np.sqrt(prior)
+    assert_allclose(kernel.features(X), F, rtol=1e-6)
+    assert_allclose(kernel(X), F @ F.T, rtol=1e-6)
+    assert_allclose(clone(kernel)(X), kernel(X))
+    with pytest.raises(ValueError, match=r"settled by fit"):
+        MixtureP(cls())(X)
+
+
+@pytest.mark.recovery
+def test_probabilities_in_a_pipeline():
+    X, y = two_classes(40)
+    joint = np.array([[0.4, 0.1], [0.1, 0.4]])
+    kernel = Normalized(PairHMM(joint, [0.5, 0.5]))
+    step = KernelTransformer(kernel, cache=GramCache())
+    model = make_pipeline(step, SVC(kernel="precomputed"))
+    grid = {"kerneltransformer__kernel__kernel__delta": [0.1, 0.3]}
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
+    assert search.best_score_ > 0.6
+    assert search.best_estimator_[0].kernel_.kernel.symbols == "ab"
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (HiddenTree([-1, 0], **BOOK), "sample 0 has 3 symbols for 2 nodes"),
+        (HiddenTree([0, -1, 1], **BOOK), "-1 for node 0, the only root"),
+        (HiddenTree([-1, 2, 1], **BOOK), "a smaller number for each other node"),
+        (HiddenTree([-1, -1, 0], **BOOK), "the only root"),
+        (FixedLengthHMM(**{**BOOK, "transmat": [[1, 0], [0, 0]]}), "row of state 1, is a row of"),
+        (PairHMM(np.eye(3) / 3, [0.5, 0.5]), r"symmetric, of shape \(2, 2\)"),
+        (PairHMM([[0.5, 0.2], [0.1, 0.2]], [0.5, 0.5]), "symmetric"),
+        (PairHMM([[0.1, 0.4], [0.4, 0.1]], [0.5, 0.5]), 'semi-definite, or take topology="st'),
+        (PairHMM(np.eye(2), [0.5, 0.5]), "joint sums to 2"),
+        (PairHMM(np.eye(2) / 2, [0.5, 0.6]), "insert sums to 1.1"),
+        (PairHMM(np.eye(2) / 2, [0.5, 0.5], tau=0.0), "tau=0"),
+        (PairHMM(np.eye(2) / 2, [0.5, 0.5], 0.5, topology="standard"), "at most 1 - 2 delta"),
+        (PairHMM(np.eye(2) / 2, [0.5, 0.5], topology="local"), "topology='local'"),
+        (MixtureP(([0.5, 0.6], bernoulli)), "weights sums to 1.1"),
+        (MixtureP(([0.5, 0.5], lambda X: np.zeros(3))), "logarithms of shape"),
+        (MixtureP(([0.5, 0.5], None)), "a mixture, or"),
+    ],
+)
+def test_bad_parameters_of_probabilities(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        kernel([S])
+
+
 ZERO_ROW = np.array([[0.7, 0.3], [0.0, 0.0]])
 
 
@@ -463,7 +625,7 @@ def test_bad_parameters_of_hmm_fisher(change, message):
             "sample 1 is impossible under the chain.*smoothing",
         ),
         (MarkovFisher(3, [0.5, 0.5], np.eye(2)), [[0]], "needs 4 rows, one for each context"),
-        (Fisher(), [[0.0]], "a Gaussian mixture, GaussianNB"),
+        (Fisher(None), [[0.0]], "a Gaussian mixture, GaussianNB"),
         (Fisher(GaussianMixture()), [[0.0]], "is settled by fit"),
         (Fisher(GaussianMixture(), parameters="q"), [[0.0]], "letters 'wmc'"),
     ],
@@ -475,5 +637,5 @@ def test_bad_input(kernel, X, message):
 
 @pytest.mark.edge
 def test_log_likelihood_of_an_unfitted_model_is_refused():
-    with pytest.raises(ValueError, match="is not fitted; call model.fit first"):
+    with pytest.raises(ValueError, match="is not fitted"):
         hmm_log_likelihood(CategoricalChain(), [[0]])

@@ -1,6 +1,6 @@
 """Twins of the kernels of generative models, by enumeration of hidden paths."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def strings(rng, n):
 def path_probability(path, seen, startprob, transmat, emissionprob):
     """Probability of a hidden path and of what it emits."""
     p = startprob[path[0]]
-    for k, j in zip(path, path[1:], strict=False):
+    for k, j in pairwise(path):
         p *= transmat[k, j]
     for k, a in zip(path, seen, strict=True):
         p *= emissionprob[k, a]
@@ -36,7 +36,7 @@ def score_by_paths(seen, startprob, transmat, emissionprob, constrained=True):
         p = path_probability(path, seen, startprob, transmat, emissionprob)
         total += p
         starts[path[0]] += p
-        for k, j in zip(path, path[1:], strict=False):
+        for k, j in pairwise(path):
             moves[k, j] += p
         for k, a in zip(path, seen, strict=True):
             emits[k, a] += p
@@ -136,6 +136,65 @@ def mixture_score(kernel, x):
     return np.concatenate([g[letter].ravel() for letter in "wmc" if letter in kernel.parameters])
 
 
+def same_length(rng, n):
+    """Draw sequences of four symbols of three, for a tree of four nodes."""
+    return ["".join(rng.choice(list("abc"), size=4)) for _ in range(n)]
+
+
+def common_path(kernel, x, z):
+    """Sum over all hidden states of the nodes of a tree, or of the steps of a line."""
+    if len(x) != len(z):
+        return 0.0
+    parents = getattr(kernel, "parents", range(-1, len(x) - 1))
+    E, total = kernel.emissionprob, 0.0
+    for h in product(range(len(kernel.startprob)), repeat=len(x)):
+        p = kernel.startprob[h[0]] if h else 1.0
+        for v, u in enumerate(parents):
+            if u >= 0:
+                p *= kernel.transmat[h[u], h[v]]
+            p *= E[h[v], "abc".index(x[v])] * E[h[v], "abc".index(z[v])]
+        total += p
+    return total
+
+
+def alignments(kernel, s, t, state="AB"):
+    """Probability of what is left of two strings by recursion over the next symbol."""
+    d, e, tau = kernel.delta, kernel.epsilon, kernel.tau
+    independent = kernel.topology == "independent"
+    if independent:
+        skip = {"AB": (1 - d) ** 2, "A": (1 - e) * (1 - d), "B": 1 - e}[state]
+        pair, end = skip * (1 - tau), skip * tau
+        into = {"AB": (d, d * (1 - d)), "A": (e, d * (1 - e)), "B": (0.0, e)}[state]
+    else:
+        pair, end = (1 - 2 * d - tau if state == "AB" else 1 - e - tau), tau
+        into = {"AB": (d, d), "A": (e, 0.0), "B": (0.0, e)}[state]
+    q, P = kernel.insert, np.asarray(kernel.joint)
+    total = end if not s and not t else 0.0
+    a, b = ("abc".find(w[0]) if w else None for w in (s, t))
+    if s and t:
+        total += pair * P[a, b] * alignments(kernel, s[1:], t[1:], "AB")
+    if s and into[0]:
+        total += into[0] * q[a] * alignments(kernel, s[1:], t, "A")
+    if t and into[1]:
+        total += into[1] * q[b] * alignments(kernel, s, t[1:], "B")
+    return total
+
+
+def mixture_probability(kernel, x, z):
+    """Sum over components of products of densities."""
+    model, total = kernel.model, 0.0
+    for k, weight in enumerate(model.weights):
+        C = model.covariances[k]
+        C = np.diag(C) if C.ndim == 1 else C
+        for v in (x, z):
+            d = v - model.means[k]
+            weight = weight * np.exp(-0.5 * d @ np.linalg.inv(C) @ d)
+        total += weight / np.linalg.det(2 * np.pi * C)
+    return total
+
+
+JOINT = np.array([[0.3, 0.05, 0.05], [0.05, 0.2, 0.05], [0.05, 0.05, 0.2]])
+INSERT = np.array([0.5, 0.3, 0.2])
 CHAIN = {
     2: (np.array([0.5, 0.3, 0.2]), np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.4, 0.3]])),
     1: (np.array([1.0]), np.array([[0.2, 0.5, 0.3]])),
@@ -167,6 +226,37 @@ TWINS = {
         ),
         markov_fisher,
         strings,
+    ),
+    "FixedLengthHMM": Twin(
+        lambda: [
+            sk.FixedLengthHMM(**ARRAYS),
+            sk.FixedLengthHMM(START, np.full((2, 2), 0.5), EMIT, "abc"),
+        ],
+        common_path,
+        lambda rng, n: ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(0, 4, n)],
+    ),
+    "HiddenTree": Twin(
+        lambda: [
+            sk.HiddenTree([-1, 0, 0, 1], **ARRAYS),
+            sk.HiddenTree(np.array([-1, 0, 1, 2]), **ARRAYS),
+            sk.HiddenTree([-1, 0, 0, 0], **ARRAYS),
+        ],
+        common_path,
+        same_length,
+    ),
+    "MixtureP": Twin(
+        lambda: [sk.MixtureP(mixture("full")), sk.MixtureP(mixture("diag"))],
+        mixture_probability,
+        lambda rng, n: rng.normal(size=(n, 2)),
+    ),
+    "PairHMM": Twin(
+        lambda: [
+            sk.PairHMM(JOINT, INSERT, symbols="abc"),
+            sk.PairHMM(JOINT, INSERT, 0.4, 0.5, 0.05, symbols="abc"),
+            sk.PairHMM(JOINT, INSERT, 0.2, 0.3, 0.1, "standard", "abc"),
+        ],
+        alignments,
+        lambda rng, n: ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(0, 6, n)],
     ),
     "Fisher": Twin(
         lambda: [

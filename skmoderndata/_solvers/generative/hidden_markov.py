@@ -104,9 +104,7 @@ def _forward_all(startprob, transmat, table, rows, offsets, log_likelihood):
 
 
 @jit
-def _forward_backward_all(
-    startprob, transmat, table, rows, offsets, states, moves, log_likelihood
-):
+def _both_all(startprob, transmat, table, rows, offsets, states, moves, log_likelihood):
     longest = (offsets[1:] - offsets[:-1]).max()
     c, columns = np.empty(longest), transmat.T.copy()
     beta, v = np.empty(len(startprob)), np.empty(len(startprob))
@@ -137,9 +135,7 @@ def posteriors(startprob: Array, transmat: Array, seen: Observations) -> Posteri
     n, S = len(seen.offsets) - 1, len(startprob)
     states, moves, found = np.zeros((len(seen.rows), S)), np.zeros((n, S, S)), np.zeros(n)
     if n:
-        _forward_backward_all(
-            startprob, transmat, seen.table, seen.rows, seen.offsets, states, moves, found
-        )
+        _both_all(startprob, transmat, seen.table, seen.rows, seen.offsets, states, moves, found)
     found += sums_by_sequence(seen.log_scale[seen.rows][:, None], seen.offsets)[:, 0]
     return Posteriors(states, moves, found)
 
@@ -160,7 +156,7 @@ def blocks(seen: Observations, bytes_per_sequence: int) -> Iterator[tuple[slice,
 
 
 def sums_by_sequence(values: Array, offsets: Array) -> Array:
-    """Sums of rows over each sequence, zero for empty ones."""
+    """Add up rows over each sequence, zero for empty ones."""
     found = np.zeros((len(offsets) - 1, values.shape[1]))
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):
@@ -169,7 +165,7 @@ def sums_by_sequence(values: Array, offsets: Array) -> Array:
 
 
 def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -> Array:
-    """Expected number of times that a state emits a symbol, (n_sequences, n_states, n_symbols)."""
+    """Count how often a state is expected to emit a symbol: (n_sequences, n_states, n_symbols)."""
     n, steps = len(offsets) - 1, np.arange(len(rows))
     cells = np.repeat(np.arange(n), np.diff(offsets)) * n_symbols + rows
     chosen = sparse.csr_array((np.ones(len(rows)), (cells, steps)), (n * n_symbols, len(rows)))
@@ -177,7 +173,7 @@ def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -
 
 
 def start_scores(startprob: Array, found: Posteriors, offsets: Array, constrained: bool) -> Array:
-    """Derivatives in the start probabilities, ``gamma_1(k) / pi_k``, 0 where pi is 0.
+    """Give derivatives in the start probabilities, ``gamma_1(k) / pi_k``, 0 where pi is 0.
 
     Constrained scores are the derivatives in the logits of the softmax function, divided by the
     probability: ``gamma_1(k) / pi_k - 1``.
@@ -193,7 +189,7 @@ def start_scores(startprob: Array, found: Posteriors, offsets: Array, constraine
 
 
 def move_scores(transmat: Array, found: Posteriors, constrained: bool) -> Array:
-    """Derivatives in the transition probabilities, ``N(k, l) / Q(k, l)``, 0 where Q is 0.
+    """Give derivatives in the transition probabilities, ``N(k, l) / Q(k, l)``, 0 where Q is 0.
 
     N(k, l) is the expected number of moves; constrained: ``N(k, l) / Q(k, l) - N(k, .)``.
     """
@@ -204,7 +200,7 @@ def move_scores(transmat: Array, found: Posteriors, constrained: bool) -> Array:
 
 
 def symbol_scores(emissionprob: Array, counts: Array, constrained: bool) -> Array:
-    """Derivatives in the emission probabilities, ``N(k, a) / E(k, a)``, 0 where E is 0.
+    """Give derivatives in the emission probabilities, ``N(k, a) / E(k, a)``, 0 where E is 0.
 
     N(k, a) is the expected number of times that state k emits a; constrained: minus ``N(k, .)``.
     """

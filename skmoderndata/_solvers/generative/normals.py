@@ -30,7 +30,7 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
 
 
 def mean_scores(X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array) -> Array:
-    """Derivatives in the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
+    """Give derivatives in the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
     found = []
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
         total = sums_by_sequence(gamma[:, [k]] * (X - mean), offsets)
@@ -41,7 +41,7 @@ def mean_scores(X: Array, gamma: Array, means: Array, covariances: Array, offset
 def covariance_scores(
     X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array
 ) -> Array:
-    """Derivatives in the covariances, ``(P_k S_k P_k - n_k P_k) / 2`` with P the inverse of C.
+    """Give derivatives in the covariances, ``(P_k S_k P_k - n_k P_k) / 2``, P the inverse of C.
 
     ``S_k = sum_t gamma_t(k) (x_t - mu_k)(x_t - mu_k)'`` and ``n_k = sum_t gamma_t(k)``; all
     entries of C count as free. For independent features it is the diagonal of this.
