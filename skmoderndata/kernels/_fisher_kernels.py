@@ -44,7 +44,33 @@ from skmoderndata.kernels._mixtures import (
 FAMILY = "kernels of generative models"
 PAGE = "generative_kernels"
 LETTERS = {"symbols": "ste", "normal": "stemc", "counts": "stel"}
-Block = Any  # ndarray or csr_array
+
+
+class Scored:
+    """Samples that are scored when a settled kernel first asks, all at once; parts share this.
+
+    Estimators convert their samples before they settle the kernel, and take parts of them.
+    """
+
+    def __init__(
+        self, samples: Any, indices: Any = None, found: dict[str, Any] | None = None
+    ) -> None:
+        self.samples, self.indices = samples, indices
+        self.found: dict[str, Any] = {} if found is None else found
+
+    def __getitem__(self, indices: Array) -> "Scored":
+        chosen = indices if self.indices is None else self.indices[indices]
+        return Scored(self.samples, chosen, self.found)
+
+    def under(self, kernel: "ScoreKernel") -> Any:
+        """Return a row of scores for each sample; those of the last kernel are kept."""
+        name = repr(kernel)
+        if name not in self.found:
+            scores = kernel.scores(self.samples)
+            self.found.clear()
+            self.found[name] = scores
+        scores = self.found[name]
+        return scores if self.indices is None else scores[self.indices]
 
 
 class ScoreKernel(BaseKernel):
@@ -66,10 +92,20 @@ class ScoreKernel(BaseKernel):
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps: the scores under this very model."""
-        return f"scores of {self!r}" if self.is_settled else None
+        """Name of the form that `encode` keeps: scores, made when they are asked for."""
+        return "samples with scores"
 
-    def _check(self, X: Any) -> Any:
+    def _check(self, X: Any) -> Scored:
+        return Scored(X)
+
+    def _encode(self, X: list[Any]) -> Scored:
+        form = Scored(X)
+        if self.is_settled:  # else estimators settle first
+            form.under(self)
+        return form
+
+    def scores(self, X: Any) -> Any:
+        """Scores of samples times the root of the inverse information."""
         if not self.is_settled:
             name = type(self).__name__
             raise ValueError(
@@ -107,14 +143,16 @@ class ScoreKernel(BaseKernel):
         else:
             self.information = G.T @ G / G.shape[0]
 
-    def _gram(self, X: Block, Y: Block | None) -> Array:
-        K = X @ (X if Y is None else Y).T
+    def _gram(self, X: Scored, Y: Scored | None) -> Array:
+        A = X.under(self)
+        K = A @ (A if Y is None else Y.under(self)).T
         return np.asarray(K.toarray() if is_sparse(K) else K)
 
-    def _diag(self, X: Block) -> Array:
-        if is_sparse(X):
-            return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        return np.asarray(np.einsum("ij,ij->i", X, X))
+    def _diag(self, X: Scored) -> Array:
+        A = X.under(self)
+        if is_sparse(A):
+            return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+        return np.asarray(np.einsum("ij,ij->i", A, A))
 
     def features(self, X: Any) -> Any:
         """Return the vectors whose inner products are the kernel, for linear models.
@@ -130,7 +168,7 @@ class ScoreKernel(BaseKernel):
             Scores times the root of the inverse information: Fisher vectors.
         """
         self._validate()
-        return self._real(X)
+        return self._real(X).under(self)
 
 
 def times_root(G: Any, information: Any) -> Any:

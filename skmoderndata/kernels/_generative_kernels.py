@@ -8,13 +8,14 @@ from skmoderndata._registry import KernelCard
 from skmoderndata._solvers.generative.common_paths import common_path_logarithms
 from skmoderndata._solvers.generative.normals import log_densities
 from skmoderndata._solvers.generative.pair_markov import PairModel, pair_logarithms
-from skmoderndata.kernels._base import Array, BaseKernel, as_vectors, show
+from skmoderndata.kernels._base import Array, BaseKernel, as_vectors
 from skmoderndata.kernels._hidden_markov import (
     HiddenMarkovModel,
     checked_model,
+    model_codes,
+    pack_symbols,
     probabilities,
     settled_symbols,
-    symbol_rows,
 )
 from skmoderndata.kernels._mixtures import (
     NormalMixture,
@@ -25,7 +26,7 @@ from skmoderndata.kernels._mixtures import (
     show_model,
 )
 from skmoderndata.kernels._resolve import row_blocks
-from skmoderndata.kernels._sequences import Packed
+from skmoderndata.kernels._sequences import Packed, SequenceKernel
 
 FAMILY = "kernels of generative models"
 PAGE = "generative_kernels"
@@ -47,8 +48,8 @@ class ProbabilityKernel(BaseKernel):
         return np.exp(self._log_diag(X))
 
 
-class CodedKernel(ProbabilityKernel):
-    """A kernel on sequences over the alphabet of a model, a `Packed` collection of its codes."""
+class CodedKernel(ProbabilityKernel, SequenceKernel):
+    """A kernel on sequences over the alphabet of a model."""
 
     symbols: Any
 
@@ -57,14 +58,13 @@ class CodedKernel(ProbabilityKernel):
         """Number of symbols of the model."""
         raise NotImplementedError
 
-    @property
-    def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps: numbers of the symbols of this alphabet."""
-        return f"codes of {self.n_symbols} symbols {show(self.symbols)}"
-
     def _check(self, X: Any) -> Packed:
-        rows, offsets = symbol_rows(X, self.symbols, self.n_symbols, type(self).__name__)
-        return Packed(rows, offsets, (), "tokens")
+        return pack_symbols(X, type(self).__name__)
+
+    def _coded(self, X: Packed) -> Packed:
+        """Return the collection with the codes of the model."""
+        codes = model_codes(X, self.symbols, self.n_symbols, type(self).__name__)
+        return Packed(codes, X.offsets, (), "tokens")
 
     def settle(self, X: Any) -> BaseKernel:
         """Return a copy with the alphabet of the training samples.
@@ -251,7 +251,8 @@ class _CommonPaths(CodedKernel):
         return where, X.codes[X.offsets[where][:, None] + np.arange(length)]
 
     def _log_gram(self, X: Packed, Y: Packed | None) -> Array:
-        Z, model = (X if Y is None else Y), self._model()
+        X = self._coded(X)
+        Z, model = (X if Y is None else self._coded(Y)), self._model()
         arrays = (model.startprob, model.transmat, model.emission[0])
         found = np.full((len(X), len(Z)), -np.inf)
         for length in np.intersect1d(X.lengths, Z.lengths):
@@ -264,7 +265,7 @@ class _CommonPaths(CodedKernel):
         return found if Y is not None else np.minimum(found, found.T)
 
     def _log_diag(self, X: Packed) -> Array:
-        model, found = self._model(), np.zeros(len(X))
+        X, model, found = self._coded(X), self._model(), np.zeros(len(X))
         arrays = (model.startprob, model.transmat, model.emission[0])
         for length in np.unique(X.lengths):
             rows, A = self._by_length(X, length)
@@ -416,8 +417,8 @@ class HiddenTree(_CommonPaths):
                 "parents", "-1 for node 0, the only root, and a smaller number for each other node"
             )
 
-    def _check(self, X: Any) -> Packed:
-        packed, n_nodes = super()._check(X), np.size(self.parents)
+    def _coded(self, X: Packed) -> Packed:
+        packed, n_nodes = super()._coded(X), np.size(self.parents)
         wrong = np.flatnonzero(packed.lengths != n_nodes)
         if len(wrong):
             raise ValueError(
@@ -425,11 +426,6 @@ class HiddenTree(_CommonPaths):
                 f"{n_nodes} nodes; give one symbol for each node."
             )
         return packed
-
-    @property
-    def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps: codes for a tree of this size."""
-        return f"{super().encoding} on {np.size(self.parents)} nodes"
 
     def _tree(self, length: int) -> Array:
         return np.asarray(self.parents)
@@ -554,7 +550,8 @@ class PairHMM(CodedKernel):
 
     def _log_gram(self, X: Packed, Y: Packed | None) -> Array:
         own, model = Y is None, self._model()
-        Z = X if Y is None else Y
+        X = self._coded(X)
+        Z = X if Y is None else self._coded(Y)
         K = np.empty((len(X), len(Z)))
         grid = np.tril_indices(len(X)) if own else np.indices(K.shape).reshape(2, -1)
         which = np.stack([grid[0], grid[1]], axis=1)
@@ -566,6 +563,6 @@ class PairHMM(CodedKernel):
         return K
 
     def _log_diag(self, X: Packed) -> Array:
-        each = np.arange(len(X))
+        X, each = self._coded(X), np.arange(len(X))
         packed = (X.codes, X.offsets)
         return pair_logarithms(self._model(), packed, packed, np.stack([each, each], axis=1))

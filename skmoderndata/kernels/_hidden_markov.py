@@ -160,6 +160,11 @@ def symbol_rows(X: Any, symbols: Any, n_symbols: int, owner: str) -> tuple[Array
         if not len(rows) or (rows.min() >= 0 and rows.max() < n_symbols):
             return rows, offsets
     packed = pack_symbols(X, owner)
+    return model_codes(packed, symbols, n_symbols, owner), packed.offsets
+
+
+def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Array:
+    """Numbers 0 to n_symbols - 1 of the symbols of a packed collection."""
     if symbols is None:
         if not are_numbers(packed.symbols) or packed.kind == "text":
             raise ValueError(
@@ -184,7 +189,7 @@ def symbol_rows(X: Any, symbols: Any, n_symbols: int, owner: str) -> tuple[Array
             f"{owner}: sample {i} has the symbol {packed.symbols[packed.codes[at]]!r}, which the "
             f"model of {n_symbols} symbols does not know; train with all symbols, or drop it."
         )
-    return rows, packed.offsets
+    return rows
 
 
 def pack_vectors(X: Any, n_features: int | None, owner: str) -> tuple[Array, Array]:

@@ -18,6 +18,8 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from skmoderndata.discriminant_analysis import KernelFisherDiscriminant
+from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
     Fisher,
     FixedLengthHMM,
@@ -30,7 +32,9 @@ from skmoderndata.kernels import (
     PairHMM,
 )
 from skmoderndata.metrics import hmm_log_likelihood
+from skmoderndata.neighbors import KernelNearestCentroid
 from skmoderndata.preprocessing import KernelTransformer
+from skmoderndata.svm import CoreVectorMachine
 from tests.oracles.generative_twins import INSERT, JOINT, path_probability, score_by_paths
 
 BOOK = {
@@ -568,6 +572,38 @@ def test_probabilities_in_a_pipeline():
 def test_bad_parameters_of_probabilities(kernel, message):
     with pytest.raises(ValueError, match=message):
         kernel([S])
+
+
+ESTIMATORS = [
+    lambda kernel: KernelFisherDiscriminant(kernel=kernel),
+    lambda kernel: KernelNearestCentroid(kernel=kernel),
+    lambda kernel: CoreVectorMachine(kernel=kernel),
+    lambda kernel: make_pipeline(IncompleteCholesky(8, kernel=kernel), LogisticRegression()),
+    lambda kernel: make_pipeline(KernelTransformer(kernel), SVC(kernel="precomputed")),
+]
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("make", ESTIMATORS)
+@pytest.mark.parametrize(
+    "kernel",
+    [MarkovFisher(information="diagonal"), HMMFisher(CategoricalChain()),
+     PairHMM([[0.4, 0.1], [0.1, 0.4]], [0.5, 0.5])],
+    ids=lambda k: type(k).__name__,
+)  # fmt: skip
+def test_estimators_settle_and_encode_each_sample_once(make, kernel, monkeypatch):
+    X, y = two_classes(24)
+    seen = []
+    cls = type(kernel)
+    name = "scores" if hasattr(cls, "scores") else "_check"
+    real = getattr(cls, name)
+    monkeypatch.setattr(cls, name, lambda self, S: seen.append(len(S)) or real(self, S))
+    k = Normalized(kernel)
+    model = make(k).fit(X, y)
+    assert sum(seen) <= 2 * len(X)  # once to settle at most, once for all values
+    expected = model.predict(X[:6])
+    for other in (np.array(X, dtype=object), np.array(X), pd.Series(X)):
+        assert_array_equal(make(k).fit(other, y).predict(other[:6]), expected)
 
 
 ZERO_ROW = np.array([[0.7, 0.3], [0.0, 0.0]])
