@@ -84,14 +84,12 @@ def _backward(columns, table, rows, alpha, c, beta, v, moves):
             continue
         for k in range(S):
             beta[k] = 0.0
-        for j in range(S):
-            weight, column = v[j], columns[j]
-            for k in range(S):
-                beta[k] += weight * column[k]
+        before = alpha[t - 1]
         for k in range(S):
-            weight, row = alpha[t - 1, k], moves[k]
+            weight, column, row, before_k = v[k], columns[k], moves[k], before[k]
             for j in range(S):
-                row[j] += weight * v[j]
+                beta[j] += weight * column[j]
+                row[j] += before_k * v[j]
 
 
 @jit
