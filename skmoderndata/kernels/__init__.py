@@ -1,6 +1,7 @@
 """Kernels as objects of the kernel protocol of scikit-learn."""
 
 from skmoderndata.kernels._anova_kernels import ANOVA, AllSubsets
+from skmoderndata.kernels._fisher_kernels import Fisher, HMMFisher, MarkovFisher
 from skmoderndata.kernels._function_kernels import (
     Bilinear,
     Covariance,
@@ -8,6 +9,12 @@ from skmoderndata.kernels._function_kernels import (
     MonteCarlo,
 )
 from skmoderndata.kernels._gap_kernels import GapNumberWeighted, RestrictedGapWeighted
+from skmoderndata.kernels._generative_kernels import (
+    FixedLengthHMM,
+    HiddenTree,
+    MixtureP,
+    PairHMM,
+)
 from skmoderndata.kernels._gram_cache import GramCache
 from skmoderndata.kernels._graph_kernels import (
     DAGPath,
@@ -82,6 +89,8 @@ __all__ = [
     "DistanceKernel",
     "ExponentialDiffusion",
     "ExponentialOf",
+    "Fisher",
+    "FixedLengthHMM",
     "FixedLengthSubsequences",
     "GammaExponential",
     "GapNumberWeighted",
@@ -91,13 +100,18 @@ __all__ = [
     "GlobalAlignment",
     "GramCache",
     "GraphPath",
+    "HMMFisher",
+    "HiddenTree",
     "Intersection",
     "LatentSemantic",
+    "MarkovFisher",
     "Min",
     "Mismatch",
+    "MixtureP",
     "MonteCarlo",
     "Normalized",
     "PSpectrum",
+    "PairHMM",
     "PolynomialOf",
     "PowerSet",
     "Pullback",

@@ -24,6 +24,7 @@ from skmoderndata.metrics._dtw import (
     soft_dtw,
 )
 from skmoderndata.metrics._edit_distance import edit_distance, pairwise_edit_distance
+from skmoderndata.metrics._hmm import hmm_log_likelihood
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 from skmoderndata.metrics._warping_path_display import WarpingPathDisplay
 
@@ -41,6 +42,7 @@ __all__ = [
     "edit_distance",
     "functional_distance",
     "generalization_error",
+    "hmm_log_likelihood",
     "intrinsic_dimension",
     "kernel_alignment",
     "kernel_distances",

@@ -1,0 +1,52 @@
+"""Pairs of samples that share a hidden state at each node of a tree, or step of a line."""
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def common_path_logarithms(
+    codes: Array,
+    codes_y: Array,
+    parents: Array,
+    startprob: Array,
+    transmat: Array,
+    emissionprob: Array,
+) -> Array:
+    """Logarithms of ``sum_h P(h) P(x given h) P(z given h)`` over hidden states h of a tree.
+
+    The upward pass (Shawe-Taylor and Cristianini 2004, section 12.1): with x and z observed at
+    each node, ``beta_v = E(., x_v) o E(., z_v) o prod (Q beta_c)`` over the children c of v, and
+    the value is ``pi' beta_root``. On a line it is the backward pass. Every node has its scale.
+
+    Parameters
+    ----------
+    codes, codes_y : ndarray of shape (..., n_nodes)
+        Symbols of x and z at the nodes; the shapes before the last axis are broadcast.
+    parents : ndarray of shape (n_nodes,)
+        Parent of each node, of a smaller number; -1 for the root, which is node 0.
+    startprob, transmat, emissionprob : ndarray
+        Probabilities of the root's state, of a child's state, and of the symbols.
+    """
+    by_symbol = np.ascontiguousarray(emissionprob.T)
+    shape = np.broadcast_shapes(codes.shape[:-1], codes_y.shape[:-1])
+    logarithm = np.zeros(shape)
+    waiting: dict[int, Array] = {}
+    for v in range(len(parents) - 1, -1, -1):
+        beta = by_symbol[codes[..., v]] * by_symbol[codes_y[..., v]]
+        if v in waiting:
+            beta *= waiting.pop(v)
+        scale = beta.max(axis=-1)
+        with np.errstate(divide="ignore"):
+            logarithm += np.log(scale)
+        beta /= np.where(scale > 0.0, scale, 1.0)[..., None]
+        if v == 0:
+            with np.errstate(divide="ignore"):
+                logarithm += np.log(beta @ startprob)
+            continue
+        message = beta @ transmat.T
+        u = int(parents[v])
+        waiting[u] = waiting[u] * message if u in waiting else message
+    return logarithm

@@ -1,0 +1,62 @@
+"""Normal distributions of several states or components: densities and their derivatives.
+
+Covariances are (n_components, n_features) for independent features, or (n_components, n_features,
+n_features). Derivatives are those of ``sum_t gamma_t(k) log N(x_t; mu_k, C_k)``, added up over
+the steps of each sequence; for a mixture a sequence is one sample.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from skmoderndata._solvers.generative.hidden_markov import sums_by_sequence
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def log_densities(X: Array, means: Array, covariances: Array) -> Array:
+    """Logarithms of the densities of rows of X, (n_samples, n_components)."""
+    found = np.empty((len(X), len(means)))
+    for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
+        if C.ndim == 1:
+            squares, log_det = ((X - mean) ** 2 / C).sum(axis=1), np.log(C).sum()
+        else:
+            L = cholesky(C, lower=True)
+            squares = (solve_triangular(L, (X - mean).T, lower=True) ** 2).sum(axis=0)
+            log_det = 2.0 * np.log(np.diag(L)).sum()
+        found[:, k] = -0.5 * (squares + log_det + X.shape[1] * np.log(2.0 * np.pi))
+    return found
+
+
+def mean_scores(X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array) -> Array:
+    """Give derivatives in the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
+    found = []
+    for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
+        total = sums_by_sequence(gamma[:, [k]] * (X - mean), offsets)
+        found.append(total / C if C.ndim == 1 else np.linalg.solve(C, total.T).T)
+    return np.stack(found, axis=1)
+
+
+def covariance_scores(
+    X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array
+) -> Array:
+    """Give derivatives in the covariances, ``(P_k S_k P_k - n_k P_k) / 2``, P the inverse of C.
+
+    ``S_k = sum_t gamma_t(k) (x_t - mu_k)(x_t - mu_k)'`` and ``n_k = sum_t gamma_t(k)``; all
+    entries of C count as free. For independent features it is the diagonal of this.
+    """
+    found = []
+    n = sums_by_sequence(gamma, offsets)
+    for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
+        d, weight = X - mean, gamma[:, k]
+        if C.ndim == 1:
+            S = sums_by_sequence(weight[:, None] * d * d, offsets)
+            found.append(0.5 * (S / C - n[:, [k]]) / C)
+        else:
+            P = np.linalg.inv(C)
+            e = d @ P
+            outer = (weight[:, None] * e)[:, :, None] * e[:, None, :]
+            S = sums_by_sequence(outer.reshape(len(X), -1), offsets)
+            found.append(0.5 * (S - n[:, [k]] * P.ravel()))
+    return np.stack(found, axis=1)

@@ -1,0 +1,114 @@
+"""Pair hidden Markov models: the probability of two strings over all alignments."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit, jit_leaf
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SMALL, LARGE = 2.0**-256, 2.0**256
+
+
+class PairModel(NamedTuple):
+    """Probabilities of moves and of symbols.
+
+    State 0 emits a pair of symbols, state 1 a symbol of s alone, state 2 a symbol of t alone. The
+    start moves like state 0.
+    """
+
+    joint: Array  # (n_symbols, n_symbols), pairs
+    insert: Array  # (n_symbols,), single symbols
+    moves: Array  # (3, 3)
+    ends: Array  # (3,), from a state to the end
+
+
+@jit_leaf
+def _reached(x, weights, factor, shift):
+    """Return ``factor (x . weights) 2^(-256 shift)``."""
+    term = factor * (x[0] * weights[0] + x[1] * weights[1] + x[2] * weights[2])
+    for _ in range(min(shift, 5)):
+        term *= SMALL
+    return term
+
+
+@jit_leaf
+def _pair(s, t, joint, insert, columns, ends, cells, exponents):
+    """Logarithm of the probability of s and t, by three tables of which two rows are kept.
+
+    ``AB(i, j) = P(s_i, t_j) sum_k f_k(i-1, j-1) moves(k, 0)``, ``A(i, j) = q(s_i) sum_k f_k(i-1,
+    j) moves(k, 1)`` and ``B(i, j) = q(t_j) sum_k f_k(i, j-1) moves(k, 2)``. A cell holds its three
+    values times ``2^(256 e)`` with an exponent e of its own: one scale for a row loses paths
+    that are improbable at first and win in the end.
+    """
+    m = len(t)
+    for i in range(len(s) + 1):
+        now, old = cells[i % 2], cells[(i + 1) % 2]
+        e_now, e_old = exponents[i % 2], exponents[(i + 1) % 2]
+        for j in range(m + 1):
+            cell, e = now[j], -(2**60)
+            if i > 0 and j > 0:
+                e = max(e, e_old[j - 1])
+            if i > 0:
+                e = max(e, e_old[j])
+            if j > 0:
+                e = max(e, e_now[j - 1])
+            cell[0], cell[1], cell[2] = 0.0, 0.0, 0.0
+            if i == 0 and j == 0:
+                e, cell[0] = 0, 1.0
+            if i > 0 and j > 0:
+                p = joint[s[i - 1], t[j - 1]]
+                cell[0] = _reached(old[j - 1], columns[0], p, e - e_old[j - 1])
+            if i > 0:
+                cell[1] = _reached(old[j], columns[1], insert[s[i - 1]], e - e_old[j])
+            if j > 0:
+                cell[2] = _reached(now[j - 1], columns[2], insert[t[j - 1]], e - e_now[j - 1])
+            largest = max(cell[0], cell[1], cell[2])
+            if largest == 0.0:
+                e = -(2**60)
+            elif largest < SMALL:
+                cell[0], cell[1], cell[2] = cell[0] * LARGE, cell[1] * LARGE, cell[2] * LARGE
+                e -= 1
+            e_now[j] = e
+    last = cells[len(s) % 2, m]
+    value = last[0] * ends[0] + last[1] * ends[1] + last[2] * ends[2]
+    if value == 0.0:
+        return -np.inf
+    return np.log(value) + 256.0 * np.log(2.0) * exponents[len(s) % 2, m]
+
+
+@jit
+def _pairs(codes, offsets, codes_y, offsets_y, which, joint, insert, columns, ends, found):
+    longest = (offsets_y[1:] - offsets_y[:-1]).max() + 1
+    cells, exponents = np.zeros((2, longest, 3)), np.zeros((2, longest), dtype=np.int64)
+    for r in range(len(which)):
+        i, j = which[r]
+        s = codes[offsets[i] : offsets[i + 1]]
+        t = codes_y[offsets_y[j] : offsets_y[j + 1]]
+        found[r] = _pair(s, t, joint, insert, columns, ends, cells, exponents)
+
+
+def pair_logarithms(
+    model: PairModel,
+    X: tuple[Array, Array],
+    Y: tuple[Array, Array],
+    which: Array,
+) -> Array:
+    """Logarithms of the probabilities of pairs of strings.
+
+    Durbin et al. 1998, section 4.2; time ``|s| |t|`` for each pair, memory two rows.
+
+    Parameters
+    ----------
+    model : PairModel
+        Probabilities of moves and of symbols.
+    X, Y : tuple of (codes, offsets)
+        Strings, packed.
+    which : ndarray of shape (n_pairs, 2)
+        Which string of X with which of Y.
+    """
+    found = np.zeros(len(which))
+    if len(which):
+        columns = np.ascontiguousarray(model.moves.T)
+        _pairs(*X, *Y, which, model.joint, model.insert, columns, model.ends, found)
+    return found
