@@ -12,9 +12,9 @@ FRACTION = 0.1
 LOW, HIGH = -16, 32  # a clean pixel lies between 0 and 16
 
 
-def load(quick):
+def load(quick, full=False):
     clean, y = load_digits(return_X_y=True)
-    n = 600 if quick else len(clean)
+    n = 500 if quick else len(clean) if full else 1000
     clean, y = clean[:n], y[:n]
     rng = np.random.default_rng(0)
     hit = rng.random(clean.shape) < FRACTION
@@ -54,4 +54,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    load_full=lambda: load(False, full=True),
 )

@@ -12,9 +12,9 @@ from benchmarks.compare.problem import STEP, Data, Problem
 FRACTION = 0.3
 
 
-def load(quick):
+def load(quick, full=False):
     complete, y = load_digits(return_X_y=True)
-    n = 600 if quick else len(complete)
+    n = 500 if quick else len(complete) if full else 1000
     complete, y = complete[:n], y[:n]
     missing = np.random.default_rng(0).random(complete.shape) < FRACTION
     about = (
@@ -68,4 +68,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    load_full=lambda: load(False, full=True),
 )
