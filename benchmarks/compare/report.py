@@ -40,7 +40,9 @@ def write_report(rows, plan, folder, *, seconds, interrupted, reasons=None):
     """
     facts = _facts(rows, plan, seconds, interrupted)
     page = folder / "index.html"
-    page.write_text(_page(rows, plan, facts, reasons or {}), encoding="utf-8")  # first: it may note plot errors
+    page.write_text(
+        _page(rows, plan, facts, reasons or {}), encoding="utf-8"
+    )  # first: it may note plot errors
     (folder / "results.json").write_text(json.dumps(_as_json(rows, facts), indent=1) + "\n")
     return page.resolve()
 
@@ -311,7 +313,9 @@ def _table_row(row):
     cells = [_verdict_cell(row, names)]
     for kind, name in names.items():
         win = " win" if row.winner == kind else ""
-        link = f'<a href="#{escape(name)}">{escape(name)}</a>' if kind == "method" else escape(name)
+        link = (
+            f'<a href="#{escape(name)}">{escape(name)}</a>' if kind == "method" else escape(name)
+        )
         cells.append(f'<td class="{kind}{win}">{link}</td>')
     if row.state in ("failed", "not run"):
         cells += ["<td></td>"] * 5
@@ -493,7 +497,7 @@ def _folds(row):
 
 
 def _fold_chart(row):
-    """Scores of both contenders by fold, drawn as lines and dots that follow the page's colours."""
+    """Draw the scores of both contenders by fold, in the colours of the page."""
     a, b = row.scores(row.method), row.scores(row.baseline)
     low, high = min(a.min(), b.min()), max(a.max(), b.max())
     left, width, step = 60, 520, 18

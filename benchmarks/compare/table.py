@@ -139,7 +139,13 @@ def time_factor(row):
 
 def seconds_text(seconds):
     """Two significant digits, never an exponent."""
-    return f"{seconds:.4f}" if seconds < 0.01 else f"{seconds:.2g}" if seconds < 100 else f"{seconds:.0f}"
+    return (
+        f"{seconds:.4f}"
+        if seconds < 0.01
+        else f"{seconds:.2g}"
+        if seconds < 100
+        else f"{seconds:.0f}"
+    )
 
 
 def _lines(texts, styles=("", "")):

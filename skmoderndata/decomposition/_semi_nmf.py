@@ -121,10 +121,11 @@ class SemiNMF(AlternatingFactorization):
             {"solver": "multiplicative", "tol": 0.1, "max_iter": 5000},
         ),
         comparison=Comparison(
-            baseline="sklearn.decomposition.TruncatedSVD",
-            problem="digits",
+            baseline="sklearn.decomposition.NMF",
+            problem="digit_parts",
+            params={"random_state": 0},
             grid={"n_components": (8, 16, 32)},
-            baseline_params={"random_state": 0},
+            baseline_params={"random_state": 0, "max_iter": 1000},
             baseline_grid={"n_components": (8, 16, 32)},
         ),
     )

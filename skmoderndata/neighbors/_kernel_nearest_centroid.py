@@ -95,13 +95,11 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
         cost="sum over classes of n_c^2",
         checks=({}, {"kernel": "linear"}, {"offset": "density", "priors": "empirical"}),
         comparison=Comparison(
-            baseline="sklearn.neighbors.NearestCentroid",
+            baseline="sklearn.svm.SVC",
             problem="digit_classes",
-            grid={"gamma": [0.001, 0.003], "offset": ["distance", "density"]},
-            baseline_grid={
-                "metric": ["euclidean", "manhattan"],
-                "priors": ["uniform", "empirical"],
-            },
+            grid={"gamma": (0.001, 0.002, 0.005, 0.01)},
+            baseline_params={"C": 10.0},
+            baseline_grid={"gamma": (0.0002, 0.0005, 0.001, 0.002)},
         ),
     )
     _parameter_constraints = {

@@ -1,7 +1,6 @@
 """Two classes on the squares of a checkerboard: many rows, a kernel machine."""
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from benchmarks.compare.problem import STEP, Data, Problem
@@ -35,21 +34,16 @@ def plot(fig, methods, data, test):
         ax.set(title=f"{name}: {n_support} support vectors, {wrong:.1f} % wrong")
 
 
-def folds(n_splits, random_state):
-    return StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
-
-
 PROBLEM = Problem(
     title="checkerboard",
-    description="Points of two classes on the squares of a checkerboard are told apart by a kernel "
-    "machine: 10,000 of them, 50,000 in the large protocol. The picture shows the classes at "
-    "every place.",
+    description="Points of two classes on the squares of a checkerboard are told apart by a "
+    "kernel machine: 10,000 of them, 50,000 in the large protocol. The picture shows the "
+    "classes at every place.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,
     pipeline=pipeline,
     plot=plot,
-    splitter=folds,
     load_full=lambda: load(False, full=True),
     n_outer=5,
 )

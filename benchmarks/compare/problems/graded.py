@@ -46,8 +46,8 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="grades",
-    description="Rows are graded from 0 to 4; what counts is the order of unseen rows, by Kendall's "
-    "tau with the grades. The baseline takes the grades for numbers.",
+    description="Rows are graded from 0 to 4; what counts is the order of unseen rows, by "
+    "Kendall's tau with the grades. The baseline takes the grades for numbers.",
     score_name="Kendall's tau",
     scoring=order,
     load=load,

@@ -27,9 +27,7 @@ def pipeline(step):
 
 
 def plot(fig, methods, data, test):
-    decision_histograms(
-        fig, methods, data, test, {0: "transmembrane", 1: "antimicrobial"}
-    )
+    decision_histograms(fig, methods, data, test, {0: "transmembrane", 1: "antimicrobial"})
 
 
 PROBLEM = Problem(

@@ -53,8 +53,9 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="ratings",
-    description="Most ratings of a table are unknown; users that were not seen bring their few, and "
-    "the rest is imputed. What counts is the variance of the tastes explained in these cells.",
+    description="Most ratings of a table are unknown; users that were not seen bring their few, "
+    "and the others are imputed. What counts is the variance of the tastes that is explained in "
+    "these cells.",
     score_name="R2 of unknown ratings",
     scoring=explained,
     load=load,

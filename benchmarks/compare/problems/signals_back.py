@@ -48,8 +48,8 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="signals from few measurements",
-    description="Random projections measure signals that are sums of a few cosines; what counts is "
-    "how much of them comes back. The baseline takes the pseudo-inverse.",
+    description="Random projections measure signals that are sums of a few cosines; what counts "
+    "is how much of them comes back. The baseline takes the pseudo-inverse.",
     score_name="R2 of signals",
     scoring=recovered,
     load=load,

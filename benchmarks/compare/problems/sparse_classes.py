@@ -34,8 +34,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="few features decide",
-    description="Few rows, many features, of which a handful decides, and some labels are wrong: a "
-    "linear classifier that takes few features. The picture shows the weights that are not zero.",
+    description="Few rows, many features, of which a handful decides, and some labels are wrong: "
+    "a linear classifier that takes few features. The picture shows the weights that "
+    "are not zero.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,
