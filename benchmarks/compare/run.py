@@ -6,6 +6,7 @@ Each process fits each contender once on a few rows before its time is taken, so
 pays for compilation or imports.
 """
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -133,12 +134,12 @@ class Row:
 
     name: str
     problem_name: str
-    family: str = ""
     method: Contender | None = None
     baseline: Contender | None = None
     problem: Problem | None = None
     data: Data | None = None
     splits: list = field(default_factory=list)
+    family: str = ""
     error: str = ""
     trace: str = ""
     plot_error: str = ""
@@ -243,7 +244,7 @@ def make_rows(estimators, plan):
         comparison = cls._card.comparison
         if comparison is None:
             continue
-        row = Row(cls.__name__, comparison.problem, cls._card.family)
+        row = Row(cls.__name__, comparison.problem, family=cls._card.family)
         rows.append(row)
         try:
             row.method = _contender(cls, comparison.params, comparison.grid, plan)
@@ -377,15 +378,15 @@ def _warm_up(problem, estimator, grid, data, train):
     _warmed().add(key)
     groups = None if data.groups is None else data.groups[train]
     folds = problem.splitter(n_splits=WARM_UP, random_state=2)
-    try:
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        # too few rows for this contender: what it can do shows in the search
+        warnings.simplefilter("ignore")
         few = train[next(folds.split(data.X[train], data.y[train], groups))[1]]
         first = {f"{STEP}__{name}": values[0] for name, values in grid.items()}
         pipeline = clone(problem.pipeline(clone(estimator))).set_params(**first)
         params = _fit_params(pipeline[STEP], data, few)
         pipeline.fit(data.X[few], data.y[few], **params)
         check_scoring(pipeline, problem.scoring)(pipeline, data.X[few], data.y[few])
-    except Exception:
-        return  # too few rows for this contender: what it can do shows in the search
 
 
 def _fit_params(step, data, rows):

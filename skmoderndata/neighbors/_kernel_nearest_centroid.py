@@ -96,10 +96,10 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
         checks=({}, {"kernel": "linear"}, {"offset": "density", "priors": "empirical"}),
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
-            problem="digit_classes",
-            grid={"gamma": (0.001, 0.002, 0.005, 0.01)},
+            problem="digits_kernel",
+            grid={"gamma": (0.1, 0.3, 1.0, 3.0)},
             baseline_params={"C": 10.0},
-            baseline_grid={"gamma": (0.0002, 0.0005, 0.001, 0.002)},
+            baseline_grid={"gamma": (0.03, 0.1, 0.3)},
         ),
     )
     _parameter_constraints = {

@@ -140,7 +140,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digit_classes",
-            params={"n_components": 30, "max_iter": 5, "random_state": 0},
+            params={"n_components": 20, "n_discriminative": 3, "random_state": 0},
             grid={"n_nonzero_coefs": (3, 5)},
             baseline_params={"C": 10.0},
             baseline_grid={"gamma": (0.0005, 0.001)},

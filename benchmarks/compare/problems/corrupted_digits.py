@@ -12,9 +12,9 @@ FRACTION = 0.1
 LOW, HIGH = -16, 32  # a clean pixel lies between 0 and 16
 
 
-def load(quick, full=False):
+def load(quick):
     clean, y = load_digits(return_X_y=True)
-    n = 500 if quick else len(clean) if full else 1000
+    n = 500 if quick else len(clean)
     clean, y = clean[:n], y[:n]
     rng = np.random.default_rng(0)
     hit = rng.random(clean.shape) < FRACTION
@@ -54,5 +54,4 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
-    load_full=lambda: load(False, full=True),
 )

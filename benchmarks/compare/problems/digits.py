@@ -8,9 +8,9 @@ from benchmarks.compare.pictures import components_or_scatter
 from benchmarks.compare.problem import STEP, Data, Problem
 
 
-def load(quick, full=False):
+def load(quick):
     X, y = load_digits(return_X_y=True)
-    n = 500 if quick else len(X) if full else 1000
+    n = 500 if quick else len(X)
     return Data(X=X[:n], y=y[:n], about=f"{n} digits of 8 x 8 pixels from scikit-learn")
 
 
@@ -32,5 +32,4 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
-    load_full=lambda: load(False, full=True),
 )

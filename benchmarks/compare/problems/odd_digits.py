@@ -7,9 +7,9 @@ from sklearn.pipeline import Pipeline
 from benchmarks.compare.problem import STEP, Data, Problem
 
 
-def load(quick, full=False):
+def load(quick):
     X, y = load_digits(return_X_y=True)
-    n = 500 if quick else len(X) if full else 1000
+    n = 500 if quick else len(X)
     about = f"{n} digits of 8 x 8 pixels from scikit-learn; the classes are odd and even"
     return Data(X=X[:n], y=y[:n] % 2, about=about, extra={"digit": y[:n]})
 
@@ -42,5 +42,4 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
-    load_full=lambda: load(False, full=True),
 )

@@ -24,5 +24,4 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
-    load_full=lambda: load(False, full=True),
 )
