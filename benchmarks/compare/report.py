@@ -29,7 +29,7 @@ from benchmarks.compare.table import (
 )
 
 METHOD_COLOR, BASELINE_COLOR = "#2f86d1", "#d9822b"
-RESOLUTION = 100  # dots per inch of a picture
+RESOLUTION = 90  # dots per inch of a picture
 QUALITY = 60  # of its compression
 
 
@@ -141,7 +141,7 @@ _PAGE = Template("""<!DOCTYPE html>
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--text);
   font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 1180px; margin: 0 auto; padding: 32px 20px 64px; }
+main { max-width: 1260px; margin: 0 auto; padding: 32px 20px 64px; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; }
 h2 { font-size: 1.25rem; margin: 0 0 .2rem; }
 h3 { font-size: .95rem; margin: 1.4rem 0 .4rem; }
@@ -155,7 +155,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .overview td:first-child { font-weight: 600; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
 section > .wide > table.full { width: 100%; }
-th, td { text-align: left; padding: 7px 14px 7px 0; border-bottom: 1px solid var(--line);
+th, td { text-align: left; padding: 6px 12px 6px 0; border-bottom: 1px solid var(--line);
   vertical-align: top; }
 th { color: var(--quiet); font-weight: 600; white-space: nowrap; }
 th button { all: unset; cursor: pointer; }
@@ -166,7 +166,7 @@ th[aria-sort="descending"] button::after { content: " \\2193"; opacity: 1; }
 td.num, th.num { text-align: right; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 .win { font-weight: 700; }
-.method, .baseline { white-space: nowrap; }
+.method, .baseline { overflow-wrap: anywhere; }
 .badge { display: inline-block; padding: 1px 9px; border-radius: 99px; background: var(--badge);
   white-space: nowrap; }
 .method::before, .baseline::before { content: ""; display: inline-block; width: .6em;
@@ -202,8 +202,8 @@ GridSearchCV on the same folds with the same budget.</p>
 <p><b>$summary</b></p>
 <p class="quiet">$how</p>
 $alert
-<section>
-<h2>By family</h2>
+<details>
+<summary>By family</summary>
 <div class="wide"><table class="overview">
 <thead><tr><th>family</th><th class="num">wins</th><th class="num">losses</th>
 <th class="num">equal</th><th class="num">undecided</th><th class="num">other</th></tr></thead>
@@ -211,14 +211,13 @@ $alert
 $families
 </tbody>
 </table></div>
-</section>
+</details>
 <section>
 <h2>By method</h2>
 <p class="quiet">$rule</p>
 <div class="wide"><table class="full sortable">
 <thead><tr><th>verdict</th><th>method</th><th>baseline</th><th class="num">score</th>
-<th class="num">baseline score</th><th>time of a fit</th><th class="num">s</th>
-<th class="num">baseline s</th><th>data</th></tr></thead>
+<th class="num">baseline score</th><th>time of a fit</th><th>data</th></tr></thead>
 <tbody>
 $rows
 </tbody>
@@ -318,7 +317,7 @@ def _table_row(row):
         )
         cells.append(f'<td class="{kind}{win}">{link}</td>')
     if row.state in ("failed", "not run"):
-        cells += ["<td></td>"] * 5
+        cells += ["<td></td>"] * 3
     else:
         for kind, side in zip(names, row.contenders, strict=True):
             win = " win" if row.winner == kind else ""
@@ -328,10 +327,11 @@ def _table_row(row):
                 f'<td class="num{win}" data-label="{label}" data-sort="{mean}">'
                 f"{_pm(row.scores(side))}</td>"
             )
-        cells.append(f'<td data-label="time" {_time_order(row)}>{escape(_time_verdict(row))}</td>')
-        cells += [
-            f'<td class="num">{seconds_text(side.fit_seconds)}</td>' for side in row.contenders
-        ]
+        both = " and ".join(f"{seconds_text(side.fit_seconds)} s" for side in row.contenders)
+        cells.append(
+            f'<td data-label="time" {_time_order(row)}>{escape(_time_verdict(row))} '
+            f'<span class="quiet">{both}</span></td>'
+        )
     cells.append(f'<td class="about">{escape(data)}</td>')
     return f"<tr>{''.join(cells)}</tr>"
 

@@ -13,12 +13,12 @@ RULE = (
     "Score: mean over the outer folds, +- standard deviation between them; the search has not seen"
     " them, and greater is better. The verdict rests on the 95 % interval of the mean paired"
     " difference (Student's t, variance corrected for the training rows that folds have in"
-    " common: Nadeau and Bengio, 2003). The interval lies within a margin below which"
-    " nobody would care: equal, and the margin is shown. Otherwise, zero lies outside: one"
-    " contender wins. Otherwise: undecided. Time: one fit with the chosen parameters and the"
+    " common: Nadeau and Bengio, 2003). Equal: the interval lies within the margin shown, below"
+    " which a difference has no practical relevance. Wins: not equal, and zero lies outside of the"
+    " interval. Undecided: neither. Time: one fit with the chosen parameters and the"
     " prediction of the fold, median over the folds, one core, without compilation; its verdict"
-    " follows the same rule for the logarithm of the ratio, and times within a factor of"
-    f" {TIME_MARGIN:g} are equal."
+    " follows the same rule for the logarithm of the ratio, without the correction, and times"
+    f" within a factor of {TIME_MARGIN:g} are equal."
 )
 VERDICTS = ("method", "baseline", "equal", "undecided")
 

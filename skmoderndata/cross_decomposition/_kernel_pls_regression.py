@@ -162,9 +162,9 @@ class KernelPLSRegression(
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
-            grid={"n_components": (4, 8, 16), "gamma": (0.01, 0.03, 0.1)},
+            grid={"n_components": (8, 16, 32), "gamma": (0.01, 0.03, 0.1)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (0.01, 0.1, 1.0), "gamma": (0.01, 0.03, 0.1)},
+            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = {

@@ -153,6 +153,7 @@ class Sparsenet(
             grid={"alpha": (20.0, 40.0, 80.0)},
             baseline_params={
                 "n_components": 72,
+                "fit_algorithm": "cd",
                 "transform_algorithm": "lasso_cd",
                 "max_iter": 10,
                 "random_state": 0,

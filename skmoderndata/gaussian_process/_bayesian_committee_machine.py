@@ -156,15 +156,18 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         ),
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
-            problem="friedman",
-            params={"random_state": 0},
+            problem="friedman_processes",
+            params={
+                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
+                "random_state": 0,
+            },
             grid={"max_expert_size": (100, 200)},
             baseline_params={
-                "kernel": ConstantKernel(1.0) * RBF([3.0] * 10) + WhiteKernel(0.1),
+                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
                 "normalize_y": True,
                 "random_state": 0,
             },
-            baseline_grid={"n_restarts_optimizer": (0,)},
+            baseline_grid={},
         ),
     )
     _parameter_constraints = {

@@ -204,8 +204,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         comparison=Comparison(
             baseline="sklearn.impute.KNNImputer",
             problem="ratings",
-            grid={"n_components": (2, 3, 4, 6)},
-            baseline_grid={"n_neighbors": (5, 10, 20, 40)},
+            grid={"n_components": (2, 3, 4)},
+            baseline_grid={"n_neighbors": (10, 20, 40)},
         ),
     )
     _parameter_constraints = {

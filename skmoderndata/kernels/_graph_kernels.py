@@ -384,7 +384,7 @@ class ExponentialDiffusion(_BetweenNodes):
             params={"similarity": None},
             grid={"lam": (0.1, 0.3, 0.6, 1.0)},
             baseline_params={"C": 10.0},
-            baseline_grid={"gamma": (0.01, 0.03, 0.1, 0.3)},
+            baseline_grid={"gamma": (0.001, 0.003, 0.01, 0.03)},
         ),
     )  # fmt: skip
     _tunable = ("lam",)

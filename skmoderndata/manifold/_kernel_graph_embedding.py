@@ -126,9 +126,9 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
             baseline="sklearn.kernel_approximation.Nystroem",
             problem="digit_directions",
             params={"graph": "marginal", "n_components": 20},
-            grid={"gamma": (0.0005, 0.001, 0.002)},
+            grid={"gamma": (0.0001, 0.0003, 0.001)},
             baseline_params={"n_components": 300, "random_state": 0},
-            baseline_grid={"gamma": (0.0005, 0.001, 0.002)},
+            baseline_grid={"gamma": (0.0001, 0.0003, 0.001)},
         ),
     )
     _parameter_constraints = {

@@ -104,7 +104,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             baseline="sklearn.manifold.Isomap",
             problem="digits",
             params={"n_components": 10},
-            grid={"gamma": (0.0005, 0.001, 0.002)},
+            grid={"gamma": (0.001, 0.003, 0.01)},
             baseline_params={"n_components": 10},
             baseline_grid={"n_neighbors": (5, 10, 20)},
         ),

@@ -312,9 +312,9 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
             params={"direct_link": True, "random_state": 0},
-            grid={"n_centers": (50, 100, 200)},
+            grid={"n_centers": (100, 200, 400)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (0.01, 0.1, 1.0), "gamma": (0.01, 0.03, 0.1)},
+            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = RADIAL

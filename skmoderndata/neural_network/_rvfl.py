@@ -144,7 +144,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
             params={"random_state": 0},
             grid={"input_scale": (0.1, 0.2, 0.4, 0.8)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (0.01, 0.1, 1.0), "gamma": (0.01, 0.03, 0.1)},
+            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = RANDOM_LAYER

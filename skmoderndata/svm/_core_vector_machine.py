@@ -192,7 +192,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
             params={"gamma": 4.0, "random_state": 0},
             grid={"C": (10.0, 100.0, 1000.0)},
             baseline_params={"gamma": 4.0},
-            baseline_grid={"C": (10.0, 100.0, 1000.0)},
+            baseline_grid={"C": (100.0, 1000.0, 10_000.0)},
         ),
     )
     _parameter_constraints = {

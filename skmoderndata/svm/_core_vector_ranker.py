@@ -149,8 +149,8 @@ class CoreVectorRanker(CoreVectors, Base):
             baseline="sklearn.svm.SVR",
             problem="graded",
             params={"random_state": 0},
-            grid={"C": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
-            baseline_grid={"C": (0.3, 1.0, 3.0), "gamma": (0.01, 0.03, 0.1)},
+            grid={"C": (0.01, 0.1, 1.0), "gamma": (0.03, 0.1)},
+            baseline_grid={"C": (1.0, 3.0, 10.0), "gamma": (0.03, 0.1)},
         ),
     )
     _parameter_constraints = {
