@@ -27,7 +27,8 @@ def plot(fig, methods, data, test):
     for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
         weights = np.ravel(fitted.named_steps[STEP].coef_)
         used = np.flatnonzero(weights)
-        ax.stem(used, weights[used], markerfmt=".", basefmt=" ")
+        ax.axhline(0, color="0.7", lw=1)
+        ax.vlines(used, 0, weights[used], lw=2)
         ax.set_title(f"{name}: {used.size} features")
     axes[-1].set_xlabel("feature")
 
