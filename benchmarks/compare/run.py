@@ -119,7 +119,7 @@ class Contender:
         """
         found = {}
         for name, values in self.grid.items():
-            if len(values) < 3 or not all(_is_number(value) for value in values):
+            if not self.outcomes or len(values) < 3 or not all(map(_is_number, values)):
                 continue
             best = [outcome.best_params.get(name) for outcome in self.outcomes.values()]
             value, count = Counter(best).most_common(1)[0]

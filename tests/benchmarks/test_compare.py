@@ -357,10 +357,11 @@ def test_verdict_on_time(seconds, faster):
         ([1, 2, 3], [2, 2, 2], {}),
         ([1, 2], [2, 2, 2], {}),  # no middle
         (["a", "b", "c"], ["c", "c", "c"], {}),  # no order
+        ([1, 2, 3], [], {}),  # interrupted before the first fold
     ],
 )
 def test_best_value_at_the_end_of_a_grid_is_said(values, best, ends):
-    row = filled_row([0.9] * 3, [0.8] * 3)
+    row = filled_row([0.9] * len(best), [0.8] * len(best))
     row.method.grid = {"n_components": values}
     for fold, value in enumerate(best):
         row.method.outcomes[fold] = Outcome(
