@@ -54,7 +54,9 @@ class MethodCard:
         Stem of page, example and test file; derived from the class name when empty, so that
         only the second class of one method (a regressor beside a classifier) names it.
     comparison : Comparison or None
-        None when scikit-learn has nothing to compare with.
+        None when nothing in scikit-learn does the same work.
+    no_comparison : str
+        Why there is no comparison, as one sentence; empty when there is one.
     """
 
     family: str
@@ -64,6 +66,7 @@ class MethodCard:
     known_failures: Mapping[str, str] = field(default_factory=dict)
     method: str = ""
     comparison: Comparison | None = None
+    no_comparison: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +89,8 @@ class KernelCard:
     comparison : Comparison or None
         As on a `MethodCard`; the kernel is compared inside `Normalized` and `KernelTransformer`,
         and `grid` names its own parameters.
+    no_comparison : str
+        As on a `MethodCard`. One kernel speaks for its family: the others need neither.
     """
 
     family: str
@@ -96,6 +101,7 @@ class KernelCard:
     method: str = ""
     known_failures: Mapping[str, str] = field(default_factory=dict)
     comparison: Comparison | None = None
+    no_comparison: str = ""
 
 
 def snake_case(name: str) -> str:
@@ -109,8 +115,34 @@ def snake_case(name: str) -> str:
 
 def method_stem(cls: type) -> str:
     """Stem of page, example and tests of an estimator class."""
+    return _card_of(cls).method or snake_case(cls.__name__)
+
+
+def without_comparison() -> dict[str, str]:
+    """Name of each estimator and kernel family that is not compared, and the reason.
+
+    The reason is empty where a card lacks it.
+
+    >>> without_comparison()["MinimumEnclosingBall"]
+    'scikit-learn has no estimator of an enclosing ball.'
+    """
+    found = {
+        cls.__name__: _card_of(cls).no_comparison
+        for cls in all_estimators()
+        if _card_of(cls).comparison is None
+    }
+    families: dict[str, list[MethodCard | KernelCard]] = {}
+    for cls in all_kernels():
+        families.setdefault(_card_of(cls).family, []).append(_card_of(cls))
+    for family, cards in sorted(families.items()):
+        if all(card.comparison is None for card in cards):
+            found[family] = next((card.no_comparison for card in cards if card.no_comparison), "")
+    return found
+
+
+def _card_of(cls: type) -> MethodCard | KernelCard:
     card: MethodCard | KernelCard = cls._card  # type: ignore[attr-defined]
-    return card.method or snake_case(cls.__name__)
+    return card
 
 
 def public_modules() -> list[str]:

@@ -10,9 +10,9 @@ from rich.console import Console
 
 import skmoderndata
 from benchmarks.compare.report import write_report
-from benchmarks.compare.run import FULL, QUICK, make_rows, n_tasks, run_rows
+from benchmarks.compare.run import DEFAULT, FULL, QUICK, make_rows, n_tasks, run_rows
 from benchmarks.compare.table import ProgressReport, print_table
-from skmoderndata._registry import all_kernels
+from skmoderndata._registry import all_kernels, without_comparison
 
 INTERRUPTED = 130
 
@@ -20,12 +20,14 @@ INTERRUPTED = 130
 def main(arguments=None, *, estimators=None, console=None):
     """Run the comparison; the exit status is 0 when every row is complete."""
     console = console or _console()
+    reasons = {}
     if estimators is None:
         estimators = [*skmoderndata.all_estimators(), *all_kernels()]
+        reasons = without_comparison()
     carded = {cls.__name__: cls for cls in estimators if cls._card.comparison is not None}
     options = _parse(arguments, sorted(carded))
     chosen = [carded[name] for name in dict.fromkeys(options.only)] or list(carded.values())
-    plan = QUICK if options.quick else FULL
+    plan = QUICK if options.quick else FULL if options.full else DEFAULT
 
     start = perf_counter()
     rows = make_rows(chosen, plan)
@@ -40,7 +42,14 @@ def main(arguments=None, *, estimators=None, console=None):
     print_table(console, rows)
     if interrupted:
         console.print("Interrupted: the report holds what was finished.", style="bold red")
-    page = write_report(rows, plan, options.output, seconds=seconds, interrupted=interrupted)
+    page = write_report(
+        rows,
+        plan,
+        options.output,
+        seconds=seconds,
+        interrupted=interrupted,
+        reasons={} if options.only else reasons,
+    )
     for row in rows:
         if row.plot_error:
             console.print(
@@ -57,7 +66,9 @@ def _parse(arguments, known):
     parser.add_argument(
         "--only", nargs="+", action="extend", default=[], metavar="NAME", help="classes to run"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rows, folds and candidates")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="fewer rows, folds and candidates")
+    size.add_argument("--full", action="store_true", help="more rows and folds: some hours")
     parser.add_argument("--output", type=Path, default=Path("build/compare"), metavar="FOLDER")
     parser.add_argument(
         "--n-jobs", type=int, default=joblib.cpu_count(), help="worker processes (all cores)"

@@ -47,3 +47,17 @@ def components_or_scatter(fig, methods, X, y, shape):
         first, second = features[:, 0], features[:, 1] if features.shape[1] > 1 else y
         ax.scatter(first, second, c=y, cmap="tab10", s=9, linewidths=0)
         ax.set(title=f"{name}, first features of unseen rows, by class", xticks=[], yticks=[])
+
+
+def decision_histograms(fig, methods, data, test, labels):
+    """Draw decision values of unseen rows of two classes, which `labels` names."""
+    axes = fig.subplots(1, len(methods), squeeze=False)[0]
+    for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
+        values = fitted.decision_function(data.X[test])
+        bins = np.linspace(values.min(), values.max(), 25)
+        for kind, label in labels.items():
+            ax.hist(values[data.y[test] == kind], bins, alpha=0.6, label=label)
+        wrong = int((fitted.predict(data.X[test]) != data.y[test]).sum())
+        ax.axvline(0, color="0.5", lw=1)
+        ax.set(title=f"{name}: {wrong} of {len(test)} unseen wrong", xlabel="decision value")
+        ax.legend(frameon=False)

@@ -32,7 +32,7 @@ class Data:
 
 
 def stratified_folds(n_splits, random_state):
-    """Shuffled folds with the same share of every class."""
+    """Shuffled folds with the same fraction of every class."""
     return StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
 
 
@@ -61,6 +61,12 @@ class Problem:
         Width and height of `fig` in inches.
     splitter : callable, `splitter(n_splits, random_state)`
         Makes the outer and the inner folds.
+    load_full : callable, `load_full() -> Data`, or None
+        Gives the rows of the large protocol, where they are more than `load(False)`.
+    n_outer : int or None
+        Outer folds, where fewer than the protocol's are enough for a verdict.
+    margin : float
+        Difference of scores below which a practitioner would not care.
     """
 
     title: str
@@ -72,6 +78,15 @@ class Problem:
     plot: Callable[[Any, Mapping[str, Pipeline], Data, np.ndarray], None]
     plot_size: tuple[float, float] = (10.5, 4.2)
     splitter: Callable[..., Any] = stratified_folds
+    load_full: Callable[[], Data] | None = None
+    n_outer: int | None = None
+    margin: float = 0.01
+
+    def rows(self, size):
+        """Give the rows of a protocol: "quick", "default" or "full"."""
+        if size == "full" and self.load_full is not None:
+            return self.load_full()
+        return self.load(size == "quick")
 
 
 def known_problems():

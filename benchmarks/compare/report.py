@@ -16,17 +16,33 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import skmoderndata
-from benchmarks.compare.table import RULE, notes, score_text
+from benchmarks.compare.table import (
+    RULE,
+    VERDICTS,
+    count,
+    notes,
+    score_text,
+    seconds_text,
+    summary,
+    summary_of_times,
+    time_factor,
+)
 
 METHOD_COLOR, BASELINE_COLOR = "#2f86d1", "#d9822b"
-THEMES = {"light": ("#1d2430", "#5b6573"), "dark": ("#e6e9ee", "#9aa4b2")}
+RESOLUTION = 90  # dots per inch of a picture
+QUALITY = 60  # of its compression
 
 
-def write_report(rows, plan, folder, *, seconds, interrupted):
-    """Write `index.html` and `results.json` into `folder`, which exists; return the page."""
+def write_report(rows, plan, folder, *, seconds, interrupted, reasons=None):
+    """Write `index.html` and `results.json` into `folder`, which exists; return the page.
+
+    `reasons` says, name by name, why a method is not compared.
+    """
     facts = _facts(rows, plan, seconds, interrupted)
     page = folder / "index.html"
-    page.write_text(_page(rows, plan, facts), encoding="utf-8")  # first: it may note plot errors
+    page.write_text(
+        _page(rows, plan, facts, reasons or {}), encoding="utf-8"
+    )  # first: it may note plot errors
     (folder / "results.json").write_text(json.dumps(_as_json(rows, facts), indent=1) + "\n")
     return page.resolve()
 
@@ -37,7 +53,7 @@ def _facts(rows, plan, seconds, interrupted):
         "finished": datetime.datetime.now().isoformat(sep=" ", timespec="minutes"),
         "seconds": round(seconds, 1),
         "interrupted": interrupted,
-        "quick": plan.quick,
+        "protocol": plan.size,
         "outer_folds": plan.n_outer,
         "inner_folds": plan.n_inner,
         "versions": {"skmoderndata": skmoderndata.__version__, "python": platform.python_version()}
@@ -54,7 +70,12 @@ def _as_json(rows, facts):
 
 
 def _row_as_json(row):
-    found = {"method": row.name, "problem": row.problem_name, "state": row.state}
+    found = {
+        "method": row.name,
+        "family": row.family,
+        "problem": row.problem_name,
+        "state": row.state,
+    }
     if row.error:
         found["error"] = row.error
     if row.plot_error:
@@ -67,6 +88,9 @@ def _row_as_json(row):
             "winner": row.winner,
             "difference": mean,
             "half_width": half_width if np.isfinite(half_width) else None,
+            "margin": row.margin,
+            "faster": row.faster,
+            "time_ratio": row.time_ratio[0],
         }
     found["contenders"] = [
         {
@@ -74,12 +98,13 @@ def _row_as_json(row):
             "params": {name: _plain(value) for name, value in side.params.items()},
             "grid": {name: [_plain(value) for value in side.grid[name]] for name in side.grid},
             "warnings": dict(side.warnings),
+            "at_grid_ends": {name: _plain(value) for name, value in side.at_grid_ends.items()},
             "folds": [
                 {
                     "fold": fold + 1,
                     "score": outcome.score,
                     "seconds": outcome.seconds,
-                    "refit_seconds": outcome.refit_seconds,
+                    "fit_seconds": outcome.fit_seconds,
                     "best_params": {k: _plain(v) for k, v in outcome.best_params.items()},
                 }
                 for fold, outcome in sorted(side.outcomes.items())
@@ -116,7 +141,7 @@ _PAGE = Template("""<!DOCTYPE html>
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--text);
   font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 1180px; margin: 0 auto; padding: 32px 20px 64px; }
+main { max-width: 1260px; margin: 0 auto; padding: 32px 20px 64px; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; }
 h2 { font-size: 1.25rem; margin: 0 0 .2rem; }
 h3 { font-size: .95rem; margin: 1.4rem 0 .4rem; }
@@ -127,22 +152,43 @@ a { color: inherit; text-decoration-color: var(--quiet); text-underline-offset: 
 section { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 20px 22px; margin-top: 22px; }
 .wide { overflow-x: auto; }
+.overview td:first-child { font-weight: 600; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
 section > .wide > table.full { width: 100%; }
-th, td { text-align: left; padding: 7px 14px 7px 0; border-bottom: 1px solid var(--line);
+th, td { text-align: left; padding: 6px 12px 6px 0; border-bottom: 1px solid var(--line);
   vertical-align: top; }
 th { color: var(--quiet); font-weight: 600; white-space: nowrap; }
+th button { all: unset; cursor: pointer; }
+th button:focus-visible { outline: 2px solid var(--method); }
+th button::after { content: " \\2195"; opacity: .5; }
+th[aria-sort="ascending"] button::after { content: " \\2191"; opacity: 1; }
+th[aria-sort="descending"] button::after { content: " \\2193"; opacity: 1; }
 td.num, th.num { text-align: right; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 .win { font-weight: 700; }
-.method, .baseline { white-space: nowrap; }
+.method, .baseline { overflow-wrap: anywhere; }
 .badge { display: inline-block; padding: 1px 9px; border-radius: 99px; background: var(--badge);
   white-space: nowrap; }
 .method::before, .baseline::before { content: ""; display: inline-block; width: .6em;
   height: .6em; border-radius: 50%; margin-right: .45em; }
 .method::before { background: var(--method); }
 .baseline::before { background: var(--baseline); }
-img { display: block; max-width: 100%; height: auto; margin: 6px 0; }
+img { display: block; max-width: 100%; height: auto; margin: 6px 0; padding: 8px;
+  background: #ffffff; border-radius: 6px; }
+svg { display: block; max-width: 100%; height: auto; margin: 6px 0; font-size: 12px; }
+svg text { fill: var(--quiet); }
+svg .mean { stroke-dasharray: 2 3; }
+@media (max-width: 760px) {
+  main { padding: 16px 8px 40px; }
+  section { padding: 12px 10px; }
+  table.full, table.full tbody, table.full tr { display: block; }
+  table.full thead { display: none; }
+  table.full tr { border-bottom: 1px solid var(--line); padding: 8px 0; }
+  table.full td { display: inline-block; border: 0; padding: 1px 10px 1px 0; text-align: left; }
+  table.full td[data-label]::before { content: attr(data-label) " "; color: var(--quiet);
+    font-weight: 400; }
+  table.full td:first-child, table.full td.about { display: block; }
+}
 pre { overflow-x: auto; font-size: .8rem; }
 code { font-size: .92em; overflow-wrap: anywhere; }
 summary { cursor: pointer; color: var(--quiet); font-size: .9rem; }
@@ -153,46 +199,85 @@ summary { cursor: pointer; color: var(--quiet); font-size: .9rem; }
 <h1>skmoderndata beside scikit-learn</h1>
 <p>Every method that has a counterpart in scikit-learn, in the same pipeline, tuned by
 GridSearchCV on the same folds with the same budget.</p>
+<p><b>$summary</b></p>
 <p class="quiet">$how</p>
 $alert
+<details>
+<summary>By family</summary>
+<div class="wide"><table class="overview">
+<thead><tr><th>family</th><th class="num">wins</th><th class="num">losses</th>
+<th class="num">equal</th><th class="num">undecided</th><th class="num">other</th></tr></thead>
+<tbody>
+$families
+</tbody>
+</table></div>
+</details>
 <section>
-<div class="wide"><table class="full">
-<thead><tr><th>method</th><th>baseline</th><th>data</th><th class="num">score</th>
-<th class="num">baseline score</th><th class="num">s</th><th class="num">baseline s</th>
-<th>winner</th></tr></thead>
+<h2>By method</h2>
+<p class="quiet">$rule</p>
+<div class="wide"><table class="full sortable">
+<thead><tr><th>verdict</th><th>method</th><th>baseline</th><th class="num">score</th>
+<th class="num">baseline score</th><th>time of a fit</th><th>data</th></tr></thead>
 <tbody>
 $rows
 </tbody>
 </table></div>
-<p class="quiet">$rule</p>
 </section>
+$reasons
 $sections
 <p class="quiet">$versions</p>
 </main>
+<script>
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+  const value = (row, i) => row.cells[i].dataset.sort || row.cells[i].textContent;
+  heads.forEach((head, i) => {
+    const button = document.createElement("button");
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.onclick = () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      heads.forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const compare = (a, b) =>
+        value(a, i).localeCompare(value(b, i), "en", {numeric: true});
+      body.append(...[...body.rows].sort((a, b) => down ? compare(b, a) : compare(a, b)));
+    };
+  });
+}
+</script>
 </body>
 </html>
 """)
 
 
-def _page(rows, plan, facts):
+def _page(rows, plan, facts, reasons):
     how = (
-        f"{plan.n_outer} outer folds for the scores, {plan.n_inner} inner folds for the search; "
+        f"{plan.n_outer} outer folds for the scores; each search holds out a third of its rows, "
+        f"{('once', 'twice', 'each third in turn')[plan.n_inner - 1]}; "
         f"{facts['seconds']:.0f} s in all, {facts['finished']}."
     )
     alert = ""
     if plan.quick:
-        how += " Quick run: fewer rows, folds and candidates than the full one."
+        how += " Quick run: fewer rows, folds and candidates, and most verdicts undecided."
     if facts["interrupted"]:
         alert = '<p class="bad">Interrupted: only what was finished is shown.</p>'
+    counts = count(rows)
+    total = sum(counts.values(), Counter())
     return _PAGE.substitute(
         method_color=METHOD_COLOR,
         baseline_color=BASELINE_COLOR,
+        summary=escape(
+            f"{len(rows)} comparisons: {summary(total)}. Time: {summary_of_times(rows)}."
+        ),
         how=escape(how),
         alert=alert,
+        families="\n".join(_family(family, found) for family, found in counts.items()),
         rows="\n".join(_table_row(row) for row in rows),
         rule=escape(
             RULE.replace("+-", "\N{PLUS-MINUS SIGN}").replace(" %", "\N{NO-BREAK SPACE}%")
         ),
+        reasons=_reasons(reasons),
         sections="\n".join(_section(row) for row in rows),
         versions=escape(
             ", ".join(f"{package} {number}" for package, number in facts["versions"].items())
@@ -201,26 +286,87 @@ def _page(rows, plan, facts):
     )
 
 
+def _family(family, counts):
+    numbers = [counts[kind] for kind in VERDICTS]
+    numbers.append(sum(counts.values()) - sum(numbers))
+    cells = "".join(f'<td class="num">{number or ""}</td>' for number in numbers)
+    return f"<tr><td>{escape(family)}</td>{cells}</tr>"
+
+
+def _reasons(reasons):
+    if not reasons:
+        return ""
+    lines = [
+        f"<tr><td>{escape(name)}</td><td>{escape(reason)}</td></tr>"
+        for name, reason in reasons.items()
+    ]
+    return (
+        '<section id="not-compared"><h2>Not compared, and why</h2>'
+        f'<div class="wide"><table><tbody>{"".join(lines)}</tbody></table></div></section>'
+    )
+
+
 def _table_row(row):
     data = f"{row.problem.title} ({row.problem.score_name})" if row.problem else row.problem_name
-    cells = [
-        f'<td class="{kind}{" win" if row.winner == kind else ""}">{link}</td>'
-        for kind, link in (
-            ("method", f'<a href="#{escape(row.name)}">{escape(row.name)}</a>'),
-            ("baseline", escape(row.baseline.name if row.baseline else "?")),
-        )
-    ]
-    cells.append(f"<td>{escape(data)}</td>")
-    if row.state in ("failed", "not run"):
-        cells += ['<td class="num"></td>'] * 4 + [f'<td class="bad">{row.state}</td>']
-        return f"<tr>{''.join(cells)}</tr>"
-    for kind, side in zip(("method", "baseline"), row.contenders, strict=True):
+    names = {"method": row.name, "baseline": row.baseline.name if row.baseline else "?"}
+    cells = [_verdict_cell(row, names)]
+    for kind, name in names.items():
         win = " win" if row.winner == kind else ""
-        cells.append(f'<td class="num{win}">{_pm(row.scores(side))}</td>')
-    cells += [f'<td class="num">{side.seconds:.1f}</td>' for side in row.contenders]
-    partial = "" if row.state == "finished" else f" ({len(row.folds)} folds)"
-    cells.append(f'<td><span class="badge">{escape(row.winner + partial)}</span></td>')
+        link = (
+            f'<a href="#{escape(name)}">{escape(name)}</a>' if kind == "method" else escape(name)
+        )
+        cells.append(f'<td class="{kind}{win}">{link}</td>')
+    if row.state in ("failed", "not run"):
+        cells += ["<td></td>"] * 3
+    else:
+        for kind, side in zip(names, row.contenders, strict=True):
+            win = " win" if row.winner == kind else ""
+            label = "score" if kind == "method" else "baseline"
+            mean = _sortable(row.scores(side).mean())
+            cells.append(
+                f'<td class="num{win}" data-label="{label}" data-sort="{mean}">'
+                f"{_pm(row.scores(side))}</td>"
+            )
+        both = " and ".join(f"{seconds_text(side.fit_seconds)} s" for side in row.contenders)
+        cells.append(
+            f'<td data-label="time" {_time_order(row)}>{escape(_time_verdict(row))} '
+            f'<span class="quiet">{both}</span></td>'
+        )
+    cells.append(f'<td class="about">{escape(data)}</td>')
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _verdict_cell(row, names):
+    order = (*VERDICTS, "").index(row.winner)
+    if row.state in ("failed", "not run"):
+        return f'<td class="bad" data-sort="{order}">{row.state}</td>'
+    text = {
+        "equal": f"equal within {row.margin:g}",
+        "undecided": "undecided",
+        **{kind: f"{name} wins" for kind, name in names.items()},
+    }[row.winner]
+    partial = "" if row.state == "finished" else f" ({len(row.folds)} folds)"
+    return (
+        f'<td data-sort="{order}"><span class="badge {row.winner}">{escape(text + partial)}'
+        "</span></td>"
+    )
+
+
+def _sortable(value):
+    """Write a number so that texts in order are numbers in order: no sign, fixed width."""
+    return f"{value + 1e6:017.8f}"
+
+
+def _time_order(row):
+    return f'data-sort="{_sortable(np.log(row.time_ratio[0]))}"'
+
+
+def _time_verdict(row):
+    """The time as a phrase about the method."""
+    words = {"method": "faster", "baseline": "slower"}
+    if row.faster in words:
+        return f"{time_factor(row):.2g} x {words[row.faster]}"
+    return row.faster
 
 
 def _section(row):
@@ -246,12 +392,20 @@ def _section(row):
 
 def _verdict(row):
     mean, half_width = row.difference
-    names = {"method": row.name, "baseline": row.baseline.name}
-    won = f"{names[row.winner]} wins" if row.winner in names else "A tie"
+    phrase = {
+        "method": f"{row.name} wins",
+        "baseline": f"{row.baseline.name} wins",
+        "equal": f"Equal within {row.margin:g}",
+        "undecided": "Undecided",
+    }[row.winner]
     interval = f" \N{PLUS-MINUS SIGN} {half_width:.4f}" if np.isfinite(half_width) else ""
+    ratio, factor = row.time_ratio
+    around = f" (95\N{NO-BREAK SPACE}%: {ratio / factor:.2g} to {ratio * factor:.2g})"
     return (
-        f"<p><b>{escape(won)}.</b> {escape(row.name)} minus {escape(row.baseline.name)}: "
-        f"{mean:+.4f}{interval} (95&#160;%) in {escape(row.problem.score_name)}.</p>"
+        f"<p><b>{escape(phrase)}.</b> {escape(row.name)} minus {escape(row.baseline.name)}: "
+        f"{mean:+.4f}{interval} (95&#160;%) in {escape(row.problem.score_name)}. Time of one fit: "
+        f"{escape(_time_verdict(row))}; {escape(row.baseline.name)} takes {ratio:.2g} times as "
+        f"long{around if np.isfinite(factor) else ''}.</p>"
     )
 
 
@@ -318,8 +472,8 @@ def _folds(row):
             f"{a.score - b.score:+.4f}",
             f"{a.seconds:.1f}",
             f"{b.seconds:.1f}",
-            f"{a.refit_seconds:.2f}",
-            f"{b.refit_seconds:.2f}",
+            seconds_text(a.fit_seconds),
+            seconds_text(b.fit_seconds),
         )
         cells = "".join(f'<td class="num">{number}</td>' for number in numbers)
         lines.append(f"<tr><td>{fold + 1}</td>{cells}</tr>")
@@ -329,70 +483,72 @@ def _folds(row):
         "difference",
         "search s",
         "baseline s",
-        "refit s",
-        "baseline refit s",
+        "fit s",
+        "baseline fit s",
     )
     heading = "".join(f'<th class="num">{escape(text)}</th>' for text in headings)
     return (
         f"<h3>Scores on the outer folds ({escape(row.problem.score_name)})</h3>"
-        + _picture(
-            lambda fig: _plot_folds(fig, row),
-            size=(8.5, 0.8 + 0.22 * len(row.folds)),
-            alt="scores by fold",
-        )
+        + _fold_chart(row)
         + "<details><summary>Scores and seconds of every fold</summary>"
         f'<div class="wide"><table><thead><tr><th>fold</th>{heading}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div></details>"
     )
 
 
-def _plot_folds(fig, row):
-    ax = fig.subplots()
-    y = np.arange(len(row.folds))
+def _fold_chart(row):
+    """Draw the scores of both contenders by fold, in the colours of the page."""
     a, b = row.scores(row.method), row.scores(row.baseline)
-    ax.hlines(y, np.minimum(a, b), np.maximum(a, b), color="0.6", lw=1.5, zorder=1)
-    for scores, color, side in (
-        (a, METHOD_COLOR, row.method),
-        (b, BASELINE_COLOR, row.baseline),
-    ):
-        ax.axvline(scores.mean(), color=color, lw=1, ls=":")
-        ax.scatter(scores, y, color=color, s=42, label=side.name, zorder=2)
-    ax.set_yticks(y, [f"fold {fold + 1}" for fold in row.folds])
-    ax.invert_yaxis()
-    ax.set_ylim(len(y) - 0.5, -0.5)
-    ax.set_xlabel(f"{row.problem.score_name} (dotted: mean)")
-    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
+    low, high = min(a.min(), b.min()), max(a.max(), b.max())
+    left, width, step = 60, 520, 18
+    bottom = step * (len(a) + 1)
+
+    def place(score):
+        return left + width * (0.5 if high == low else (score - low) / (high - low))
+
+    parts = [
+        f'<svg role="img" viewBox="0 0 {left + width + 60} {bottom + 16}" '
+        f'width="{left + width + 60}" height="{bottom + 16}" '
+        'xmlns="http://www.w3.org/2000/svg"><title>scores by fold; dotted: mean</title>'
+    ]
+    for scores, kind in ((a, "method"), (b, "baseline")):
+        x = place(scores.mean())
+        parts.append(
+            f'<line class="mean" x1="{x:.1f}" x2="{x:.1f}" y1="8" y2="{bottom - 8}" '
+            f'stroke="var(--{kind})"/>'
+        )
+    for i, fold in enumerate(row.folds):
+        y, xa, xb = step * (i + 1), place(a[i]), place(b[i])
+        parts.append(
+            f'<text x="0" y="{y + 4}">fold {fold + 1}</text>'
+            f'<line x1="{xa:.1f}" x2="{xb:.1f}" y1="{y}" y2="{y}" stroke="var(--quiet)"/>'
+            f'<circle cx="{xa:.1f}" cy="{y}" r="4.5" fill="var(--method)"/>'
+            f'<circle cx="{xb:.1f}" cy="{y}" r="4.5" fill="var(--baseline)"/>'
+        )
+    for score, anchor in ((low, "start"), (high, "end")) if high > low else ((low, "middle"),):
+        parts.append(
+            f'<text x="{place(score):.1f}" y="{bottom + 10}" text-anchor="{anchor}">'
+            f"{score:.4g}</text>"
+        )
+    legend = "".join(
+        f'<span class="{kind}">{escape(side.name)}</span> '
+        for kind, side in zip(("method", "baseline"), row.contenders, strict=True)
+    )
+    return f'{"".join(parts)}</svg><p class="quiet">{legend}</p>'
 
 
 def _picture(draw, *, size, alt):
-    """Draw once for a light and once for a dark page; the browser takes the one that fits."""
-    encoded = {}
-    for theme, (text, quiet) in THEMES.items():
-        style = {
-            "text.color": text,
-            "axes.labelcolor": text,
-            "axes.titlecolor": text,
-            "axes.edgecolor": quiet,
-            "xtick.color": quiet,
-            "ytick.color": quiet,
-            "axes.facecolor": "none",
-            "font.size": 9,
-            "axes.titlesize": 9,
-        }
-        with mpl.rc_context(style):
-            fig = Figure(figsize=size, dpi=150, layout="constrained", facecolor="none")
-            draw(fig)
-            stream = io.BytesIO()
-            fig.savefig(stream, format="png")
-        encoded[theme] = base64.b64encode(stream.getvalue()).decode("ascii")
+    style = {"font.size": 9, "axes.titlesize": 9}
+    with mpl.rc_context(style):
+        fig = Figure(figsize=size, dpi=RESOLUTION, layout="constrained", facecolor="white")
+        draw(fig)
+        stream = io.BytesIO()
+        fig.savefig(stream, format="webp", pil_kwargs={"quality": QUALITY, "method": 6})
+    encoded = base64.b64encode(stream.getvalue()).decode("ascii")
     width, height = (round(96 * length) for length in size)
     return (
-        '<picture><source media="(prefers-color-scheme: dark)" '
-        f'srcset="data:image/png;base64,{encoded["dark"]}"/>'
         f'<img alt="{escape(alt)}" width="{width}" height="{height}" '
-        f'src="data:image/png;base64,{encoded["light"]}"/></picture>'
+        f'src="data:image/webp;base64,{encoded}"/>'
     )
 
 

@@ -2,8 +2,11 @@
 
 Every outer fold is a task of its own for each of the two contenders: a grid search on the rows
 outside the fold, by inner folds, then one score on the fold, which the search has not seen.
+Each process fits each contender once on a few rows before its time is taken, so that neither
+pays for compilation or imports.
 """
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -14,6 +17,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import signature
+from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -21,6 +25,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 from sklearn import config_context
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
@@ -32,15 +38,29 @@ from skmoderndata.preprocessing import KernelTransformer
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much work a run does."""
+    """How much work a run does.
 
+    A search uses `n_inner` of the three inner folds. Where time is short, outer folds are worth
+    more than inner ones: they narrow the interval of the verdict, and a search on one third of
+    the training rows held out is as fair to both contenders.
+    """
+
+    size: str
     n_outer: int
     n_inner: int
-    quick: bool
+
+    @property
+    def quick(self):
+        return self.size == "quick"
 
 
-FULL = Plan(n_outer=10, n_inner=3, quick=False)
-QUICK = Plan(n_outer=3, n_inner=2, quick=True)
+FULL = Plan(size="full", n_outer=10, n_inner=3)
+DEFAULT = Plan(size="default", n_outer=10, n_inner=1)
+QUICK = Plan(size="quick", n_outer=5, n_inner=1)
+
+INNER_FOLDS = 3
+TIME_MARGIN = 1.25  # ratio of times below which a practitioner would not care
+WARM_UP = 8  # the warm-up takes one of so many folds of the training rows
 
 
 @dataclass(frozen=True)
@@ -48,8 +68,8 @@ class Outcome:
     """What one contender reached on one outer fold."""
 
     score: float = np.nan
-    seconds: float = np.nan
-    refit_seconds: float = np.nan
+    seconds: float = np.nan  # of the whole search with refit
+    fit_seconds: float = np.nan  # of one fit with the chosen parameters, and the score
     best_params: Mapping[str, Any] = field(default_factory=dict)
     warnings: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
@@ -88,8 +108,24 @@ class Contender:
         return float(np.median([outcome.seconds for outcome in self.outcomes.values()]))
 
     @property
-    def refit_seconds(self):
-        return float(np.median([outcome.refit_seconds for outcome in self.outcomes.values()]))
+    def fit_seconds(self):
+        return float(np.median([outcome.fit_seconds for outcome in self.outcomes.values()]))
+
+    @property
+    def at_grid_ends(self):
+        """Parameters whose best value lies at one end of the grid in most of the folds.
+
+        Grids of numbers in order only, of three values or more: with two there is no middle.
+        """
+        found = {}
+        for name, values in self.grid.items():
+            if not self.outcomes or len(values) < 3 or not all(map(_is_number, values)):
+                continue
+            best = [outcome.best_params.get(name) for outcome in self.outcomes.values()]
+            value, count = Counter(best).most_common(1)[0]
+            if value in (min(values), max(values)) and 2 * count > len(best):
+                found[name] = value
+        return found
 
 
 @dataclass
@@ -103,6 +139,7 @@ class Row:
     problem: Problem | None = None
     data: Data | None = None
     splits: list = field(default_factory=list)
+    family: str = ""
     error: str = ""
     trace: str = ""
     plot_error: str = ""
@@ -130,42 +167,86 @@ class Row:
     def scores(self, contender):
         return np.array([contender.outcomes[fold].score for fold in self.folds])
 
+    def fit_seconds(self, contender):
+        return np.array([contender.outcomes[fold].fit_seconds for fold in self.folds])
+
     @property
     def difference(self):
-        """Mean of method minus baseline over the folds, and half the width of its interval.
+        """Mean of method minus baseline over the folds, and half the width of its interval."""
+        return self._interval(self.scores(self.method) - self.scores(self.baseline))
 
-        Folds share training rows, so that their scores are correlated; the 95 % interval is
-        the corrected one of Nadeau and Bengio (2003): the variance of the mean is
-        `(1 / k + n_test / n_train)` times the variance between folds, with k - 1 degrees of
-        freedom.
-        """
-        by_fold = self.scores(self.method) - self.scores(self.baseline)
-        if len(by_fold) < 2:
-            return float(by_fold.mean()), np.inf
-        train, test = (np.mean([len(split[i]) for split in self.splits]) for i in (0, 1))
-        error = by_fold.std(ddof=1) * np.sqrt(1 / len(by_fold) + test / train)
-        return float(by_fold.mean()), float(stats.t.ppf(0.975, len(by_fold) - 1) * error)
+    @property
+    def time_ratio(self):
+        """Geometric mean of the ratio of times, baseline to method, and the factor around it."""
+        mean, half_width = self._log_time_ratio
+        return float(np.exp(mean)), float(np.exp(half_width))
 
     @property
     def winner(self):
-        """One of "method", "baseline", "tie" within the noise of the folds, "" if unknown."""
+        """One of "method", "baseline", "equal", "undecided", "" if unknown."""
         if self.state in ("failed", "not run"):
             return ""
-        mean, half_width = self.difference
-        if abs(mean) <= half_width:
-            return "tie"
-        return "method" if mean > 0 else "baseline"
+        return decide(*self.difference, self.margin)
+
+    @property
+    def faster(self):
+        """The same for the time of one fit."""
+        if self.state in ("failed", "not run"):
+            return ""
+        return decide(*self._log_time_ratio, np.log(TIME_MARGIN))
+
+    @property
+    def margin(self):
+        return self.problem.margin if self.problem else Problem.margin
+
+    @property
+    def _log_time_ratio(self):
+        """The noise of the clock has nothing to do with common rows: the ordinary interval."""
+        method, baseline = self.fit_seconds(self.method), self.fit_seconds(self.baseline)
+        return mean_interval(np.log(baseline / method), 0.0)
+
+    def _interval(self, by_fold):
+        train, test = (np.mean([len(split[i]) for split in self.splits]) for i in (0, 1))
+        return mean_interval(by_fold, test / train)
+
+
+def mean_interval(by_fold, test_to_train):
+    """Mean over folds of cross-validation, and half the width of its 95 % interval.
+
+    Folds have training rows in common, so that what they yield is correlated; the interval is
+    the corrected one of Nadeau and Bengio (2003): the variance of the mean is
+    `(1 / k + n_test / n_train)` times the variance between the folds, with k - 1 degrees of
+    freedom. One fold tells nothing about the noise.
+    """
+    k = len(by_fold)
+    if k < 2:
+        return float(np.mean(by_fold)), np.inf
+    error = np.std(by_fold, ddof=1) * np.sqrt(1 / k + test_to_train)
+    return float(np.mean(by_fold)), float(stats.t.ppf(0.975, k - 1) * error)
+
+
+def decide(mean, half_width, margin):
+    """Verdict on an interval of differences, positive where the method is better.
+
+    "equal" if the interval lies within the margin; else "method" or "baseline" if it excludes
+    zero; else "undecided".
+    """
+    if abs(mean) + half_width <= margin:
+        return "equal"
+    if abs(mean) <= half_width:
+        return "undecided"
+    return "method" if mean > 0 else "baseline"
 
 
 def make_rows(estimators, plan):
     """One row per card with a comparison; what cannot be set up is a failed row."""
-    load = functools.cache(lambda name: find_problem(name).load(plan.quick))
+    load = functools.cache(lambda name: find_problem(name).rows(plan.size))
     rows = []
     for cls in estimators:
         comparison = cls._card.comparison
         if comparison is None:
             continue
-        row = Row(cls.__name__, comparison.problem)
+        row = Row(cls.__name__, comparison.problem, family=cls._card.family)
         rows.append(row)
         try:
             row.method = _contender(cls, comparison.params, comparison.grid, plan)
@@ -177,7 +258,8 @@ def make_rows(estimators, plan):
             )
             row.problem = find_problem(comparison.problem)
             row.data = load(comparison.problem)
-            outer = row.problem.splitter(n_splits=plan.n_outer, random_state=0)
+            n_outer = min(plan.n_outer, row.problem.n_outer or plan.n_outer)
+            outer = row.problem.splitter(n_splits=n_outer, random_state=0)
             row.splits = list(outer.split(row.data.X, row.data.y, row.data.groups))
         except Exception as error:
             _note_failure(row, error)
@@ -231,7 +313,7 @@ def _contender(cls, params, grid, plan):
         params.setdefault("random_state", 0)
     if plan.quick:
         grid = {
-            name: [values[i] for i in sorted({0, len(values) - 1})]
+            name: list(values)[(len(values) - 1) // 2 : (len(values) - 1) // 2 + 2]
             for name, values in grid.items()
         }
     if not hasattr(cls, "fit"):
@@ -264,17 +346,18 @@ def _tune(index, estimator, grid, problem_name, data, split, plan, *, keep):
     ):
         warnings.simplefilter("always")
         try:
+            _warm_up(problem, estimator, grid, data, train)
             outcome = _search(problem, estimator, grid, data, train, test, plan)
         except Exception as error:
             message = " ".join(str(error).split())
             return index, Outcome(
                 error=f"{type(error).__name__}: {message}", trace=traceback.format_exc()
             )
-    score, seconds, search = outcome
+    score, seconds, score_seconds, search = outcome
     return index, Outcome(
         score=float(score),
         seconds=seconds,
-        refit_seconds=search.refit_time_,
+        fit_seconds=search.refit_time_ + score_seconds,
         best_params={
             name.removeprefix(f"{STEP}__"): value for name, value in search.best_params_.items()
         },
@@ -283,23 +366,60 @@ def _tune(index, estimator, grid, problem_name, data, split, plan, *, keep):
     )
 
 
-def _search(problem, estimator, grid, data, train, test, plan):
-    accepted = inspect.signature(estimator.fit).parameters
-    params = {name: rows[train] for name, rows in data.fit_params.items() if name in accepted}
+@functools.cache
+def _warmed():
+    """Pipelines that this process has fitted before, by problem and class."""
+    return set()
+
+
+def _warm_up(problem, estimator, grid, data, train):
+    """Fit once on a few rows, the first time that this process meets the contender."""
+    key = (problem.title, type(estimator), str(estimator))
+    if key in _warmed():
+        return
+    _warmed().add(key)
+    groups = None if data.groups is None else data.groups[train]
+    folds = problem.splitter(n_splits=WARM_UP, random_state=2)
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        # too few rows for this contender: what it can do shows in the search
+        warnings.simplefilter("ignore")
+        few = train[next(folds.split(data.X[train], data.y[train], groups))[1]]
+        first = {f"{STEP}__{name}": values[0] for name, values in grid.items()}
+        pipeline = clone(problem.pipeline(clone(estimator))).set_params(**first)
+        params = _fit_params(pipeline[STEP], data, few)
+        pipeline.fit(data.X[few], data.y[few], **params)
+        check_scoring(pipeline, problem.scoring)(pipeline, data.X[few], data.y[few])
+
+
+def _fit_params(step, data, rows):
+    """Values of those rows that `fit` of the step takes, and ask for them."""
+    accepted = inspect.signature(step.fit).parameters
+    params = {name: values[rows] for name, values in data.fit_params.items() if name in accepted}
     if params:
-        estimator.set_fit_request(**dict.fromkeys(params, True))
-    if data.groups is not None:
-        params["groups"] = data.groups[train]
+        step.set_fit_request(**dict.fromkeys(params, True))
+    return params
+
+
+def _search(problem, estimator, grid, data, train, test, plan):
+    params = _fit_params(estimator, data, train)
+    groups = None if data.groups is None else data.groups[train]
+    inner = problem.splitter(n_splits=INNER_FOLDS, random_state=1)
     search = GridSearchCV(
         problem.pipeline(estimator),
         {f"{STEP}__{name}": values for name, values in grid.items()},
         scoring=problem.scoring,
-        cv=problem.splitter(n_splits=plan.n_inner, random_state=1),
+        cv=list(islice(inner.split(data.X[train], data.y[train], groups), plan.n_inner)),
         error_score="raise",
     )
     start = perf_counter()
     search.fit(data.X[train], data.y[train], **params)
+    fitted = perf_counter()
     score = search.score(data.X[test], data.y[test])
+    end = perf_counter()
     if not np.isfinite(score):
         raise ValueError(f"the score on the outer fold is {score}")
-    return score, perf_counter() - start, search
+    return score, end - start, end - fitted, search
+
+
+def _is_number(value):
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

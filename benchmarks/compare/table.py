@@ -1,16 +1,51 @@
 """What the terminal shows: progress while the rows are filled, then the table."""
 
+from collections import Counter
+
 from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks.compare.run import TIME_MARGIN
+
 RULE = (
-    "Score: mean over the outer folds, +- standard deviation between them; the folds were not seen"
-    " by the search. A contender wins when the 95 % interval of the mean paired difference"
-    " (Student's t, variance corrected for overlapping training rows) excludes zero; otherwise"
-    " the row is a tie. Seconds: median over the folds of one grid search with refit, one core."
+    "Score: mean over the outer folds, +- standard deviation between them; the search has not seen"
+    " them, and greater is better. The verdict rests on the 95 % interval of the mean paired"
+    " difference (Student's t, variance corrected for the training rows that folds have in"
+    " common: Nadeau and Bengio, 2003). Equal: the interval lies within the margin shown, below"
+    " which a difference has no practical relevance. Wins: not equal, and zero lies outside of the"
+    " interval. Undecided: neither. Time: one fit with the chosen parameters and the"
+    " prediction of the fold, median over the folds, one core, without compilation; its verdict"
+    " follows the same rule for the logarithm of the ratio, without the correction, and times"
+    f" within a factor of {TIME_MARGIN:g} are equal."
 )
+VERDICTS = ("method", "baseline", "equal", "undecided")
+
+
+def count(rows):
+    """Family -> number of rows by verdict on the score, families in alphabetical order."""
+    found = {}
+    for row in sorted(rows, key=lambda row: row.family.lower()):
+        found.setdefault(row.family, Counter())[row.winner or row.state] += 1
+    return found
+
+
+def summary(counts):
+    """Write how often which verdict fell, one phrase."""
+    names = {"method": "wins", "baseline": "losses"}
+    parts = [f"{counts[kind]} {names.get(kind, kind)}" for kind in VERDICTS]
+    parts += [f"{number} {kind}" for kind, number in counts.items() if kind not in VERDICTS]
+    return ", ".join(parts)
+
+
+def summary_of_times(rows):
+    """Write how often which verdict on the time fell."""
+    counts = Counter(row.faster for row in rows)
+    return (
+        f"{counts['method']} faster, {counts['baseline']} slower, {counts['equal']} equal, "
+        f"{counts['undecided']} undecided"
+    )
 
 
 class ProgressReport:
@@ -58,10 +93,11 @@ def make_table(rows, *, space=0):
         box=box.SIMPLE_HEAD, show_edge=False, padding=(0, space), leading=1, header_style="bold"
     )
     table.add_column("method\nbaseline", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
     table.add_column("data\nscore", overflow="fold")
-    for heading in ("mean over\nouter folds", "\ns"):
+    for heading in ("mean over\nouter folds", "s for\na fit"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("winner", no_wrap=True)
+    table.add_column("time", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row))
     return table
@@ -72,16 +108,43 @@ def _cells(row):
     data = f"{row.problem.title}\n{row.problem.score_name}" if row.problem else row.problem_name
     if row.state in ("failed", "not run"):
         style = "bold red" if row.state == "failed" else "dim"
-        return f"{row.name}\n{baseline}", data, "", "", Text(row.state, style=style)
+        return f"{row.name}\n{baseline}", Text(row.state, style=style), data, "", "", ""
     line = {"method": "bold green", "baseline": "bold yellow"}
     styles = [line[kind] if row.winner == kind else "" for kind in line]
-    wins = {"method": "wins", "baseline": "\nwins", "tie": "tie"}[row.winner]
+    verdicts = {
+        "method": "wins",
+        "baseline": "\nwins",
+        "equal": f"equal\nwithin {row.margin:g}",
+        "undecided": "undecided",
+    }
     return (
         _lines((row.name, baseline), styles),
+        Text(verdicts[row.winner], style="".join(styles)),
         data,
         _lines((score_text(row.scores(side)) for side in row.contenders), styles),
-        _lines(f"{side.seconds:.1f}" for side in row.contenders),
-        Text(wins, style="".join(styles)),
+        _lines(seconds_text(side.fit_seconds) for side in row.contenders),
+        _time_cell(row),
+    )
+
+
+def _time_cell(row):
+    text = {"method": "{}", "baseline": "\n{}"}.get(row.faster, "")
+    return text.format(f"{time_factor(row):.2g} x faster") or row.faster
+
+
+def time_factor(row):
+    """How many times faster the faster one is."""
+    return max(row.time_ratio[0], 1 / row.time_ratio[0])
+
+
+def seconds_text(seconds):
+    """Two significant digits, never an exponent."""
+    return (
+        f"{seconds:.4f}"
+        if seconds < 0.01
+        else f"{seconds:.2g}"
+        if seconds < 100
+        else f"{seconds:.0f}"
     )
 
 
@@ -105,6 +168,8 @@ def notes(row):
     for side in row.contenders:
         for category, count in side.warnings.items():
             found.append(f"{side.name}: {count} x {category}")
+        for name, value in side.at_grid_ends.items():
+            found.append(f"{side.name}: best at the end of the grid, {name} = {value:g}")
     counts = [side.n_candidates for side in row.contenders]
     if len(set(counts)) > 1:
         found.append(f"unequal budget: {counts[0]} candidates against {counts[1]}")
@@ -121,5 +186,12 @@ def print_table(console, rows):
             style = "red" if row.state == "failed" else "yellow"
             where = f"{row.name} on {row.problem_name}"
             console.print(f"{where}: {note}", style=style, markup=False, highlight=False)
+    console.print()
+    for family, counts in count(rows).items():
+        console.print(f"{family}: {summary(counts)}", markup=False, highlight=False)
+    total = sum(count(rows).values(), Counter())
+    console.print(
+        f"All: {summary(total)}. Time: {summary_of_times(rows)}.", style="bold", highlight=False
+    )
     console.print()
     console.print(RULE, style="dim", markup=False, highlight=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions
 from skmoderndata._jit import jit
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
@@ -105,6 +105,13 @@ class FormalConceptFactorization(BooleanFactors):
         cost="n p^2 / 64 for each feature of each concept",
         checks=({}, {"n_clusters": None, "cover": "best"}),
         known_failures=NO_LABELS,
+        comparison=Comparison(
+            baseline="sklearn.decomposition.NMF",
+            problem="access_roles",
+            grid={"n_clusters": (4, 6, 8)},
+            baseline_params={"max_iter": 1000, "random_state": 0},
+            baseline_grid={"n_components": (4, 6, 8)},
+        ),
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE, None],

@@ -209,10 +209,10 @@ class KernelKMeans(
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
             problem="digits",
-            grid={"n_clusters": [20, 40, 80]},
             params={"gamma": 0.0005, "n_init": 1, "random_state": 0},
-            baseline_grid={"n_clusters": [20, 40, 80]},
+            grid={"n_clusters": (40, 80, 160)},
             baseline_params={"n_init": 1, "random_state": 0},
+            baseline_grid={"n_clusters": (40, 80, 160)},
         ),
     )
     _parameter_constraints = {

@@ -177,10 +177,10 @@ class NeuralGas(
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
             problem="digits",
-            grid={"n_clusters": [20, 40, 80]},
             params={"random_state": 0},
-            baseline_grid={"n_clusters": [20, 40, 80]},
+            grid={"n_clusters": (40, 80, 160)},
             baseline_params={"n_init": 10, "random_state": 0},
+            baseline_grid={"n_clusters": (40, 80, 160)},
         ),
     )
     _parameter_constraints = {

@@ -7,7 +7,7 @@ import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions
 from skmoderndata._jit import jit
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     contained,
@@ -118,6 +118,13 @@ class RoleMiner(BooleanFactors):
             {"n_clusters": 2, "algorithm": "complete", "selection": "area", "cover": "best"},
         ),
         known_failures=NO_LABELS,
+        comparison=Comparison(
+            baseline="sklearn.decomposition.NMF",
+            problem="access_roles",
+            grid={"n_clusters": (4, 6, 8)},
+            baseline_params={"max_iter": 1000, "random_state": 0},
+            baseline_grid={"n_components": (4, 6, 8)},
+        ),
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],

@@ -161,10 +161,11 @@ class KernelPLSRegression(
         cost="k n^2, or n r^2 with rank r",
         checks=({}, {"kernel": "linear"}, {"solver": "low_rank", "n_components": 1}),
         comparison=Comparison(
-            baseline="sklearn.cross_decomposition.PLSRegression",
-            problem="diabetes",
-            grid={"n_components": (2, 3, 4), "gamma": (0.003, 0.03)},
-            baseline_grid={"n_components": (1, 2, 3, 4, 6, 8)},
+            baseline="sklearn.kernel_ridge.KernelRidge",
+            problem="friedman",
+            grid={"n_components": (8, 16, 32), "gamma": (0.01, 0.03, 0.1)},
+            baseline_params={"kernel": "rbf"},
+            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = {

@@ -115,7 +115,7 @@ class RegularizedCCA(LinearViews):
             baseline="sklearn.cross_decomposition.CCA",
             problem="digit_halves",
             params={"n_components": 5},
-            grid={"alpha": (0.003, 0.03)},
+            grid={"alpha": (0.001, 0.01, 0.1)},
             baseline_params={"n_components": 5, "max_iter": 5000},
             baseline_grid={"scale": (True, False)},
         ),

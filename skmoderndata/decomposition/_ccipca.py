@@ -192,8 +192,8 @@ class CCIPCA(OnlineSubspace):
             baseline="sklearn.decomposition.IncrementalPCA",
             problem="digits",
             params={"random_state": 0},
-            grid={"n_components": (8, 16, 32)},
-            baseline_grid={"n_components": (8, 16, 32)},
+            grid={"n_components": (8, 16, 32, 48)},
+            baseline_grid={"n_components": (8, 16, 32, 48)},
         ),
     )
     _parameter_constraints = {

@@ -161,11 +161,11 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.NMF",
-            problem="digits",
+            problem="digit_parts",
             params={"random_state": 0},
-            grid={"n_components": (8, 16, 32)},
+            grid={"n_components": (16, 32, 48)},
             baseline_params={"random_state": 0, "max_iter": 1000},
-            baseline_grid={"n_components": (8, 16, 32)},
+            baseline_grid={"n_components": (16, 32, 48)},
         ),
     )
     _parameter_constraints = {

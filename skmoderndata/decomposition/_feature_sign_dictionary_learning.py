@@ -203,7 +203,7 @@ class FeatureSignDictionaryLearning(
             baseline="sklearn.decomposition.DictionaryLearning",
             problem="noisy_patches",
             params={"n_components": 72, "max_iter": 50, "tol": 1e-3, "random_state": 0},
-            grid={"alpha": (20.0, 40.0, 80.0)},
+            grid={"alpha": (10.0, 20.0, 40.0)},
             baseline_params={
                 "n_components": 72,
                 "fit_algorithm": "cd",
@@ -212,7 +212,7 @@ class FeatureSignDictionaryLearning(
                 "tol": 1e-4,
                 "random_state": 0,
             },
-            baseline_grid={"alpha": (20.0, 40.0, 80.0)},
+            baseline_grid={"alpha": (10.0, 20.0, 40.0)},
         ),
     )
     _parameter_constraints = {

@@ -192,7 +192,7 @@ class HierarchicalSlowFeatureAnalysis(
             problem="image_walk",
             params={"image_shape": (16, 16), "n_pre": 20},
             grid={"n_components": (8, 16, 32)},
-            baseline_grid={"n_components": (8, 16, 32)},
+            baseline_grid={"n_components": (4, 8, 16)},
         ),
     )
     _parameter_constraints = {

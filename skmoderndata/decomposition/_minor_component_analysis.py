@@ -186,6 +186,7 @@ class MinorComponentAnalysis(OnlineSubspace):
             {"n_components": 2, "random_state": 0, "learning_rate_hold": 50},
             {"refine": False, "tol": None, "max_iter": 2, "shuffle": False, "random_state": 0},
         ),
+        no_comparison="scikit-learn has no estimator of the directions of smallest variance.",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -121,11 +121,12 @@ class SemiNMF(AlternatingFactorization):
             {"solver": "multiplicative", "tol": 0.1, "max_iter": 5000},
         ),
         comparison=Comparison(
-            baseline="sklearn.decomposition.TruncatedSVD",
-            problem="digits",
-            grid={"n_components": (8, 16, 32)},
-            baseline_params={"random_state": 0},
-            baseline_grid={"n_components": (8, 16, 32)},
+            baseline="sklearn.decomposition.NMF",
+            problem="digit_parts",
+            params={"random_state": 0},
+            grid={"n_components": (16, 32, 48)},
+            baseline_params={"random_state": 0, "max_iter": 1000},
+            baseline_grid={"n_components": (16, 32, 48)},
         ),
     )
     _parameter_constraints = {

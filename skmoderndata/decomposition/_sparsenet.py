@@ -150,14 +150,15 @@ class Sparsenet(
             baseline="sklearn.decomposition.MiniBatchDictionaryLearning",
             problem="noisy_patches",
             params={"n_components": 72, "prior": "abs", "random_state": 0},
-            grid={"alpha": (20.0, 40.0, 80.0)},
+            grid={"alpha": (10.0, 20.0, 40.0)},
             baseline_params={
                 "n_components": 72,
+                "fit_algorithm": "cd",
                 "transform_algorithm": "lasso_cd",
                 "max_iter": 10,
                 "random_state": 0,
             },
-            baseline_grid={"alpha": (20.0, 40.0, 80.0)},
+            baseline_grid={"alpha": (10.0, 20.0, 40.0)},
         ),
     )
     _parameter_constraints = {

@@ -131,10 +131,10 @@ class KernelDiscriminantAnalysis(
         cost="n^3 / 3; low rank r: n r^2",
         checks=({}, {"kernel": "linear", "n_components": None}, {"solver": "low_rank"}),
         comparison=Comparison(
-            baseline="sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
+            baseline="sklearn.svm.SVC",
             problem="digit_classes",
-            grid={"alpha": [1e-5, 1e-4, 1e-3], "gamma": [0.0003, 0.001]},
-            baseline_grid={"shrinkage": [0.01, 0.1, "auto"], "solver": ["lsqr", "eigen"]},
+            grid={"alpha": (1e-5, 1e-4, 1e-3), "gamma": (0.0002, 0.0005, 0.001)},
+            baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.0002, 0.0005, 0.001)},
         ),
     )
     _parameter_constraints = {

@@ -121,10 +121,10 @@ class KernelFisherDiscriminant(
         cost="n^3 / 3; low rank r: n r^2",
         checks=({}, {"kernel": "linear", "threshold": "prior"}, {"solver": "low_rank"}),
         comparison=Comparison(
-            baseline="sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
+            baseline="sklearn.svm.SVC",
             problem="odd_digits",
-            grid={"alpha": [1e-5, 1e-4, 1e-3], "gamma": [0.0003, 0.001]},
-            baseline_grid={"shrinkage": [0.01, 0.1, "auto"], "solver": ["lsqr", "eigen"]},
+            grid={"alpha": (1e-7, 1e-6, 1e-5), "gamma": (0.0002, 0.0005, 0.001)},
+            baseline_grid={"C": (0.3, 1.0, 10.0), "gamma": (0.0002, 0.0005, 0.001)},
         ),
     )
     _parameter_constraints = {

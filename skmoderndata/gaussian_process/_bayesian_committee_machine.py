@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.cluster import MiniBatchKMeans
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -158,10 +159,18 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         ),
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
-            problem="diabetes",
-            grid={"max_expert_size": (50, 100, 200)},
-            params={"random_state": 0},
-            baseline_grid={"alpha": (0.1, 0.3, 1.0)},
+            problem="friedman_processes",
+            params={
+                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
+                "random_state": 0,
+            },
+            grid={"max_expert_size": (100, 200)},
+            baseline_params={
+                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
+                "normalize_y": True,
+                "random_state": 0,
+            },
+            baseline_grid={},
         ),
     )
     _parameter_constraints = {

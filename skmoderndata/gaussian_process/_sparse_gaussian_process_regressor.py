@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -209,10 +210,18 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         },
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
-            problem="diabetes",
-            grid={"n_inducing": (20, 50, 100)},
-            params={"random_state": 0},
-            baseline_grid={"alpha": (0.1, 0.3, 1.0)},
+            problem="friedman_processes",
+            params={
+                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
+                "random_state": 0,
+            },
+            grid={"n_inducing": (50, 100)},
+            baseline_params={
+                "kernel": ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1),
+                "normalize_y": True,
+                "random_state": 0,
+            },
+            baseline_grid={},
         ),
     )
     _parameter_constraints = {

@@ -137,6 +137,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         cite=("elad2006image", "mairal2008color", "chen2015noise", "liu2013noise"),
         cost="T n (p k + s^2 k)",
         checks=({},),
+        no_comparison="scikit-learn has no denoiser of images; see `make peers`.",
     )
     _parameter_constraints = {**COMMON_CONSTRAINTS, "noisy_weight": [NON_NEGATIVE, None]}
 

@@ -203,10 +203,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         ),
         comparison=Comparison(
             baseline="sklearn.impute.KNNImputer",
-            problem="missing_digits",
-            grid={"alpha": (0.02, 0.05, 0.1, 0.2)},
-            params={"scale": False},
-            baseline_grid={"n_neighbors": (2, 5, 10, 20)},
+            problem="ratings",
+            grid={"n_components": (2, 3, 4)},
+            baseline_grid={"n_neighbors": (10, 20, 40)},
         ),
     )
     _parameter_constraints = {

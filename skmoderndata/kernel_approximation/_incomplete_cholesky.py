@@ -131,10 +131,10 @@ class IncompleteCholesky(KernelFeatures):
         comparison=Comparison(
             baseline="sklearn.kernel_approximation.Nystroem",
             problem="digits",
-            params={"gamma": 5e-4, "random_state": 0},
-            baseline_params={"gamma": 5e-4, "random_state": 0},
-            grid={"n_components": (20, 40, 80, 160)},
-            baseline_grid={"n_components": (20, 40, 80, 160)},
+            params={"n_components": 60, "random_state": 0},
+            grid={"gamma": (0.0001, 0.0003, 0.001)},
+            baseline_params={"n_components": 60, "random_state": 0},
+            baseline_grid={"gamma": (0.0001, 0.0003, 0.001)},
         ),
     )
     _parameter_constraints = {

@@ -118,12 +118,17 @@ class NonlinearProjectionTrick(KernelFeatures):
             },
         ),
         comparison=Comparison(
-            baseline="sklearn.decomposition.KernelPCA",
+            baseline="sklearn.kernel_approximation.Nystroem",
             problem="digits",
-            params={"gamma": 5e-4, "algorithm": "nystroem", "max_rank": 200, "random_state": 0},
-            baseline_params={"kernel": "rbf", "gamma": 5e-4},
-            grid={"n_components": (10, 20, 40, 80)},
-            baseline_grid={"n_components": (10, 20, 40, 80)},
+            params={
+                "n_components": 30,
+                "algorithm": "nystroem",
+                "max_rank": 200,
+                "random_state": 0,
+            },
+            grid={"gamma": (0.0001, 0.0003, 0.001)},
+            baseline_params={"n_components": 30, "random_state": 0},
+            baseline_grid={"gamma": (0.0001, 0.0003, 0.001)},
         ),
     )
     _parameter_constraints = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._registry import Comparison, KernelCard
 from skmoderndata.kernels._base import Array, BaseKernel
 
 FAMILY = "kernels on vectors"
@@ -215,6 +215,13 @@ class ANOVA(_OverInputs):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel", "duvenaud2011additive"), cost="n^2 p d",
         domain="vector", method=PAGE,
+        comparison=Comparison(
+            baseline="sklearn.svm.SVC",
+            problem="pairs",
+            grid={"degree": (1, 2, 3)},
+            baseline_params={"C": 10.0},
+            baseline_grid={"gamma": (0.01, 0.03, 0.1)},
+        ),
     )  # fmt: skip
 
     def __init__(

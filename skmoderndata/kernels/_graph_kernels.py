@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._registry import Comparison, KernelCard
 from skmoderndata.kernels._base import (
     Array,
     BaseKernel,
@@ -378,6 +378,14 @@ class ExponentialDiffusion(_BetweenNodes):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel", "kondor2002diffusion"),
         cost="V^3 + n^2 V, V nodes", domain="node", method=PAGE,
+        comparison=Comparison(
+            baseline="sklearn.svm.SVC",
+            problem="communities",
+            params={"similarity": None},
+            grid={"lam": (0.1, 0.3, 0.6, 1.0)},
+            baseline_params={"C": 10.0},
+            baseline_grid={"gamma": (0.001, 0.003, 0.01, 0.03)},
+        ),
     )  # fmt: skip
     _tunable = ("lam",)
 

@@ -490,6 +490,7 @@ class Normalized(_OfKernel):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
         method=PAGE,
+        no_comparison="It makes kernels from kernels, and is inside of every row of a kernel.",
     )  # fmt: skip
 
     def __init__(self, kernel: Any) -> None:

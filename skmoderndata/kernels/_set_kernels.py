@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._registry import Comparison, KernelCard
 from skmoderndata._validation import tidy
 from skmoderndata.kernels._base import Array, BaseKernel, Sample, as_samples, check_real, is_sparse
 from skmoderndata.kernels._resolve import row_blocks
@@ -198,6 +198,13 @@ class PowerSet(_OnSets):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="a sparse product", domain="set",
         method=PAGE,
+        comparison=Comparison(
+            baseline="sklearn.feature_extraction.text.CountVectorizer",
+            problem="right_sets",
+            grid={},
+            baseline_params={"analyzer": list},
+            baseline_grid={"binary": (True,)},
+        ),
     )  # fmt: skip
 
     def __init__(self, weights: Any = None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skmoderndata._registry import KernelCard
+from skmoderndata._registry import Comparison, KernelCard
 from skmoderndata._solvers.sequences.subsequences import (
     Weighting,
     all_subsequence_counts,
@@ -243,6 +243,14 @@ class GapWeighted(_Subsequences):
     _card = KernelCard(
         family=FAMILY, cite=("lodhi2002text", "shawetaylor2004kernel"),
         cost="p |s| |t| for each pair", domain="string", method=PAGE,
+        comparison=Comparison(
+            baseline="sklearn.feature_extraction.text.CountVectorizer",
+            problem="peptides",
+            params={"p": 3},
+            grid={"decay": (0.3, 0.5, 0.7, 0.9)},
+            baseline_params={"analyzer": "char", "lowercase": False},
+            baseline_grid={"ngram_range": ((1, 1), (1, 2), (1, 3), (1, 4))},
+        ),
     )  # fmt: skip
     _tunable = ("decay",)
 

@@ -140,12 +140,11 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         cost="T n k^2",
         checks=({}, {"fit_intercept": True}, {"positive": True}),
         comparison=Comparison(
-            baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
+            baseline="sklearn.linear_model.Lasso",
             problem="few_measurements",
-            grid={"residual_tol": (0.02, 0.05, 0.1, 0.2)},
-            params={},
-            baseline_grid={"n_nonzero_coefs": (4, 8, 12, 16)},
-            baseline_params={"fit_intercept": False},
+            grid={"residual_tol": (0.1, 0.3, 1.0, 3.0)},
+            baseline_params={"max_iter": 100_000},
+            baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = {

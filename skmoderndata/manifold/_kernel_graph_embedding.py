@@ -123,12 +123,12 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
         cost="n r^2 + r^3, r up to n",
         checks=({}, {"n_components": 1, "kernel": "linear"}, {"solver": "low_rank"}),
         comparison=Comparison(
-            baseline="sklearn.decomposition.KernelPCA",
-            problem="digits",
-            grid={"gamma": [0.0003, 0.001], "n_components": [10, 20]},
-            params={"graph": "marginal"},
-            baseline_grid={"gamma": [0.0003, 0.001], "n_components": [10, 20]},
-            baseline_params={"kernel": "rbf"},
+            baseline="sklearn.kernel_approximation.Nystroem",
+            problem="digit_directions",
+            params={"graph": "marginal", "n_components": 20},
+            grid={"gamma": (0.0001, 0.0003, 0.001)},
+            baseline_params={"n_components": 300, "random_state": 0},
+            baseline_grid={"gamma": (0.0001, 0.0003, 0.001)},
         ),
     )
     _parameter_constraints = {

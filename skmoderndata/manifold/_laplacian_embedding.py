@@ -101,11 +101,12 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         cost="n^3",
         checks=({}, {"n_components": 1, "kernel": "laplacian", "gamma": 0.1}),
         comparison=Comparison(
-            baseline="sklearn.decomposition.KernelPCA",
+            baseline="sklearn.manifold.Isomap",
             problem="digits",
-            grid={"gamma": [0.0003, 0.001, 0.003], "n_components": [10, 20]},
-            baseline_grid={"gamma": [0.0003, 0.001, 0.003], "n_components": [10, 20]},
-            baseline_params={"kernel": "rbf"},
+            params={"n_components": 10},
+            grid={"gamma": (0.001, 0.003, 0.01)},
+            baseline_params={"n_components": 10},
+            baseline_grid={"n_neighbors": (5, 10, 20)},
         ),
     )
     _parameter_constraints = {"n_components": [AT_LEAST_ONE], **KERNEL_CONSTRAINTS}

@@ -129,11 +129,12 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             {"solver": "smacof", "init": "random", "n_components": 1, "random_state": 0},
         ),
         comparison=Comparison(
-            baseline="sklearn.decomposition.PCA",
+            baseline="sklearn.manifold.Isomap",
             problem="digits",
-            grid={"n_components": (2, 3)},
-            params={"max_iter": 200, "tol": 1e-4},
-            baseline_grid={"n_components": (2, 3)},
+            params={"n_components": 2, "max_iter": 200, "tol": 1e-4},
+            grid={},
+            baseline_params={"n_components": 2},
+            baseline_grid={"n_neighbors": (5, 10)},
         ),
     )
     _parameter_constraints = {

@@ -206,6 +206,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                 "random_state": 0,
             },
         ),
+        no_comparison="scikit-learn chooses no number of clusters by stability.",
     )
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "set_params"]), None],

@@ -95,13 +95,11 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
         cost="sum over classes of n_c^2",
         checks=({}, {"kernel": "linear"}, {"offset": "density", "priors": "empirical"}),
         comparison=Comparison(
-            baseline="sklearn.neighbors.NearestCentroid",
-            problem="digit_classes",
-            grid={"gamma": [0.001, 0.003], "offset": ["distance", "density"]},
-            baseline_grid={
-                "metric": ["euclidean", "manhattan"],
-                "priors": ["uniform", "empirical"],
-            },
+            baseline="sklearn.svm.SVC",
+            problem="digits_kernel",
+            grid={"gamma": (0.1, 0.3, 1.0, 3.0)},
+            baseline_params={"C": 10.0},
+            baseline_grid={"gamma": (0.03, 0.1, 0.3)},
         ),
     )
     _parameter_constraints = {

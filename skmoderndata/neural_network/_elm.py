@@ -141,11 +141,12 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="elm",
         comparison=Comparison(
-            baseline="sklearn.linear_model.RidgeCV",
-            problem="diabetes",
-            grid={"input_scale": (0.1, 0.3, 1.0)},
+            baseline="sklearn.kernel_ridge.KernelRidge",
+            problem="friedman",
             params={"random_state": 0},
-            baseline_grid={"alphas": ([0.1, 1, 10], [1, 10, 100], [10, 100, 1000])},
+            grid={"input_scale": (0.1, 0.2, 0.4, 0.8)},
+            baseline_params={"kernel": "rbf"},
+            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = RANDOM_LAYER

@@ -310,11 +310,11 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         method="rbf_network",
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
-            problem="diabetes",
-            grid={"n_centers": (10, 30, 100)},
+            problem="friedman",
             params={"direct_link": True, "random_state": 0},
-            baseline_grid={"alpha": (0.1, 1, 10)},
-            baseline_params={"kernel": "rbf", "gamma": 0.01},
+            grid={"n_centers": (100, 200, 400)},
+            baseline_params={"kernel": "rbf"},
+            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = RADIAL

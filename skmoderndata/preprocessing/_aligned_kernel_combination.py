@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.alignment import aligned_weights, centred, target_features
 from skmoderndata._validation import check_array, validate_data
 from skmoderndata.kernels._base import as_samples
@@ -108,7 +108,13 @@ class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         cite=("cortes2012algorithms", "shawetaylor2004kernel"),
         cost="n^2 q^2, q kernels",
         checks=({}, {"kernels": ["linear", "rbf"], "algorithm": "independent"}),
-        comparison=None,
+        comparison=Comparison(
+            baseline="sklearn.svm.SVC",
+            problem="pairs",
+            grid={"gamma": (0.001, 0.003, 0.01)},
+            baseline_params={"C": 10.0},
+            baseline_grid={"gamma": (0.01, 0.03, 0.1)},
+        ),
     )
     _parameter_constraints = {
         "kernels": ["array-like", str],

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._edits import edit_matrix
 from skmoderndata.kernels._sequences import pack
@@ -88,6 +88,13 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         family="distances",
         cite=("wagner1974string", "hyyro2003bit"),
         cost="n^2 distances",
+        comparison=Comparison(
+            baseline="sklearn.feature_extraction.text.CountVectorizer",
+            problem="peptide_neighbors",
+            grid={},
+            baseline_params={"analyzer": "char", "lowercase": False},
+            baseline_grid={"ngram_range": ((1, 1), (1, 2), (1, 3))},
+        ),
     )
     _parameter_constraints = {
         "metric": [StrOptions(set(METRICS)), callable],

@@ -56,6 +56,7 @@ class KernelNormalizer(KernelMatrixStep):
             "but not on its diagonal, where the check puts some",
         },
         method=PAGE,
+        no_comparison="scikit-learn has no transformer that normalises kernel matrices.",
     )
     _parameter_constraints = {}
 

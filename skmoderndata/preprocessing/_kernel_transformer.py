@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import fit_context
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._registry import MethodCard
 from skmoderndata._validation import validate_data
-from skmoderndata.kernels import GapWeighted, GramCache, Normalized
+from skmoderndata.kernels import GramCache
 from skmoderndata.kernels._base import BaseKernel, Sample, as_samples, settled
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, resolve_kernel
 
@@ -92,14 +92,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         cost="n^2 kernel values",
         checks=({}, {"kernel": "poly", "degree": 2}),
         method=PAGE,
-        comparison=Comparison(
-            baseline="sklearn.feature_extraction.text.CountVectorizer",
-            problem="peptides",
-            params={"kernel": Normalized(GapWeighted(3))},
-            grid={"kernel__kernel__decay": (0.5, 0.7, 0.9)},
-            baseline_params={"analyzer": "char", "lowercase": False},
-            baseline_grid={"ngram_range": ((1, 2), (1, 3), (1, 4))},
-        ),
+        no_comparison="It carries kernels into pipelines: every row of a kernel goes through it.",
     )
     _parameter_constraints = {**KERNEL_CONSTRAINTS, "cache": [GramCache, None]}
 
@@ -315,7 +308,13 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
     array([1.])
     """
 
-    _card = MethodCard(family=FAMILY, cite=("shawetaylor2004kernel",), cost="n", method=PAGE)
+    _card = MethodCard(
+        family=FAMILY,
+        cite=("shawetaylor2004kernel",),
+        cost="n",
+        method=PAGE,
+        no_comparison="It only wraps samples that are no vectors: there is nothing to score.",
+    )
     _parameter_constraints = {}
 
     def fit(self, X, y=None):

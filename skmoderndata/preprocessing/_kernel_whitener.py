@@ -70,6 +70,7 @@ class KernelWhitener(KernelMatrixStep):
         cost="n^3",
         checks=({}, {"n_components": 2, "scale": "unit_eigenvalue"}),
         method=PAGE,
+        no_comparison="scikit-learn whitens vectors, but no kernel matrices.",
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],

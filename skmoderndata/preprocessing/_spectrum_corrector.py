@@ -89,6 +89,7 @@ class SpectrumCorrector(KernelMatrixStep):
         cost="n^3",
         checks=({}, {"algorithm": "flip"}, {"algorithm": "square"}),
         method=PAGE,
+        no_comparison="scikit-learn takes indefinite kernel matrices as they are.",
     )
     _parameter_constraints = {
         "algorithm": [StrOptions({"clip", "flip", "square", "shift"})],

@@ -129,6 +129,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             "check_methods_sample_order_invariance": "rows are time: a window holds earlier rows",
             "check_methods_subset_invariance": "rows are time: a window holds earlier rows",
         },
+        no_comparison="scikit-learn has no transformer of the rows of a time series into windows.",
     )
     _parameter_constraints = {
         "n_lags": [AT_LEAST_ONE],

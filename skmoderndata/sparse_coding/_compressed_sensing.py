@@ -21,7 +21,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.recovery.bases import resolve_basis
 from skmoderndata._solvers.recovery.measurements import (
     BASES,
@@ -201,6 +201,14 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             "check_transformer_n_iter": "max_iter bounds the steps of the recovery, which "
             "inverse_transform does; a fit takes none"
         },
+        comparison=Comparison(
+            baseline="sklearn.random_projection.GaussianRandomProjection",
+            problem="signals_back",
+            params={"random_state": 0},
+            grid={"n_measurements": (24, 40)},
+            baseline_params={"compute_inverse_components": True, "random_state": 0},
+            baseline_grid={"n_components": (24, 40)},
+        ),
     )
     _parameter_constraints = {
         "n_measurements": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="right")],

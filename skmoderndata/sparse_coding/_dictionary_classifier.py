@@ -138,12 +138,12 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             "three clouds in a plane, one about zero",
         },
         comparison=Comparison(
-            baseline="sklearn.svm.LinearSVC",
+            baseline="sklearn.svm.SVC",
             problem="digit_classes",
-            params={"n_components": 40, "random_state": 0},
-            grid={"n_nonzero_coefs": (3, 5), "n_discriminative": (0, 10)},
-            baseline_params={"max_iter": 20_000, "dual": False},
-            baseline_grid={"C": (0.001, 0.01, 0.1, 1.0)},
+            params={"n_components": 20, "n_discriminative": 3, "random_state": 0},
+            grid={"n_nonzero_coefs": (3, 5)},
+            baseline_params={"C": 10.0},
+            baseline_grid={"gamma": (0.0005, 0.001)},
         ),
     )
     _parameter_constraints = {

@@ -168,9 +168,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             baseline="sklearn.linear_model.OrthogonalMatchingPursuit",
             problem="few_measurements",
             params={"algorithm": "subspace_pursuit"},
-            grid={"n_nonzero_coefs": (4, 8, 12, 16)},
-            baseline_grid={"n_nonzero_coefs": (4, 8, 12, 16)},
+            grid={"n_nonzero_coefs": (5, 10, 15, 20)},
             baseline_params={"fit_intercept": False},
+            baseline_grid={"n_nonzero_coefs": (5, 10, 15, 20)},
         ),
     )
     _parameter_constraints = {

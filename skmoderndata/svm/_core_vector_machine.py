@@ -188,10 +188,11 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         ),
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
-            problem="digits_kernel",
-            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
-            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
-            params={"random_state": 0},
+            problem="checkerboard",
+            params={"gamma": 4.0, "random_state": 0},
+            grid={"C": (10.0, 100.0, 1000.0)},
+            baseline_params={"gamma": 4.0},
+            baseline_grid={"C": (100.0, 1000.0, 10_000.0)},
         ),
     )
     _parameter_constraints = {

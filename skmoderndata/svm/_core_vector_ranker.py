@@ -11,7 +11,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
@@ -144,6 +144,13 @@ class CoreVectorRanker(CoreVectors, Base):
         checks=(
             {},
             {"kernel": "linear", "C": 0.1, "tol": 1e-3},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.svm.SVR",
+            problem="graded",
+            params={"random_state": 0},
+            grid={"C": (0.01, 0.1, 1.0), "gamma": (0.03, 0.1)},
+            baseline_grid={"C": (1.0, 3.0, 10.0), "gamma": (0.03, 0.1)},
         ),
     )
     _parameter_constraints = {

@@ -148,10 +148,11 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         ),
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
-            problem="diabetes",
-            params={"random_state": 0},
-            grid={"C": (0.01, 0.1, 1.0), "tube_distance": (0.1, 0.5), "gamma": (0.01, 0.03, 0.1)},
-            baseline_grid={"C": (10, 100, 1000), "epsilon": (1, 10), "gamma": (0.01, 0.03, 0.1)},
+            problem="friedman_many",
+            params={"gamma": 0.03, "random_state": 0},
+            grid={"C": (1.0, 10.0, 100.0), "tube_distance": (0.1, 0.3)},
+            baseline_params={"gamma": 0.03},
+            baseline_grid={"C": (3.0, 10.0, 30.0), "epsilon": (0.03, 0.1)},
         ),
     )
     _parameter_constraints = {

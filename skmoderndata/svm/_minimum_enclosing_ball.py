@@ -150,6 +150,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
             "check_outliers_train": "the ball holds all training samples, so none is an outlier",
             "check_outliers_fit_predict": "the ball holds all training samples: all are inside",
         },
+        no_comparison="scikit-learn has no estimator of an enclosing ball.",
     )
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,

@@ -213,10 +213,10 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         ),
         comparison=Comparison(
             baseline="sklearn.svm.LinearSVC",
-            problem="breast_cancer",
-            grid={"C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)},
-            baseline_grid={"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)},
+            problem="sparse_classes",
+            grid={"C": (0.03, 0.1, 0.3, 1.0)},
             baseline_params={"penalty": "l1", "dual": False, "max_iter": 10_000},
+            baseline_grid={"C": (0.03, 0.1, 0.3, 1.0)},
         ),
     )
     _parameter_constraints = {

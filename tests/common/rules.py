@@ -406,6 +406,10 @@ def broken_promises(cls, root=ROOT):
     wanted += [root / "docs" / "references" / f"{key}.bib" for key in card.cite]
     tests = root / "tests" / module / f"test_{stem}.py"
     wanted.append(tests)
+    if card.comparison is not None and card.no_comparison:
+        found.append("a comparison, and a reason why there is none")
+    if card.no_comparison and not card.no_comparison.endswith("."):
+        found.append("the reason why nothing compares is no sentence")
     if card.comparison is not None:
         problem = card.comparison.problem
         wanted.append(root / "benchmarks" / "compare" / "problems" / f"{problem}.py")

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from skmoderndata._registry import all_estimators, all_kernels
+from skmoderndata._registry import all_estimators, all_kernels, without_comparison
 from tests.common import rules
 from tests.oracles.kernel_twins import all_twins
 
@@ -75,6 +75,11 @@ def test_class(cls):
     broken += rules.undocumented_methods(cls) + rules.broken_promises(cls)
     broken += rules.missing_twin(cls, all_twins())
     assert broken == []
+
+
+def test_every_method_and_kernel_family_is_compared_or_says_why_not():
+    reasons = without_comparison()
+    assert [name for name, reason in reasons.items() if not reason] == []
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)

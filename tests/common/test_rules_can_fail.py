@@ -131,6 +131,7 @@ class Careless(BaseEstimator):
         comparison=Comparison(
             baseline="sklearn.decomposition.PCA", problem="nowhere", grid={}, baseline_grid={}
         ),
+        no_comparison="nobody",
     )
 
     def __init__(self, alpha=1.0, beta=None):
@@ -193,3 +194,5 @@ def test_broken_promises_are_seen(tmp_path):
         assert missing in broken
     for missing in ("tests/decomposition/test_careless.py", "problems/nowhere.py", "no reason"):
         assert missing in broken
+    for wrong in ("and a reason why there is none", "is no sentence"):
+        assert wrong in broken

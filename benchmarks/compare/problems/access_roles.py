@@ -8,10 +8,10 @@ from benchmarks.compare.problem import STEP, Data, Problem
 N_ROLES, N_RIGHTS, NOISE = 6, 60, 0.3
 
 
-def load(quick):
+def load(quick, full=False):
     from skmoderndata.datasets import make_boolean_sources
 
-    n = 300 if quick else 1200
+    n = 200 if quick else 1200 if full else 500
     X, clean, _, _ = make_boolean_sources(
         n, N_RIGHTS, N_ROLES, max_assignments=3, noise=NOISE, random_state=0
     )
@@ -34,8 +34,8 @@ def explained(fitted, X):
     return step.inverse_transform(step.transform(X)) > 0.5
 
 
-def share_right(fitted, X, clean):
-    """Share of the entries of the policy, without exceptions, that come out right."""
+def fraction_right(fitted, X, clean):
+    """Fraction of the entries of the policy, without exceptions, that come out right."""
     return float((explained(fitted, X) == clean).mean())
 
 
@@ -60,11 +60,12 @@ PROBLEM = Problem(
     title="access rights",
     description="Users have the rights of their roles, and exceptions. A factorisation of the "
     "rights is fitted, and tells for users that were not seen which rights are no exceptions; "
-    "what counts is the share of entries that the planted policy agrees with.",
-    score_name="share of entries",
-    scoring=share_right,
+    "what counts is the fraction of entries that the planted policy agrees with.",
+    score_name="fraction of entries",
+    scoring=fraction_right,
     load=load,
     pipeline=pipeline,
     plot=plot,
+    load_full=lambda: load(False, full=True),
     splitter=folds,
 )

@@ -37,8 +37,8 @@ def functions(library, n, rng):
     return found[:n]
 
 
-def load(quick):
-    n, rng = (60 if quick else 120), np.random.default_rng(0)
+def load(quick, full=False):
+    n, rng = (40 if quick else 120 if full else 80), np.random.default_rng(0)
     trees = [tree for library in LIBRARIES for tree in functions(library, n, rng)]
     X = np.empty(len(trees), dtype=object)
     X[:] = trees
@@ -96,4 +96,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    load_full=lambda: load(False, full=True),
 )

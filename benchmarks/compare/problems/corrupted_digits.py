@@ -14,7 +14,7 @@ LOW, HIGH = -16, 32  # a clean pixel lies between 0 and 16
 
 def load(quick):
     clean, y = load_digits(return_X_y=True)
-    n = 600 if quick else len(clean)
+    n = 500 if quick else len(clean)
     clean, y = clean[:n], y[:n]
     rng = np.random.default_rng(0)
     hit = rng.random(clean.shape) < FRACTION

@@ -10,7 +10,7 @@ from benchmarks.compare.problem import STEP, Data, Problem
 
 def load(quick):
     X, y = load_digits(return_X_y=True)
-    n = 600 if quick else len(X)
+    n = 500 if quick else len(X)
     return Data(X=X[:n], y=y[:n], about=f"{n} digits of 8 x 8 pixels from scikit-learn")
 
 

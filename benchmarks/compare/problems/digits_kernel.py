@@ -8,9 +8,9 @@ from sklearn.pipeline import Pipeline
 from benchmarks.compare.problem import STEP, Data, Problem
 
 
-def load(quick):
+def load(quick, full=False):
     X, y = load_digits(return_X_y=True)
-    n = 600 if quick else len(X)
+    n = 500 if quick else len(X) if full else 1000
     about = f"{n} digits of 8 x 8 pixels from scikit-learn, divided by 16"
     return Data(X=X[:n] / 16, y=y[:n], about=about)
 
@@ -45,4 +45,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    load_full=lambda: load(False, full=True),
 )

@@ -55,5 +55,6 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    margin=0.1,
     splitter=folds,
 )

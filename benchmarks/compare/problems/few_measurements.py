@@ -1,30 +1,26 @@
-"""A line of a photograph from fewer random measurements than it has pixels."""
+"""A sparse signal from fewer random measurements than it has entries."""
 
 import numpy as np
-from scipy.fft import idct
-from sklearn.datasets import load_sample_images
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
 from benchmarks.compare.problem import STEP, Data, Problem
 
-LINE = 200
-NOISE = 0.01
+NOISE = 0.05
 
 
 def load(quick):
-    n, m = (64, 40) if quick else (256, 160)
-    picture = load_sample_images().images[0].mean(axis=2) / 255
-    line = picture[LINE, 100 : 100 + n]
-    basis = idct(np.eye(n), axis=0, norm="ortho")  # columns are cosines
+    n, m, k = (100, 60, 8) if quick else (400, 120, 15)
     rng = np.random.default_rng(0)
-    measure = rng.normal(size=(m, n)) / np.sqrt(m)
-    y = measure @ line + NOISE * rng.normal(size=m)
+    coef = np.zeros(n)
+    coef[rng.choice(n, k, replace=False)] = rng.choice([-1, 1], k) * rng.uniform(0.3, 1.5, k)
+    X = rng.normal(size=(m, n))
+    y = X @ coef + NOISE * rng.normal(size=m)
     about = (
-        f"{m} random measurements, with noise of {NOISE:g}, of {n} pixels of a photograph of "
-        "scikit-learn; coefficients of cosines"
+        f"{m} random measurements, with noise of standard deviation {NOISE:g}, of a signal with "
+        f"{k} of {n} entries that are not zero"
     )
-    return Data(X=measure @ basis, y=y, about=about, extra={"line": line, "basis": basis})
+    return Data(X=X, y=y, about=about, extra={"coef": coef})
 
 
 def pipeline(step):
@@ -33,17 +29,15 @@ def pipeline(step):
 
 def plot(fig, methods, data, test):
     axes = fig.subplots(1, len(methods), squeeze=False, sharey=True)[0]
-    line, basis = data.extra["line"], data.extra["basis"]
+    truth = data.extra["coef"]
     for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
         coef = fitted.named_steps[STEP].coef_
-        guess = basis @ coef
-        error = np.linalg.norm(guess - line) / np.linalg.norm(line)
-        ax.plot(line, color="0.7", lw=3, label="photograph")
-        ax.plot(guess, lw=1, label=name)
-        ax.set(title=f"{name}: {np.count_nonzero(coef)} cosines, error {error:.3f}")
+        error = np.linalg.norm(coef - truth) / np.linalg.norm(truth)
+        ax.plot(truth, color="0.7", lw=3, label="signal")
+        ax.plot(coef, lw=1, label=name)
+        ax.set(title=f"{name}: {np.count_nonzero(coef)} entries, error {error:.3f}")
         ax.legend(fontsize=8)
-    axes[0].set_ylabel("brightness")
-    fig.supxlabel("pixel", fontsize=9)
+    fig.supxlabel("entry", fontsize=9)
 
 
 def folds(n_splits, random_state):
@@ -52,8 +46,9 @@ def folds(n_splits, random_state):
 
 
 PROBLEM = Problem(
-    title="line of a photograph",
-    description="Sparse coefficients are found from some random measurements and predict others.",
+    title="sparse signal",
+    description="The few entries of a signal that are not zero are found from random "
+    "measurements and predict others; the grid chooses their number, or the penalty.",
     score_name="R2",
     scoring="r2",
     load=load,

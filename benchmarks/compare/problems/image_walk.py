@@ -16,8 +16,8 @@ INERTIA = 0.95
 MAX_MAPS = 5
 
 
-def load(quick):
-    n_walks, n_frames = (40, 40) if quick else (100, 50)
+def load(quick, full=False):
+    n_walks, n_frames = (30, 40) if quick else (100, 50) if full else (60, 50)
     images = _grey_images()
     rng = np.random.default_rng(0)
     windows, places = [], []
@@ -117,6 +117,7 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    load_full=lambda: load(False, full=True),
     plot_size=(10.5, 3.4),
     splitter=whole_walks,
 )

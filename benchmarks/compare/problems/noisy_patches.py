@@ -14,9 +14,9 @@ SIDE, SIGMA = 6, 20.0
 N_COSINES = 9  # along each side
 
 
-def load(quick):
+def load(quick, full=False):
     grey = load_sample_image("china.jpg").mean(axis=2)
-    n = 1000 if quick else 4000
+    n = 600 if quick else 4000 if full else 1200
     clean = extract_patches_2d(grey, (SIDE, SIDE), max_patches=n, random_state=0).reshape(n, -1)
     noisy = clean + SIGMA * np.random.default_rng(0).normal(size=clean.shape)
     means = noisy.mean(axis=1, keepdims=True)
@@ -65,5 +65,7 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    load_full=lambda: load(False, full=True),
+    n_outer=5,
     splitter=folds,
 )

@@ -5,6 +5,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC, LinearSVC
 
+from benchmarks.compare.pictures import decision_histograms
 from benchmarks.compare.problem import STEP, Data, Problem
 from skmoderndata.datasets import load_peptides
 from skmoderndata.preprocessing import KernelTransformer
@@ -26,17 +27,7 @@ def pipeline(step):
 
 
 def plot(fig, methods, data, test):
-    """Decision values of unseen peptides."""
-    axes = fig.subplots(1, len(methods), squeeze=False)[0]
-    for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
-        values = fitted.decision_function(data.X[test])
-        bins = np.linspace(values.min(), values.max(), 25)
-        for kind, label in enumerate(("transmembrane", "antimicrobial")):
-            ax.hist(values[data.y[test] == kind], bins, alpha=0.6, label=label)
-        wrong = int(((values > 0) != data.y[test]).sum())
-        ax.axvline(0, color="0.5", lw=1)
-        ax.set(title=f"{name}: {wrong} of {len(test)} unseen wrong", xlabel="decision value")
-        ax.legend(frameon=False)
+    decision_histograms(fig, methods, data, test, {0: "transmembrane", 1: "antimicrobial"})
 
 
 PROBLEM = Problem(

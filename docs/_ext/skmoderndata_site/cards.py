@@ -52,6 +52,8 @@ def render_facts(stem, classes, docs):
         out.append(f"| {what} | `{cls._card.cost.replace('`', '')}` |")
         if cls._card.comparison is not None:
             out.append(f"| compared with | {{obj}}`{cls._card.comparison.baseline}` |")
+        elif cls._card.no_comparison:
+            out.append(f"| not compared | {cls._card.no_comparison} |")
     counts = evidence.count(evidence.file_of(classes[0]))
     shown = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
     out += [f"| tests by {{doc}}`kind of evidence </evidence>` | {shown or 'none yet'} |", ""]

@@ -1,0 +1,49 @@
+"""Two classes on the squares of a checkerboard: many rows, a kernel machine."""
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from benchmarks.compare.problem import STEP, Data, Problem
+
+SQUARES = 4  # along each side
+
+
+def load(quick, full=False):
+    n = 2000 if quick else 50_000 if full else 10_000
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, SQUARES, size=(n, 2))
+    y = np.floor(X).astype(int).sum(axis=1) % 2
+    about = f"{n} points on a checkerboard of {SQUARES} x {SQUARES} squares, without noise"
+    return Data(X=X, y=y, about=about)
+
+
+def pipeline(step):
+    return Pipeline([(STEP, step)])
+
+
+def plot(fig, methods, data, test):
+    """Classes that the methods see, at every place."""
+    axes = fig.subplots(1, len(methods), squeeze=False)[0]
+    grid = np.linspace(0.01, SQUARES - 0.01, 120)
+    points = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
+        seen = fitted.predict(points).reshape(grid.size, -1)
+        ax.imshow(seen, cmap="Greys", extent=(0, SQUARES, 0, SQUARES), origin="lower")
+        n_support = len(getattr(fitted.named_steps[STEP], "support_", ()))
+        wrong = 100 * np.mean(fitted.predict(data.X[test]) != data.y[test])
+        ax.set(title=f"{name}: {n_support} support vectors, {wrong:.1f} % wrong")
+
+
+PROBLEM = Problem(
+    title="checkerboard",
+    description="Points of two classes on the squares of a checkerboard are told apart by a "
+    "kernel machine: 10,000 of them, 50,000 in the large protocol. The picture shows the "
+    "classes at every place.",
+    score_name="accuracy",
+    scoring="accuracy",
+    load=load,
+    pipeline=pipeline,
+    plot=plot,
+    load_full=lambda: load(False, full=True),
+    n_outer=5,
+)

@@ -1,0 +1,29 @@
+"""Classification of digits after a supervised reduction in the feature space of a kernel."""
+
+from dataclasses import replace
+
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.kernel_approximation import Nystroem
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+
+from benchmarks.compare.problem import STEP
+from benchmarks.compare.problems import digits
+
+
+def pipeline(step):
+    """The step sees the classes; so does the baseline, by the discriminant that follows."""
+    after = [("classify", KNeighborsClassifier(5))]
+    if isinstance(step, Nystroem):
+        after.insert(0, ("discriminant", LinearDiscriminantAnalysis()))
+    return Pipeline([(STEP, step), *after])
+
+
+PROBLEM = replace(
+    digits.PROBLEM,
+    title="digits, supervised features",
+    description="Digits are reduced to a few features that tell their classes apart, in "
+    "the feature space of a kernel, and classified by their five nearest neighbours. The baseline "
+    "is a linear discriminant analysis of Nystroem features.",
+    pipeline=pipeline,
+)
