@@ -10,7 +10,7 @@ from benchmarks.compare.problem import STEP, Data, Problem
 
 
 def load(quick):
-    n = 600 if quick else 1000
+    n = 1000 if quick else 1500  # with fewer, edges join layers of the roll
     X, t = make_swiss_roll(n, hole=True, random_state=0)
     # length along the spiral, and height
     sheet = np.column_stack([(t * np.sqrt(1 + t * t) + np.arcsinh(t)) / 2, X[:, 1]])
