@@ -26,6 +26,8 @@ from skmoderndata._solvers.embeddings.unfolding import (
 from skmoderndata.manifold import MaximumVarianceUnfolding
 from tests.oracles.maximum_variance_unfolding import bound, unfolding
 
+pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of the oracle
+
 
 def roll(n, seed=0, hole=False):
     """Swiss roll, and its sheet: length along the spiral, and height."""
@@ -55,9 +57,11 @@ def path(n, seed):
 def test_at_most_reaches_the_optimum_of_the_program(solver, seed):
     X = arc(24, seed)
     model = MaximumVarianceUnfolding(
-        n_neighbors=4, constraints="at_most", solver=solver, tol=1e-5, random_state=seed
+        n_neighbors=4, constraints="at_most", solver=solver, tol=1e-4, random_state=seed
     ).fit(X)
-    optimum, _ = unfolding(24, model.edges_, squares(X, model.edges_))
+    d2 = squares(X, model.edges_)
+    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers want numbers of size one
+    optimum = unit * unfolding(24, model.edges_, d2 / unit)[0]
     assert_allclose(model.variance_, optimum, rtol=1e-4)
     assert_allclose(model.eigenvalues_.sum(), model.variance_)
     assert model.dual_bound_ >= optimum * (1 - 1e-7)
@@ -160,7 +164,7 @@ def test_points_on_a_segment_stay(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=30)[:, None] * rng.normal(size=3)
     model = MaximumVarianceUnfolding(
-        n_neighbors=6, constraints="at_most", tol=1e-5, random_state=seed
+        n_neighbors=12, constraints="at_most", tol=1e-5, random_state=seed
     ).fit(X)
     centred = X - X.mean(axis=0)
     assert_allclose(model.variance_, np.sum(centred**2), rtol=1e-4)

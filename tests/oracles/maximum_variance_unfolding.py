@@ -20,7 +20,10 @@ def unfolding(n, edges, d2, form="at_most", nu=0.0):
     if form == "soft":
         gain = gain - nu * cp.sum_squares(cp.hstack(misses))
     problem = cp.Problem(cp.Maximize(gain), rules)
-    return problem.solve(solver="CLARABEL"), K.value
+    try:
+        return problem.solve(solver="CLARABEL"), K.value
+    except cp.error.SolverError:
+        return problem.solve(solver="SCS", eps=1e-7, max_iters=100_000), K.value
 
 
 def bound(n, edges, d2, w):

@@ -30,7 +30,7 @@ def plot(fig, methods, data, test):
         for a, b in zip(truth, found, strict=True):
             ax.plot(*np.array([a, b]).T, color="0.6", lw=0.6)
         ax.scatter(*found.T, c=truth[:, 0], s=8)
-        ax.set(title=f"{name}: unseen points, lines to their true place", aspect="equal")
+        ax.set(title=name, xlabel="lines lead to the true place", aspect="equal")
 
 
 def folds(n_splits, random_state):

@@ -164,11 +164,13 @@ def unfold_at_most(
 ) -> Unfolding:
     """Ascend the form "at_most" by the method of multipliers; the penalty nu grows.
 
-    It grows tenfold where the violation has not fallen to a quarter. After each pass the points
-    are shrunk until no edge is too long, so that the value is attained; the bound holds for any
-    multipliers (residual: their relative difference).
+    It grows tenfold where the violation has not fallen to a quarter, a thousandfold in all. After
+    each pass the points are shrunk until no edge is too long, so that the value is attained; the
+    bound holds for any multipliers (residual: their relative difference).
     """
     Y, w, total = start, np.zeros(len(graph.d2)), 0
+    top = 1e3 * nu  # beyond, steps drown in rounding
+    stalled = 0  # passes in a row without a step
     best, best_w, bound, before = np.zeros_like(start), w, float("inf"), float("inf")
     it = Iterations(max_iter, tol)
     for _ in it:
@@ -185,9 +187,10 @@ def unfold_at_most(
         it.residual = relative_gap(float((best**2).sum()), bound)
         violation = float((excess / graph.d2).max())
         if violation > 0.25 * before:
-            nu *= 10
+            nu = min(10 * nu, top)
         before = violation
-        it.ended = total >= max_iter or n_iter == 0
+        stalled = stalled + 1 if n_iter == 0 else 0
+        it.ended = total >= max_iter or stalled == 10
     return Unfolding(best, best_w, float((best**2).sum()), bound, total, it.converged)
 
 
