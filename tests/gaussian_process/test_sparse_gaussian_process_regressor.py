@@ -276,8 +276,9 @@ def test_white_noise_of_the_kernel_is_the_noise(seed):
 
 
 @pytest.mark.invariance
-def test_arrays_of_the_standard(seed):
-    xp = pytest.importorskip("array_api_strict")
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+def test_arrays_of_the_standard(library, seed):
+    xp = pytest.importorskip(library)
     X, y = data(seed)
     with sklearn.config_context(array_api_dispatch=True):
         for method in ("vfe", "fitc"):

@@ -176,10 +176,11 @@ def test_streaming_and_merging_with_given_centres(cls, seed):
 
 
 @pytest.mark.invariance
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 @pytest.mark.parametrize("name", ["float64", "float32"])
 @pytest.mark.parametrize("basis", FORMULAS)
-def test_arrays_of_another_library(basis, name, seed):
-    xp = pytest.importorskip("array_api_strict")
+def test_arrays_of_another_library(basis, name, library, seed):
+    xp = pytest.importorskip(library)
     X, y = data(seed)
     X = X.astype(name)
     rtol = 1e-10 if name == "float64" else 1e-4  # products summed in another order
@@ -188,8 +189,8 @@ def test_arrays_of_another_library(basis, name, seed):
     with sklearn.config_context(array_api_dispatch=True):
         model = RBFNetworkRegressor(10, **settings).fit(xp.asarray(X), xp.asarray(y))
         found = model.predict(xp.asarray(X))
-        assert found.__array_namespace__() is xp
-        assert model.centers_.__array_namespace__() is xp
+        assert type(found) is type(xp.asarray(X))
+        assert type(model.centers_) is type(xp.asarray(X))
     assert_allclose(np.asarray(found), want.predict(X), rtol=rtol, atol=rtol)
 
 

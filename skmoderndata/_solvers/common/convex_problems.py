@@ -238,3 +238,25 @@ def ranking_program(factor: Array, segments: Array, bounds: Array, enforced: boo
         rules.append(mu == 0)
     objective = cp.Minimize(cp.sum_squares(factor @ (u - low)))
     return Statement(cp.Problem(objective, rules), u - low, None)
+
+
+def variance_unfolding(
+    n: int, i: Array, j: Array, d2: Array, form: str, nu: float = 0.0
+) -> Statement:
+    """``max tr K  s.t.  K psd, sum K = 0, K_ii + K_jj - 2 K_ij = d2_ij`` on the edges i, j.
+
+    [Weinberger and Saul 2004]; ``<=`` in the form "at_most", and in the form "soft" instead minus
+    nu times the sum of squared differences.
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    K = cp.Variable((n, n), PSD=True)
+    diagonal = cp.diag(K)
+    delta = diagonal[i] + diagonal[j] - 2 * K[i, j]
+    rules, gain = [cp.sum(K) == 0], cp.trace(K)
+    if form == "soft":
+        gain = gain - nu * cp.sum_squares(delta - d2)
+    else:
+        rules.append(delta == d2 if form == "equal" else delta <= d2)
+    return Statement(cp.Problem(cp.Maximize(gain), rules), K, rules[-1])

@@ -1,1 +1,1 @@
-"""Embeddings that keep distances: Sammon's map (1969). Called by `manifold`."""
+"""Embeddings of distances: Sammon (1969), Weinberger and Saul (2004). Called by `manifold`."""

@@ -1,0 +1,311 @@
+"""Maximum variance unfolding: the widest placement of points that respects local distances.
+
+With edges (i, j) of lengths d, ``delta_e(K) = K_ii + K_jj - 2 K_ij`` and ``sum K = 0``, K psd
+(Weinberger and Saul 2004):
+
+========  ====================================================  ===============================
+form      problem                                               multipliers
+========  ====================================================  ===============================
+equal     ``max tr K, delta_e = d_e^2``                         w of any sign
+at_most   ``max tr K, delta_e <= d_e^2``                        ``w >= 0``
+soft      ``max tr K - nu sum (delta_e - d_e^2)^2``             ``w = 2 nu (delta_e - d_e^2)``
+========  ====================================================  ===============================
+
+Certificate (Sun, Boyd, Xiao and Diaconis 2006): for the Laplacian L_w of the graph with weights w
+whose second eigenvalue is 1 / s > 0, the optimum is at most ``s sum w d^2``, for the soft form
+plus ``s^2 sum w^2 / (4 nu)``.
+
+`unfold_softly` and `unfold_at_most` ascend over ``K = Y Y'`` with few columns (Burer and Monteiro
+2003) from one of two starts: distances along the graph (de Silva and Tenenbaum 2004), or smooth
+functions of the graph (Weinberger, Sha, Zhu and Saul 2007). `unfold_stated` hands the
+semidefinite program to cvxpy.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.optimize import minimize
+from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.linalg import ArpackError, eigsh
+
+from skmoderndata._solvers.common.convex_problems import Statement, solve, variance_unfolding
+from skmoderndata._solvers.common.iterate import Iterations
+
+Array = NDArray[np.float64]
+DENSE = 1500  # nodes up to which eigenvalues are those of a dense matrix
+PAIRS = 20  # corrections that L-BFGS keeps
+FTOL = 1e-13  # relative progress of a step at which L-BFGS ends
+ROUND = 500  # steps between two looks at the bound
+LANDMARKS = 200  # nodes between which `geodesic_start` takes all distances
+LIFTS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
+
+
+class Graph(NamedTuple):
+    """Edges i < j with squared lengths in units of their mean."""
+
+    n: int
+    i: NDArray[np.intp]
+    j: NDArray[np.intp]
+    d2: Array
+
+    def laplacian(self, w: Array) -> Any:
+        """``L_w``, so that ``sum_e w_e delta_e(K) = tr L_w K``."""
+        off = sparse.coo_array((-w, (self.i, self.j)), shape=(self.n, self.n))
+        W = (off + off.T).tocsr()
+        return W - sparse.diags_array(np.asarray(W.sum(axis=1)).ravel())
+
+    def steps(self) -> Any:
+        """Sparse B with ``B Y = Y[i] - Y[j]``, so that ``L_w = B' diag(w) B``."""
+        e = np.arange(len(self.d2))
+        ones = np.ones(len(e))
+        entries = (np.concatenate([ones, -ones]), (np.tile(e, 2), np.append(self.i, self.j)))
+        return sparse.csr_array(entries, shape=(len(e), self.n))
+
+    def lengths(self, Y: Array) -> Array:
+        """Squared lengths of the edges of the points Y."""
+        step = Y[self.i] - Y[self.j]
+        squares: Array = np.einsum("ek,ek->e", step, step)
+        return squares
+
+
+class Unfolding(NamedTuple):
+    """Points Y (``K = Y Y'``), multipliers, value of the form, bound from above, steps."""
+
+    Y: Array
+    weights: Array
+    value: float
+    bound: float
+    n_iter: int
+    converged: bool
+
+
+def softness(graph: Graph, start: Array, slack: float) -> float:
+    """Weight nu of the soft form: edges deviate by about `slack` of their squared length."""
+    return float((start**2).sum() / (2 * slack * len(graph.d2)))
+
+
+def value(graph: Graph, Y: Array, nu: float | None) -> float:
+    """``tr K``, minus the penalty of the soft form."""
+    trace = float((Y**2).sum())
+    return trace if nu is None else trace - nu * float(((graph.lengths(Y) - graph.d2) ** 2).sum())
+
+
+def relative_gap(reached: float, bound: float) -> float:
+    """Difference of bound and value over the bound; infinite without a bound."""
+    return max(bound - reached, 0.0) / bound if 0 < bound < np.inf else float("inf")
+
+
+def dual_bound(graph: Graph, w: Array, nu: float | None) -> float:
+    """Bound from above of the optimum; infinite where ``L_w`` has no second eigenvalue above 0."""
+    second = second_eigenvalue(graph.laplacian(w))
+    if not second > 0:
+        return float("inf")
+    s = 1 / second
+    bound = s * float(w @ graph.d2)
+    return bound if nu is None else bound + s * s * float(w @ w) / (4 * nu)
+
+
+def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
+    """Least bound of ``w + t mean(w)`` over some t, and these multipliers.
+
+    Close to the optimum ``L_w`` has eigenvalues a little below 1, and even below 0, on functions
+    that oscillate over the graph. A small weight on all edges lifts these most.
+    """
+    found, weights = float("inf"), w
+    for t in LIFTS:
+        lifted = w + t * max(float(w.mean()), 0.0)
+        bound = dual_bound(graph, lifted, nu)
+        if bound < found:
+            found, weights = bound, lifted
+        elif np.isfinite(found):
+            break
+    return found, weights
+
+
+def second_eigenvalue(L: Any) -> float:
+    """Least eigenvalue of a Laplacian on the vectors of sum zero."""
+    n = L.shape[0]
+    if n <= DENSE:
+        D = L.toarray()
+        lift = 2 * float(np.abs(D).sum(axis=1).max()) / n  # moves the vector of ones away
+        return float(eigh(D + lift, eigvals_only=True, subset_by_index=[0, 0])[0])
+    try:
+        least = eigsh(L, k=2, sigma=-1e-3, which="LM", return_eigenvectors=False)
+    except ArpackError:
+        return -np.inf
+    low = np.sort(least)
+    return float(low[1] if abs(low[0]) < 1e-8 * abs(L.diagonal()).max() else low[0])
+
+
+def unfold_softly(
+    graph: Graph, start: Array, nu: float, *, max_iter: int, tol: float
+) -> Unfolding:
+    """Ascend the soft form; residual: the relative gap of value and bound, every `ROUND` steps."""
+    Y, zero, total = start, np.zeros(len(graph.d2)), 0
+    best_w, bound = zero, float("inf")
+    it = Iterations(max_iter, tol)
+    for _ in it:
+        steps = min(ROUND, max_iter - total)
+        Y, n_iter, ended = _ascend(graph, Y, nu, zero, steps, one_sided=False)
+        total += n_iter
+        found, w = best_bound(graph, 2 * nu * (graph.lengths(Y) - graph.d2), nu)
+        if found < bound:
+            bound, best_w = found, w
+        it.residual = relative_gap(value(graph, Y, nu), bound)
+        it.ended = ended or total >= max_iter
+    return Unfolding(Y, best_w, value(graph, Y, nu), bound, total, it.converged)
+
+
+def unfold_at_most(
+    graph: Graph, start: Array, nu: float, *, max_iter: int, tol: float
+) -> Unfolding:
+    """Ascend the form "at_most" by the method of multipliers; the penalty nu grows.
+
+    It grows tenfold where the violation has not fallen to a quarter, a thousandfold in all. After
+    each pass the points are shrunk until no edge is too long, so that the value is attained; the
+    bound holds for any multipliers (residual: their relative difference).
+    """
+    Y, w, total = start, np.zeros(len(graph.d2)), 0
+    top = 1e3 * nu  # beyond, steps drown in rounding
+    stalled = 0  # passes in a row without a step
+    best, best_w, bound, before = np.zeros_like(start), w, float("inf"), float("inf")
+    it = Iterations(max_iter, tol)
+    for _ in it:
+        Y, n_iter, _ = _ascend(graph, Y, nu, w, min(ROUND, max_iter - total), one_sided=True)
+        total += n_iter
+        excess = graph.lengths(Y) - graph.d2
+        w = np.maximum(0.0, w + 2 * nu * excess)
+        feasible = Y / np.sqrt(max(1.0, float((1 + excess / graph.d2).max())))
+        if (feasible**2).sum() > (best**2).sum():
+            best = feasible
+        found, lifted = best_bound(graph, w, None)
+        if found < bound:
+            bound, best_w = found, lifted
+        it.residual = relative_gap(float((best**2).sum()), bound)
+        violation = float((excess / graph.d2).max())
+        if violation > 0.25 * before:
+            nu = min(10 * nu, top)
+        before = violation
+        stalled = stalled + 1 if n_iter == 0 else 0
+        it.ended = total >= max_iter or stalled == 10
+    return Unfolding(best, best_w, float((best**2).sum()), bound, total, it.converged)
+
+
+def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfolding:
+    """Solve the semidefinite program by Clarabel, else SCS; `Y` has a column for each node.
+
+    Solutions of the form "equal" are often inaccurate, since its multipliers need not exist: they
+    count as converged if the edges are within `tol` as well.
+    """
+    soft = form == "soft"
+    stated = variance_unfolding(graph.n, graph.i, graph.j, graph.d2, form, nu)
+    if not solve(stated, solver="CLARABEL") and not solve(stated, solver="SCS", eps=1e-6):
+        raise ValueError(
+            "solver='cvxpy' failed: neither Clarabel nor SCS solves the program; use 'low_rank'."
+        )
+    values, V = eigh(stated.variable.value)
+    Y = V * np.sqrt(np.maximum(values, 0.0))
+    Y -= Y.mean(axis=0)
+    if form == "at_most":  # within the tolerance of Clarabel
+        Y /= np.sqrt(max(1.0, float((graph.lengths(Y) / graph.d2).max())))
+    w = 2 * nu * (graph.lengths(Y) - graph.d2) if soft else np.ravel(stated.constraint.dual_value)
+    if form == "at_most":
+        w = np.maximum(w, 0.0)
+    penalty = nu if soft else None
+    reached = value(graph, Y, penalty)
+    bound, w = min((best_bound(graph, v, penalty) for v in (w, -w)), key=lambda one: one[0])
+    n_iter = int(stated.problem.solver_stats.num_iters)
+    miss = float(np.abs(graph.lengths(Y) / graph.d2 - 1).max()) if form == "equal" else 0.0
+    converged = max(relative_gap(reached, bound), miss) <= tol
+    return Unfolding(Y, w, reached, bound, n_iter, converged)
+
+
+def _ascend(
+    graph: Graph, Y: Array, nu: float, w: Array, max_iter: int, one_sided: bool
+) -> tuple[Array, int, bool]:
+    """Maximise ``|Y|^2 - sum psi(r_e)``, ``r = delta - d^2``, by L-BFGS.
+
+    ``psi = (v^2 - w^2) / (4 nu)`` with ``v = w + 2 nu r``, and v cut at 0 if `one_sided`.
+    """
+    shape, scale = Y.shape, 1 / max(float((Y**2).sum()), 1e-300)
+    B = graph.steps()
+
+    def negative(y: Array) -> tuple[float, Array]:
+        P = y.reshape(shape)
+        P = P - P.mean(axis=0)
+        step = B @ P
+        v = w + 2 * nu * (np.einsum("ek,ek->e", step, step) - graph.d2)
+        if one_sided:
+            v = np.maximum(v, 0.0)
+        f = float((v @ v - w @ w) / (4 * nu) - (P**2).sum())
+        gradient = 2 * (B.T @ (v[:, None] * step) - P)  # L_v P = B' diag(v) B P
+        return scale * f, scale * (gradient - gradient.mean(axis=0)).ravel()
+
+    found = minimize(
+        negative,
+        Y.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxcor": PAIRS, "maxiter": max_iter, "maxfun": 2 * max_iter,
+                 "ftol": FTOL, "gtol": 0.0},
+    )  # fmt: skip
+    P = found.x.reshape(shape)
+    return P - P.mean(axis=0), int(found.nit), bool(found.success)
+
+
+def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array:
+    """Landmark scaling of distances along the graph, as in Isomap (de Silva and Tenenbaum 2004).
+
+    Columns without a positive eigenvalue are small and random: at zero they would stay zero.
+    """
+    n = graph.n
+    chosen = np.arange(n) if n <= LANDMARKS else np.sort(rng.choice(n, LANDMARKS, replace=False))
+    lengths = sparse.csr_array((np.sqrt(graph.d2), (graph.i, graph.j)), shape=(n, n))
+    D2 = dijkstra(lengths, directed=False, indices=chosen) ** 2  # landmarks x nodes
+    mean = D2[:, chosen].mean(axis=1)
+    B = -0.5 * (D2[:, chosen] - mean - mean[:, None] + mean.mean())
+    values, V = eigh(B)
+    values, V = values[::-1][:rank], V[:, ::-1][:, :rank]
+    k = int(np.count_nonzero(values > 1e-6 * values[0]))
+    Y = 1e-3 * np.sqrt(values[0] / n) * rng.normal(size=(n, rank))
+    Y[:, :k] = -0.5 * (D2 - mean[:, None]).T @ (V[:, :k] / np.sqrt(values[:k]))
+    centred: Array = Y - Y.mean(axis=0)
+    return centred
+
+
+def smooth_start(
+    graph: Graph, nu: float, n_basis: int, rank: int, rng: np.random.RandomState
+) -> Array:
+    """Leading coordinates of the soft form over ``K = F Z F'``, F smooth functions of the graph.
+
+    F holds the bottom eigenvectors of the graph's Laplacian (Weinberger, Sha, Zhu and Saul 2007).
+    The edges are compressed by a QR decomposition to one row for each entry of Z.
+    """
+    import cvxpy
+
+    cp: Any = cvxpy
+    L = graph.laplacian(np.ones(len(graph.d2)))
+    m = min(n_basis, graph.n - 1)
+    if graph.n <= DENSE:
+        F = eigh(L.toarray(), subset_by_index=[1, m])[1]
+    else:
+        values, V = eigsh(L, k=m + 1, sigma=-1e-3, which="LM", v0=rng.normal(size=graph.n))
+        F = V[:, np.argsort(values)[1:]]
+    step = F[graph.i] - F[graph.j]
+    rows, columns = np.tril_indices(m)
+    A = step[:, rows] * step[:, columns] * np.where(rows == columns, 1.0, 2.0)
+    Q, R = np.linalg.qr(A)
+    Z = cp.Variable((m, m), PSD=True)
+    entries = cp.hstack([Z[a, b] for a, b in zip(rows, columns, strict=True)])
+    loss = cp.sum_squares(R @ entries - Q.T @ graph.d2)
+    problem = cp.Problem(cp.Maximize(cp.trace(Z) - nu * loss))
+    Y = 1e-3 * rng.normal(size=(graph.n, rank))
+    if solve(Statement(problem, Z, None), solver="SCS", eps=1e-5):
+        values, V = np.linalg.eigh(Z.value)
+        top = np.argsort(-values)[: min(rank, m)]
+        Y[:, : len(top)] += F @ (V[:, top] * np.sqrt(np.maximum(values[top], 0.0)))
+    centred: Array = Y - Y.mean(axis=0)
+    return centred

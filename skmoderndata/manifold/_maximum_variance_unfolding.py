@@ -1,0 +1,413 @@
+"""Maximum variance unfolding: as wide as the distances of neighbours allow."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.embeddings.unfolding import (
+    Graph,
+    Unfolding,
+    geodesic_start,
+    relative_gap,
+    smooth_start,
+    softness,
+    unfold_at_most,
+    unfold_softly,
+    unfold_stated,
+)
+from skmoderndata._validation import validate_data
+
+STATED = 30  # samples up to which solver="auto" states the form "equal" for cvxpy
+
+
+class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    r"""Embedding of largest variance that keeps the distances of neighbours.
+
+    Maximises the variance of centred points under the distances d of neighbouring samples, a
+    semidefinite program in the matrix K of inner products [1]_:
+
+    .. math::
+        \max_K \operatorname{tr} K \quad \text{s.t.} \quad K \succeq 0, \;
+        \sum_{ij} K_{ij} = 0, \; K_{ii} + K_{jj} - 2 K_{ij} = d_{ij}^2
+        \text{ for each edge } ij
+
+    The embedding consists of the leading eigenvectors of K, times the roots of their eigenvalues.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the embedding.
+    n_neighbors : int, default=6
+        Neighbours of a sample; at most all others.
+    constraints : {"equal", "at_most", "soft"}, default="equal"
+        Distances of edges are kept; or may shrink; or a penalty ``alpha_`` times the sum of the
+        squared differences of the squared distances takes the place of the constraint. For
+        "equal" only ``solver="cvxpy"`` solves the stated problem; the others solve "soft".
+    slack : float, default=0.01
+        Relative deviation of the squared distances that the penalty of "soft" aims at.
+    angles : bool, default=False
+        Join also any two neighbours of the same sample, so that angles are kept.
+    solver : {"auto", "cvxpy", "low_rank", "laplacian"}, default="auto"
+        "cvxpy" states the program; "low_rank" ascends over ``K = Y Y'`` with `max_rank` columns,
+        from distances along the graph; "laplacian" does so from the optimum over `n_basis` smooth
+        functions of the graph [2]_. "auto" is "cvxpy" for "equal" and at most 30 samples, else
+        "low_rank".
+    max_rank : int, default=None
+        Columns of Y; None: ``n_components + 8``, and more for fewer than 400 samples.
+    n_basis : int, default=20
+        Smooth functions of "laplacian".
+    max_iter : int, default=10000
+        Steps of the ascent, at most.
+    tol : float, default=0.01
+        Relative duality gap at which the ascent ends.
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks of the start, if there are more than 200 samples.
+    n_jobs : int, default=None
+        Jobs of the search for neighbours.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The embedding, with mean 0 over distinct samples.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        All eigenvalues of K that the solver has, falling.
+    kernel_ : ndarray of shape (n_samples, n_samples)
+        K, computed when asked for.
+    edges_ : ndarray of shape (n_edges, 2)
+        Pairs of samples whose distance counts.
+    edge_errors_ : ndarray of shape (n_edges,)
+        Relative errors of the squared distances in K, 0.02 for two percent too long.
+    variance_ : float
+        Trace of K, over distinct samples.
+    alpha_ : float
+        Weight of the penalty of "soft"; 0 where there is none.
+    dual_bound_ : float
+        Upper bound of the optimum [3]_: of `variance_`, for "soft" of `variance_` minus the
+        penalty.
+    dual_gap_ : float
+        Difference of the bound and what was reached, over the bound.
+    n_iter_ : int
+        Steps taken.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had some.
+
+    See Also
+    --------
+    sklearn.manifold.Isomap : Distances along the graph instead: faster, and better on sheets
+        without holes.
+    sklearn.manifold.LocallyLinearEmbedding : Keeps the weights of neighbours, not distances.
+    SammonMapping : Keeps all distances, small ones most.
+
+    Notes
+    -----
+    A step costs ``n n_neighbors max_rank``, and a few thousand are needed. The bound takes the
+    second eigenvalue of a Laplacian, dense up to 1500 samples. The ascent is not convex, as its
+    number of columns is limited; the bound tells how good its end is. With "soft" a gap below one
+    percent is reached, with "at_most" and more than some hundred samples it is not.
+
+    Distances are divided by their mean inside; results are in the units of the samples. Equal
+    samples are unfolded once and get equal positions. A graph in several components has no
+    optimum, and is refused.
+
+    The form "equal" may lack multipliers, and conic solvers differ in the third digit; then
+    `dual_gap_`, cut at 0, and `edge_errors_` tell how far to trust the result.
+
+    The method has no map of its own. `transform` writes a new sample as the affine combination of
+    its `n_neighbors` nearest samples that is closest to it, as locally linear embedding does, and
+    combines their positions; a sample of `fit` gets its position.
+
+    Axes are the eigenvectors of K, the entry of largest magnitude of each positive.
+
+    References
+    ----------
+    .. [1] Weinberger and Saul, Unsupervised learning of image manifolds by semidefinite
+       programming, CVPR 2004.
+    .. [2] Weinberger, Sha, Zhu and Saul, Graph Laplacian regularization for large-scale
+       semidefinite programming, NIPS 19, 2007.
+    .. [3] Sun, Boyd, Xiao and Diaconis, The fastest mixing Markov process on a graph and a
+       connection to a maximum variance unfolding problem, SIAM Review 48(4), 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.manifold import MaximumVarianceUnfolding
+    >>> angle = np.linspace(0, 3, 100)
+    >>> X = np.column_stack([np.cos(angle), np.sin(angle)])  # an arc of length 3
+    >>> model = MaximumVarianceUnfolding(1, n_neighbors=2, random_state=0).fit(X)
+    >>> round(float(np.ptp(model.embedding_)), 1)
+    3.0
+    """
+
+    _card = MethodCard(
+        family="kernel methods",
+        cite=("weinberger2004unsupervised", "weinberger2007graph", "sun2006fastest"),
+        cost="T n n_neighbors k",
+        checks=(
+            {"n_neighbors": 60, "solver": "low_rank", "random_state": 0},
+            {
+                "n_neighbors": 60,
+                "constraints": "at_most",
+                "solver": "laplacian",
+                "n_basis": 5,
+                "tol": 0.1,
+                "random_state": 0,
+            },
+        ),
+        comparison=Comparison(
+            baseline="sklearn.manifold.Isomap",
+            problem="roll_with_hole",
+            grid={"n_neighbors": (6, 7)},
+            params={"tol": 0.05, "random_state": 0},
+            baseline_grid={"n_neighbors": (6, 7)},
+        ),
+    )
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "n_neighbors": [AT_LEAST_ONE],
+        "constraints": [StrOptions({"equal", "at_most", "soft"})],
+        "slack": [Interval(Real, 0, 1, closed="neither")],
+        "angles": ["boolean"],
+        "solver": [StrOptions({"auto", "cvxpy", "low_rank", "laplacian"})],
+        "max_rank": [AT_LEAST_ONE, None],
+        "n_basis": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        n_neighbors=6,
+        constraints="equal",
+        slack=0.01,
+        angles=False,
+        solver="auto",
+        max_rank=None,
+        n_basis=20,
+        max_iter=10_000,
+        tol=1e-2,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.constraints = constraints
+        self.slack = slack
+        self.angles = angles
+        self.solver = solver
+        self.max_rank = max_rank
+        self.n_basis = n_basis
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Unfold the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : MaximumVarianceUnfolding
+            The fitted estimator.
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        if self.max_rank is not None and self.max_rank < self.n_components:
+            raise ValueError(
+                f"max_rank={self.max_rank} is less than n_components={self.n_components}."
+            )
+        rows, first, index = np.unique(
+            X.astype(np.float64), axis=0, return_index=True, return_inverse=True
+        )
+        order = np.argsort(first)  # distinct samples in the order of the rows
+        self._rows, first, index = rows[order], first[order], np.argsort(order)[np.ravel(index)]
+        self._search = NearestNeighbors(n_jobs=self.n_jobs).fit(self._rows)
+        i, j = self._edges(self._rows)
+        self.edges_ = np.column_stack([first[i], first[j]])
+        if len(i):
+            found, unit = self._unfold(self._rows, i, j)
+        else:  # all samples are equal
+            found, unit = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True), 1.0
+            self.alpha_, self.edge_errors_ = 0.0, np.zeros(0)
+        U, s, _ = np.linalg.svd(found.Y, full_matrices=False)
+        k, rank = self.n_components, min(self.n_components, len(s))
+        Y = np.zeros((len(found.Y), k))
+        Y[:, :rank] = fix_signs(((U * s)[:, :rank]).T).T * unit
+        self.eigenvalues_ = (s * unit) ** 2
+        self.variance_ = float(self.eigenvalues_.sum())
+        self.dual_bound_ = float(found.bound * unit**2)
+        self.dual_gap_ = self._gap(found)
+        self.n_iter_ = found.n_iter
+        if not found.converged:
+            stated = self._solver(len(Y)) == "cvxpy"
+            error = f", largest edge error {np.abs(self.edge_errors_).max():.1e}" if stated else ""
+            warn_not_converged(
+                self,
+                reached=f"duality gap {self.dual_gap_:.1e} after {found.n_iter} steps{error}",
+                remedy='take constraints="soft"' if stated else "raise max_iter, max_rank or tol",
+            )
+        self._places, self._factor, self._index = Y, found.Y * unit, index
+        self.embedding_ = Y[index].astype(X.dtype, copy=False)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Unfold the samples and return their positions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_components)
+            `embedding_`.
+        """
+        return self.fit(X, y).embedding_
+
+    def transform(self, X):
+        """Place new samples by the weights that reconstruct them from their neighbours.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            Their positions.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self._place(X.astype(np.float64, copy=False))[0].astype(X.dtype, copy=False)
+
+    def score(self, X, y=None):
+        """Minus the mean relative error of squared distances of new samples to their neighbours.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            At most 0; higher is better.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        Z, distances, nearest = self._place(X)
+        found = np.sum((self._places[nearest] - Z[:, None]) ** 2, axis=2)
+        total = float(np.sum(distances**2))
+        return -float(np.abs(found - distances**2).sum()) / total if total > 0 else 0.0
+
+    @property
+    def kernel_(self):
+        """Matrix K of inner products."""
+        check_is_fitted(self, "embedding_")
+        F = self._factor[self._index]
+        return F @ F.T
+
+    @property
+    def _n_features_out(self):
+        return self.embedding_.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _place(self, X):
+        """Positions of samples, and distances and indices of their neighbours."""
+        k = min(self.n_neighbors, len(self._rows))
+        distances, nearest = self._search.kneighbors(X, k)
+        step = self._rows[nearest] - X[:, None]  # q x k x p
+        G = np.einsum("qap,qbp->qab", step, step)
+        trace = np.einsum("qaa->q", G)
+        G += np.eye(k) * np.where(trace > 0, 1e-3 * trace, 1.0)[:, None, None]
+        w = np.linalg.solve(G, np.ones((len(X), k, 1)))[..., 0]
+        w /= w.sum(axis=1, keepdims=True)
+        w[distances[:, 0] == 0] = np.eye(k)[0]
+        return np.einsum("qa,qac->qc", w, self._places[nearest]), distances, nearest
+
+    def _solver(self, n):
+        if self.solver != "auto":
+            return self.solver
+        return "cvxpy" if self.constraints == "equal" and n <= STATED else "low_rank"
+
+    def _edges(self, X):
+        """Edges i < j of the graph of neighbours, in one component."""
+        n = len(X)
+        k = min(self.n_neighbors, n - 1)
+        if k == 0:
+            return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        A = self._search.kneighbors_graph(n_neighbors=k)
+        joined = A + A.T + (A.T @ A if self.angles else 0)
+        n_components, label = connected_components(joined, directed=False)
+        if n_components > 1:
+            sizes = np.sort(np.bincount(label))[::-1]
+            listed = ", ".join(map(str, sizes[:10])) + (", ..." if n_components > 10 else "")
+            raise ValueError(
+                f"The graph of n_neighbors={self.n_neighbors} has {n_components} components, of "
+                f"{listed} samples: they could move apart without end. Raise n_neighbors, or "
+                "unfold each component for itself."
+            )
+        edges = sparse.triu(joined, 1).tocoo()
+        order = np.lexsort((edges.col, edges.row))
+        return edges.row[order].astype(int), edges.col[order].astype(int)
+
+    def _unfold(self, X, i, j):
+        """Solve in units of the mean length of an edge; sets `alpha_` and `edge_errors_`."""
+        n = len(X)
+        lengths = np.linalg.norm(X[i] - X[j], axis=1)
+        unit = float(lengths.mean())
+        graph = Graph(n, i, j, (lengths / unit) ** 2)
+        rng = check_random_state(self.random_state)
+        rank = min(n - 1, self.max_rank or max(self.n_components + 8, 4000 // n))
+        solver, form = self._solver(n), self.constraints
+        if form == "equal" and solver != "cvxpy":
+            form = "soft"
+        start = geodesic_start(graph, rank, rng)
+        nu = softness(graph, start, self.slack)
+        if solver == "laplacian":
+            start = smooth_start(graph, nu, self.n_basis, rank, rng)
+        if solver == "cvxpy":
+            found = unfold_stated(graph, form, nu, tol=self.tol)
+        else:
+            ascend = unfold_softly if form == "soft" else unfold_at_most
+            found = ascend(graph, start, nu, max_iter=self.max_iter, tol=self.tol)
+        self.alpha_ = nu / unit**2 if form == "soft" else 0.0
+        self.edge_errors_ = graph.lengths(found.Y) / graph.d2 - 1
+        return found, unit
+
+    def _gap(self, found):
+        if found.bound == 0:
+            return 0.0
+        return float(relative_gap(found.value, found.bound))
