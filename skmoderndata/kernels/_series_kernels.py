@@ -248,6 +248,7 @@ class GlobalAlignment(SeriesKernel):
     _card = KernelCard(
         family=FAMILY, cite=("cuturi2011fast",), cost="product of two lengths for each pair",
         domain="series", psd=True, method=PAGE,
+        no_comparison="DTWNeighborsClassifier has the row for time series.",
     )  # fmt: skip
     _tunable = ("sigma",)
 

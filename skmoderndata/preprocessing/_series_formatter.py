@@ -54,6 +54,7 @@ class SeriesFormatter(TransformerMixin, Base):
         cite=("tavenard2020tslearn",),
         cost="n p",
         method="dynamic_time_warping",
+        no_comparison="It changes the form of time series, and no value in them.",
     )
     _parameter_constraints = {
         "layout": [StrOptions({"channels_last", "channels_first"})],
