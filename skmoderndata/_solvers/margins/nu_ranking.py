@@ -90,8 +90,7 @@ def nu_ranking(
         if it.residual > tol:
             it.ended = status == STALLED or norm <= flat or 0 <= max_iter <= count
             it.ended |= level < rounding
-    gap, converged = it.residual, it.converged
-    if converged and len(bounds) <= POLISHED_RANKS:
+    if it.converged and len(bounds) <= POLISHED_RANKS:
         count += by_faces(store, upper, lower, segments, max_iter - count)
     a = upper.w + lower.w
     norm = float(np.sqrt(max(0.0, float(a @ g))))
@@ -101,8 +100,8 @@ def nu_ranking(
     margin = margin_of(upper, lower, segments) / norm
     b = best_thresholds(g / norm, margin, segments, bounds)
     value = ranking_value(g / norm, b, margin, segments, bounds)
-    gap = min(gap, _gap(g, norm, upper, lower, segments, bounds))
-    return Ranking(a / norm, b, margin, value, gap, count, converged)
+    gap = max(0.0, value + norm) / max(margin, norm)
+    return Ranking(a / norm, b, margin, value, gap, count, it.converged)
 
 
 def _to_level(
