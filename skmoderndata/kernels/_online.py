@@ -21,19 +21,19 @@ class Stream:
     ----------
     samples : array, sparse matrix or list
         Samples with a coefficient.
-    coef, late, born : ndarray of shape (n_samples,)
-        As in `Expanded`.
+    coef, late, born : ndarray of shape (n_samples,) or (n_functions, n_samples)
+        As in `Expanded`, of one function or several.
     index : ndarray of int of shape (n_samples,)
         Which sample of the last data each is.
     time : int
         Samples seen.
     """
 
-    def __init__(self, gram: Gram, samples: Any) -> None:
+    def __init__(self, gram: Gram, samples: Any, n_functions: tuple[int, ...] = ()) -> None:
         self.gram, self.samples, self.time = gram, samples, 0
-        self.coef: Array = np.zeros(0)
-        self.late: Array = np.zeros(0)
-        self.born: Array = np.zeros(0)
+        self.coef: Array = np.zeros((*n_functions, 0))
+        self.late: Array = np.zeros((*n_functions, 0))
+        self.born: Array = np.zeros((*n_functions, 0))
         self.index: Array = np.zeros(0, int)
 
     def go_through(
@@ -51,32 +51,38 @@ class Stream:
             with one_blas_thread():
                 inner = Expansion(self.gram, columns).kernel(block)
                 outer = np.zeros((len(chosen), 0))
-                if len(self.coef):
+                if len(self.index):
                     outer = Expansion(self.gram, self.samples).kernel(block)
             K = np.asarray(np.hstack([outer, inner]), dtype=np.float64)
-            none = np.zeros(len(chosen))
+            none = np.zeros((*self.coef.shape[:-1], len(chosen)))
             function = Expanded(
-                np.r_[self.coef, none], np.r_[self.late, none], np.r_[self.born, none - 1]
+                np.concatenate([self.coef, none], axis=-1),
+                np.concatenate([self.late, none], axis=-1),
+                np.concatenate([self.born, none - 1], axis=-1),
             )
             count += step(K, function, chosen, self.time)
             self.time += len(chosen)
             kept = (function.coef != 0) | (function.late != 0)
-            old, new = np.split(np.flatnonzero(kept), [int(kept[: len(self.coef)].sum())])
-            added = self.gram.subset(X, chosen[new - len(self.coef)])
+            kept = kept.reshape(-1, kept.shape[-1]).any(axis=0)
+            n_old = len(self.index)
+            old, new = np.split(np.flatnonzero(kept), [int(kept[:n_old].sum())])
+            added = self.gram.subset(X, chosen[new - n_old])
             self.samples = join(take_columns(self.samples, old), added) if len(old) else added
-            self.index = np.r_[self.index[old], chosen[new - len(self.coef)]]
-            self.coef, self.late, self.born = (part[kept] for part in function)
+            self.index = np.r_[self.index[old], chosen[new - n_old]]
+            self.coef, self.late, self.born = (part[..., kept] for part in function)
         return count
 
     def gather(self) -> None:
         """Add up the coefficients of samples that were taken several times."""
         index, first, place = np.unique(self.index, return_index=True, return_inverse=True)
         self.samples = take_columns(self.samples, first)
-        self.coef = np.bincount(place, self.coef, minlength=len(index))
-        self.late = np.bincount(place, self.late, minlength=len(index))
-        born = np.full(len(index), np.inf)
-        np.minimum.at(born, place, self.born)
-        self.born, self.index = born, index
+        shape = (*self.coef.shape[:-1], len(index))
+        coef, late, born = np.zeros(shape), np.zeros(shape), np.full(shape, np.inf)
+        where: Any = (..., place)
+        np.add.at(coef, where, self.coef)
+        np.add.at(late, where, self.late)
+        np.minimum.at(born, where, np.where(self.born < 0, np.inf, self.born))
+        self.coef, self.late, self.born, self.index = coef, late, born, index
 
     def take(self, chosen: Array) -> Any:
         """Return some of the samples."""

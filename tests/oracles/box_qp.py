@@ -35,12 +35,12 @@ def factor(K):
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def solved(objective, constraints=()):
+def solved(objective, constraints=(), tol=1e-9):
     """Value of a problem of cvxpy after solving it accurately."""
     import cvxpy as cp
 
     problem = cp.Problem(cp.Minimize(objective), list(constraints))
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
     return float(problem.value)
 
 

@@ -51,8 +51,13 @@ def ranking_steps(K, ranks, bounds, tol):
             weights[q] = np.clip(weights[q] + sign * step, 0, bounds[q])
 
 
-def ranking_primal(K, ranks, bounds, enforced=False):
-    """``min -margin + sum bounds (xi + zeta)`` over ``|w| <= 1``: value, f, thresholds, margin."""
+def ranking_primal(K, ranks, bounds, enforced=False, scale=10.0):
+    """``min -margin + sum bounds (xi + zeta)`` over ``|w| <= 1``: value, f, thresholds, margin.
+
+    The objective h grows in proportion to w, thresholds and margin. So its least value v in the
+    ball gives ``-(S v)^2 / 2`` as the least of ``|w|^2 / 2 + S h``, at -S v times the solution:
+    a quadratic program, which the cone solver brings further than the ball. `scale` is S.
+    """
     import cvxpy as cp
 
     F, top = factor(K), ranks.max()
@@ -62,6 +67,12 @@ def ranking_primal(K, ranks, bounds, enforced=False):
         low, high = np.flatnonzero(ranks == y), np.flatnonzero(ranks == y + 1)
         loss += bounds[low] @ cp.pos(f[low] - b[y] + margin)
         loss += bounds[high] @ cp.pos(b[y] + margin - f[high])
-    rules = [cp.norm2(w) <= 1] + [b[y] <= b[y + 1] for y in range(top - 1) if enforced]
-    value = solved(-margin + loss, rules)
-    return value, F @ w.value, np.atleast_1d(b.value), float(margin.value)
+    rules = [b[y] <= b[y + 1] for y in range(top - 1) if enforced]
+    least = solved(cp.sum_squares(w) / 2 + scale * (loss - margin), rules, tol=1e-8)
+    norm = np.sqrt(-2 * least)
+    return (
+        -norm / scale,
+        F @ w.value / norm,
+        np.atleast_1d(b.value) / norm,
+        float(margin.value) / norm,
+    )

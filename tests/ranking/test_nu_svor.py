@@ -38,9 +38,9 @@ def test_primal_problem(nu, seed):
     model = NuSVOR(nu, gamma=0.2).fit(X, y, sample_weight=u)
     value, f, b, margin = oracle.ranking_primal(rbf_kernel(X, gamma=0.2), y, bounds_of(y, nu, u))
     assert_allclose(model.objective_, value, rtol=1e-6)
-    assert_allclose(model.decision_function(X), f, atol=1e-4)  # a root of the tolerance
-    assert_allclose(model.thresholds_, b, atol=1e-3)
-    assert_allclose(model.margin_, margin, rtol=1e-3)
+    assert_allclose(model.decision_function(X), f, atol=1e-4)  # a root of the oracle's tolerance
+    assert_allclose(model.thresholds_, b, atol=1e-4)
+    assert_allclose(model.margin_, margin, rtol=1e-4)
 
 
 @pytest.mark.oracle
@@ -49,7 +49,7 @@ def test_steps_of_the_plain_loop(seed):
     K = rbf_kernel(X, gamma=0.2)
     a = oracle.ranking_steps(K, y, bounds_of(y, 0.6), 1e-10)
     model = NuSVOR(0.6, gamma=0.2).fit(X, y)
-    assert_allclose(model.decision_function(X), K @ a / np.sqrt(a @ K @ a), atol=1e-4)  # flat
+    assert_allclose(model.decision_function(X), K @ a / np.sqrt(a @ K @ a), atol=1e-6)
 
 
 @pytest.mark.oracle
@@ -63,13 +63,24 @@ def test_cvxpy_gives_the_same_ranking(n, seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("nu", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("nu", [0.2, 0.5, 0.9])
 def test_two_ranks_are_the_nu_machine(nu, seed):
     X, y = ranked(100, 2, seed=seed)
     ours = NuSVOR(nu, gamma=0.2).fit(X, y)
     theirs = NuSVC(nu=nu, gamma=0.2, tol=1e-8).fit(X, y)
-    values = (ours.decision_function(X) - ours.thresholds_) / ours.margin_
-    assert_allclose(values, theirs.decision_function(X), atol=1e-5)
+    values = theirs.decision_function(X)
+    own = (ours.decision_function(X) - ours.thresholds_) / ours.margin_
+    if nu < 0.9:
+        assert_allclose(own, values, atol=1e-5)
+    # near the limit no weight of one class is free, and thresholds fill an interval: both ends
+    # have the same function and the same objective
+    w = theirs.dual_coef_[0]
+    norm = np.sqrt(w @ rbf_kernel(X[theirs.support_], gamma=0.2) @ w)
+    f = (values - theirs.intercept_) / norm
+    assert_allclose(ours.decision_function(X), f, atol=1e-6)
+    slack = np.maximum(0, 1 - (2 * y - 1) * values)
+    value = (bounds_of(y, nu) @ slack - 1) / norm
+    assert_allclose(ours.objective_, value, rtol=1e-6)
 
 
 @pytest.mark.certificate
@@ -93,12 +104,12 @@ def test_gap(nu, seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("nu", [0.2, 0.5, 0.8])
 def test_nu_is_the_fraction_of_constraints_with_slack(nu, seed):
-    X, y = ranked(200, 5, seed=seed)  # found to rounding
+    X, y = ranked(300, 5, seed=seed)
     model = NuSVOR(nu, gamma=0.2).fit(X, y)
     f, b = model.decision_function(X), np.r_[-np.inf, model.thresholds_, np.inf]
-    n_constraints = 2 * 200 - 80
+    n_constraints = 2 * 300 - 120
     for sign, compare in ((-1, np.less_equal), (1, np.greater_equal)):
-        close = model.margin_ * (1 + sign * 1e-3)  # small nu ends at the tolerance
+        close = model.margin_ + sign * 1e-9
         active = (b[y + 1] - f < close).sum() + (f - b[y] < close).sum()
         assert compare(active, nu * n_constraints)
 
@@ -125,20 +136,20 @@ def test_scale_order_weights_and_kernels(seed):
     model = NuSVOR(0.5, gamma=0.2).fit(X, y)
     values = model.decision_function(X)
     gram = NuSVOR(0.5, "precomputed").fit(100 * K, y)
-    assert_allclose(gram.decision_function(100 * K), 10 * values, atol=1e-6)
+    assert_allclose(gram.decision_function(100 * K), 10 * values, atol=1e-8)
     perm = np.random.default_rng(seed).permutation(90)
     same = NuSVOR(0.5, gamma=0.2).fit(X[perm], y[perm])
-    assert_allclose(same.decision_function(X), values, atol=1e-7)
+    assert_allclose(same.decision_function(X), values, atol=1e-9)
     words = np.array(["low", "mid", "high", "top"])
     named = NuSVOR(0.5, gamma=0.2, classes=words).fit(X, words[y])
     assert_array_equal(named.classes_, words)
     assert_array_equal(named.predict(X), words[model.predict(X)])
     back = NuSVOR(0.5, gamma=0.2, classes=[3, 2, 1, 0]).fit(X, y)
-    assert_allclose(back.decision_function(X), -values, atol=1e-7)
+    assert_allclose(back.decision_function(X), -values, atol=1e-9)
     counts = np.random.default_rng(seed).integers(1, 3, 90)
     weighted = NuSVOR(0.4, gamma=0.2).fit(X, y, sample_weight=counts)
     repeated = NuSVOR(0.4, gamma=0.2).fit(X.repeat(counts, axis=0), y.repeat(counts))
-    assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-7)
+    assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-9)
 
 
 @pytest.mark.invariance
@@ -147,9 +158,9 @@ def test_sparse_single_precision_and_strings(seed):
     X[X < 0] = 0
     model = NuSVOR(0.5, gamma=0.2).fit(X, y)
     thin = NuSVOR(0.5, gamma=0.2).fit(sparse.csr_array(X), y)
-    assert_allclose(thin.decision_function(X), model.decision_function(X), atol=1e-3)  # flat
+    assert_allclose(thin.decision_function(X), model.decision_function(X), atol=1e-9)
     single = NuSVOR(0.5, gamma=0.2).fit(X.astype(np.float32), y)
-    assert_allclose(single.decision_function(X), model.decision_function(X), atol=1e-3)
+    assert_allclose(single.decision_function(X), model.decision_function(X), atol=1e-5)  # of X
     text = NuSVOR(0.2, PSpectrum(1)).fit(["a", "aa", "aaaa", "aaaaa"], ["1", "1", "2", "2"])
     assert_array_equal(text.predict(["a", "aaaaaa"]), ["1", "2"])
 
@@ -169,7 +180,7 @@ def test_thresholds_out_of_order():
     model = NuSVOR(0.57, gamma=0.5, order="enforced").fit(X, y)
     assert model.thresholds_[0] <= model.thresholds_[1] * (1 + 1e-9)
     value, _, _, margin = oracle.ranking_primal(
-        rbf_kernel(X, gamma=0.5), y, bounds_of(y, 0.57), enforced=True
+        rbf_kernel(X, gamma=0.5), y, bounds_of(y, 0.57), enforced=True, scale=100.0
     )
     assert_allclose(model.objective_, value, rtol=1e-5)
     assert_allclose(model.margin_, margin, rtol=1e-4)
@@ -193,7 +204,7 @@ def test_near_the_limit_no_weight_is_free(nu, seed):
 def test_infeasible_nu_names_the_limit():
     X, y = rare_middle()  # N = 70, 2 (10 + 10) / 70
     with pytest.raises(ValueError, match=r"nu=0.7 is infeasible.* feasible value is 0.571429"):
-        NuSVOR().fit(X, y)
+        NuSVOR(0.7).fit(X, y)
 
 
 @pytest.mark.edge

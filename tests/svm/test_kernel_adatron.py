@@ -147,10 +147,19 @@ def test_order_weights_and_kernels(seed):
     gram = KernelAdatronClassifier(kernel="precomputed", random_state=0, max_iter=5000).fit(K, y)
     assert_allclose(gram.decision_function(K), values, atol=1e-6)
     counts = np.random.default_rng(seed).integers(0, 3, 80)
+    # with the hinge the last digits are slow, and the objectives are compared
+    objectives = []
+    settings |= {"tol": 1e-6, "max_iter": 50_000}
+    for rows, weights in ((np.arange(80), counts), (np.repeat(np.arange(80), counts), None)):
+        model = KernelAdatronClassifier(**settings).fit(X[rows], y[rows], sample_weight=weights)
+        norm = model.dual_coef_[0] @ model.decision_function(X[rows][model.support_])
+        slack = np.maximum(0, 1 - (2 * y - 1) * model.decision_function(X))
+        objectives.append(0.5 * norm + counts @ slack)
+    assert_allclose(*objectives, rtol=1e-6)
+    settings |= {"loss": "squared_hinge", "tol": 1e-12}
     weighted = KernelAdatronClassifier(**settings).fit(X, y, sample_weight=counts)
     again = KernelAdatronClassifier(**settings).fit(X.repeat(counts, axis=0), y.repeat(counts))
-    # slow in the end: the answers agree to a root of the tolerance
-    assert_allclose(weighted.decision_function(X), again.decision_function(X), atol=2e-3)
+    assert_allclose(weighted.decision_function(X), again.decision_function(X), atol=1e-6)
     text = KernelAdatronClassifier(10.0, PSpectrum(2), random_state=0)
     words = ["banana", "bandana", "cabana", "grass", "glass", "class"]
     assert_array_equal(text.fit(words, [0, 0, 0, 1, 1, 1]).predict(["ananas", "brass"]), [0, 1])
@@ -179,8 +188,9 @@ def test_refused_input():
 @pytest.mark.edge
 def test_constant_target_duplicates_and_few_passes():
     X, y = curve()
-    constant = KernelAdatronRegressor(epsilon=0.1, random_state=0).fit(X, np.full(70, 3.0))
-    assert_allclose(constant.predict(X), 3.0, atol=0.11)
+    constant = KernelAdatronRegressor(epsilon=0.1, tol=1e-8, max_iter=5000, random_state=0)
+    off = np.abs(constant.fit(X, np.full(70, 3.0)).predict(X) - 3.0)
+    assert_allclose(off.max(), 0.1, atol=1e-6)  # the edge of the tube
     twice = KernelAdatronClassifier().fit([[0.0], [0.0], [1.0], [1.0]], [0, 0, 1, 1])
     assert_array_equal(twice.predict([[0.0], [1.0]]), [0, 1])
     with pytest.warns(ConvergenceWarning, match="after 2 passes the relative duality gap is"):

@@ -147,7 +147,7 @@ def box_qp(
         if max_iter >= 0:
             polish = min(polish, max_iter - count)
         count += _to_level(store, state, segments, level, turn, count, polish)[0]
-        reached = min(reached, gap(state.w, state.g))
+        reached = gap(state.w, state.g)
     return BoxResult(state.w, state.g, reached, count, it.converged)
 
 

@@ -18,7 +18,6 @@ from skmoderndata._solvers.margins.box_qp import (
     MOVED,
     REACHED,
     STALLED,
-    STEPS_OF_POLISH,
     BoxState,
     Rows,
     bring,
@@ -31,7 +30,8 @@ from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-POLISHED_RANKS = 200  # samples up to which the optimum is found to rounding
+POLISHED_RANKS = 500  # samples up to which the optimum is found to rounding
+FACES = 30  # steps of the active set method for each sample, at most
 LOOKED_AT = 256  # samples whose rows give the direction of the start
 FLAT = 1e-5  # norm of the function, in units of the samples, that counts as zero
 UPPER, LOWER, BOTH = 0, 1, 2  # whose weights need a row
@@ -90,12 +90,8 @@ def nu_ranking(
         if it.residual > tol:
             it.ended = status == STALLED or norm <= flat or 0 <= max_iter <= count
             it.ended |= level < rounding
-    gap = it.residual
     if it.converged and len(bounds) <= POLISHED_RANKS:
-        level = max(1e-13 * float(np.abs(g).max(initial=0.0)), 0.1 * rounding)
-        budget = STEPS_OF_POLISH * len(bounds)
-        budget = budget if max_iter < 0 else min(budget, max_iter - count)
-        count += _to_level(store, upper, lower, segments, (level, count, budget))[0]
+        count += by_faces(store, upper, lower, segments, max_iter - count)
     a = upper.w + lower.w
     norm = float(np.sqrt(max(0.0, float(a @ g))))
     if norm <= flat:
@@ -104,7 +100,7 @@ def nu_ranking(
     margin = margin_of(upper, lower, segments) / norm
     b = best_thresholds(g / norm, margin, segments, bounds)
     value = ranking_value(g / norm, b, margin, segments, bounds)
-    gap = min(gap, _gap(g, norm, upper, lower, segments, bounds))
+    gap = max(0.0, value + norm) / max(margin, norm)
     return Ranking(a / norm, b, margin, value, gap, count, it.converged)
 
 
@@ -156,6 +152,106 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
         mark_bounds(state)
         states.append(state)
     return states[0], states[1]
+
+
+def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, budget: int) -> int:
+    """Go on to the optimum itself, in place: the active set method of convex quadratic programs.
+
+    With the weights at their bounds fixed, the least `a'Ka` with the same sums solves a linear
+    system; a step goes there, or to the first bound that it meets. At the minimum of such a face
+    the best exchange of two or four weights leaves it [Nocedal and Wright 2006, Algorithm 16.3].
+    Pairs alone converge slowly where a direction is flat. At most `budget` steps, unless it is
+    negative. Returns the number of steps.
+    """
+    n, n_thresholds = len(upper.g), len(segments) - 1
+    K = np.concatenate([store.compute(rows) for rows in np.array_split(np.arange(n), -(-n // 64))])
+    K = 0.5 * (K + K.T)
+    # one weight v >= 0 for each constraint: sample, threshold, sign of its weight in a
+    parts = [(y, 1.0, segments[y + 1]) for y in range(n_thresholds)]
+    parts += [(y, -1.0, segments[y]) for y in range(n_thresholds)]
+    sample = np.concatenate([np.arange(first, last) for _, _, (first, last) in parts])
+    sizes = [last - first for _, _, (first, last) in parts]
+    sign = np.repeat([row[1] for row in parts], sizes)
+    threshold = np.repeat([row[0] for row in parts], sizes)
+    v = np.where(sign > 0, upper.w[sample], -lower.w[sample])
+    high = upper.high[sample]
+    E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
+    count, most = 0, FACES * n if budget < 0 else min(budget, FACES * n)
+    at_minimum = False
+    while count < most:
+        f = K @ np.bincount(sample, sign * v, minlength=n)
+        if at_minimum:
+            d = _leaving(f[sample], sign, threshold, v, high)
+            if d is None:
+                break
+            slope = float((sign * d) @ f[sample])
+            moved = np.flatnonzero(d)
+        else:
+            moved = np.flatnonzero((v > 0.0) & (v < high))
+            d = np.zeros(len(v))
+            d[moved] = _to_minimum(K, sample[moved], sign[moved], E[moved], f)
+            slope = -1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(d[moved] > 0, high[moved] - v[moved], v[moved]) / np.abs(d[moved])
+        room[np.isnan(room)] = np.inf
+        nearest = float(room.min(initial=np.inf))
+        change = np.bincount(sample, sign * d, minlength=n)
+        curvature = float(change @ K @ change)
+        full = 1.0 if not at_minimum else -slope / curvature if curvature > 0 else np.inf
+        step = min(full, nearest)
+        v[moved] = np.clip(v[moved] + step * d[moved], 0.0, high[moved])
+        at_bound = moved[room <= step * (1 + 1e-12)]
+        v[at_bound] = np.where(d[at_bound] > 0, high[at_bound], 0.0)
+        at_minimum = not at_minimum and step == full
+        count += 1
+    for state, part in ((upper, sign > 0), (lower, sign < 0)):
+        state.w[sample[part]] = sign[part] * v[part]
+    upper.g[:] = K @ (upper.w + lower.w)  # one array of both states
+    mark_bounds(upper)
+    mark_bounds(lower)
+    return count
+
+
+def _to_minimum(K: Array, sample: Array, sign: Array, E: Array, f: Array) -> Array:
+    """Step of the free weights to the minimum on their face: `E' d = 0`."""
+    m, k = E.shape
+    system = np.zeros((m + k, m + k))
+    system[:m, :m] = np.outer(sign, sign) * K[np.ix_(sample, sample)]
+    system[:m, m:], system[m:, :m] = E, E.T
+    right = np.concatenate([-sign * f[sample], np.zeros(k)])
+    # singular where a threshold has no free weight, or the kernel has low rank
+    solution: Array = np.linalg.lstsq(system, right, rcond=1e-13)[0]
+    return solution[:m]
+
+
+def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> Array | None:
+    """Return the exchange of two or four weights of steepest descent, None at the optimum."""
+    slope = sign * f
+    up = np.where(v < high, slope, np.inf)
+    down = np.where(v > 0.0, slope, -np.inf)
+    best = 1e-12 * float(np.abs(f).max())
+    chosen: Any = None
+    rising, falling = [], []
+    for y in range(int(threshold.max()) + 1):
+        ends = []
+        for side in (1.0, -1.0):
+            here = np.flatnonzero((threshold == y) & (sign == side))
+            i, j = here[up[here].argmin()], here[down[here].argmax()]
+            ends.append((i, j))
+            if down[j] - up[i] > best:
+                best, chosen = float(down[j] - up[i]), ((i,), (j,))
+        (i, k), (j, m) = ends
+        rising.append((up[i] + up[j], i, j))
+        falling.append((down[k] + down[m], k, m))
+    rise, fall = min(rising), max(falling)
+    if 0.5 * (fall[0] - rise[0]) > best:
+        chosen = rise[1:], fall[1:]
+    if chosen is None:
+        return None
+    d = np.zeros(len(f))
+    d[list(chosen[0])] += 1.0
+    d[list(chosen[1])] -= 1.0
+    return d
 
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:

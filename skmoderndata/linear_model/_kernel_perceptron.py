@@ -1,0 +1,430 @@
+"""The perceptron with a kernel: in one pass or many, averaged, with a budget, from a stream."""
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.margins.online import Expanded, perceptron_block, projectron_block
+from skmoderndata.kernels._expansion import Expansion
+from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
+from skmoderndata.kernels._online import BLOCK, Stream
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
+
+
+class KernelPerceptron(KernelMachine, ClassifierMixin, Base):
+    r"""Classifier that changes on mistakes only, with a kernel.
+
+    The perceptron [1]_ [2]_ goes through the samples. One whose value
+    :math:`f(x_i) = \sum_j a_j k(x_j, x_i)` has the wrong sign, or none, gets
+    :math:`a_i \leftarrow a_i + y_i`. If a function of norm one separates the classes with margin
+    :math:`\gamma`, at most :math:`R^2 / \gamma^2` mistakes happen, for samples of norm at most
+    R. Several classes: each against the others.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
+        matrix of two sets of samples, or "precomputed". "linear" without a budget keeps the
+        weights of the features and no samples.
+    gamma : float, "scale" or "auto", default="scale"
+        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, of the first
+        samples in a stream.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict, default=None
+        Further parameters of a named kernel or a callable.
+    fit_intercept : bool, default=True
+        Whether 1 is added to the kernel, which gives an offset.
+    max_iter : int, default=100
+        Passes of `fit` over the samples, at most; it ends after a pass without mistakes.
+    average : bool, default=False
+        Whether to predict by the mean of all functions gone through, which varies less than the
+        last. It keeps every sample that was ever on the wrong side.
+    budget : int, default=None
+        Samples that each function keeps at most. None sets no limit. Not with `average`.
+    budget_policy : {"project", "oldest", "smallest"}, default="project"
+        What happens to a mistake when the budget is spent: it is projected on the span of the
+        samples that are kept [3]_, or is added, and the oldest or the one of smallest norm goes.
+    shuffle : bool, default=True
+        Whether `fit` draws a new order of the samples for each pass.
+    random_state : int, RandomState instance or None, default=None
+        Draws the orders.
+    n_jobs : int, default=None
+        Threads for the values of new samples. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    support_ : ndarray of shape (n_support,)
+        Training samples with a coefficient; only after `fit`, and not with `coef_` alone.
+    support_vectors_ : array, sparse matrix or list of n_support samples
+        The samples themselves; empty when the kernel is precomputed or weights of features are
+        kept instead.
+    dual_coef_ : ndarray of shape (n_functions, n_support)
+        Coefficients of the kernels, one row for two classes, else one for each.
+    coef_ : ndarray of shape (n_functions, n_features)
+        Weights of the features, for the linear kernel without a budget.
+    intercept_ : ndarray of shape (n_functions,)
+        Offsets.
+    margin_bound_ : ndarray of shape (n_functions,)
+        No function of norm one, offset included, has a larger margin on the samples seen:
+        ``R / sqrt(mistakes)``, infinite before the first mistake.
+    mistakes_ : list of int
+        Mistakes of all functions in each pass.
+    n_updates_ : int
+        Their number in all passes.
+    n_iter_ : int
+        Passes.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when they are all strings.
+
+    See Also
+    --------
+    sklearn.linear_model.Perceptron : The same steps for the linear kernel.
+    skmoderndata.ranking.KernelPRank : Classes with an order.
+    sklearn.svm.SVC : The largest margin, from all samples at once.
+
+    Notes
+    -----
+    There is no optimum to be near to. The certificate is `margin_bound_`, Novikoff's theorem
+    turned round; it holds whether or not the passes ended. Time is one kernel value for each
+    sample and each member of the support, in each pass. `fit` warns if the last pass had
+    mistakes, unless `average` or `budget` is set, which do not need a pass without.
+
+    References
+    ----------
+    .. [1] Freund and Schapire, Large margin classification using the perceptron algorithm,
+       Machine Learning 37(3), 1999, pp. 277-296.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm
+       7.52.
+    .. [3] Orabona, Keshet and Caputo, Bounded kernel-based online learning, Journal of Machine
+       Learning Research 10, 2009, pp. 2643-2666.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skmoderndata.linear_model import KernelPerceptron
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = KernelPerceptron(average=True, max_iter=3, random_state=0).fit(X[:900], y[:900])
+    >>> bool(model.score(X[900:], y[900:]) > 0.93)
+    True
+    """
+
+    _card = MethodCard(
+        family="margins",
+        cite=("freund1999large", "orabona2009bounded", "shawetaylor2004kernel"),
+        cost="T n |S|",
+        checks=(
+            # without average or budget, labels that no function separates lead to a warning
+            {"average": True, "random_state": 0},
+            {"kernel": "linear", "average": True, "random_state": 0},
+            {"budget": 30, "max_iter": 10, "shuffle": False},
+            {"budget": 60, "budget_policy": "oldest", "max_iter": 10, "random_state": 0},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.linear_model.Perceptron",
+            problem="odd_digits",
+            grid={"gamma": (0.0003, 0.001, 0.003), "average": (False, True)},
+            params={"random_state": 0, "max_iter": 20},
+            baseline_grid={
+                "penalty": (None, "l2", "l1"),
+                "alpha": (0.0001, 0.001),
+            },
+            baseline_params={"random_state": 0},
+        ),
+    )
+    _parameter_constraints = {
+        **KERNEL_CONSTRAINTS,
+        "fit_intercept": ["boolean"],
+        "max_iter": [AT_LEAST_ONE],
+        "average": ["boolean"],
+        "budget": [AT_LEAST_ONE, None],
+        "budget_policy": [StrOptions({"project", "oldest", "smallest"})],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": MACHINE_CONSTRAINTS["n_jobs"],
+    }
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        fit_intercept=True,
+        max_iter=100,
+        average=False,
+        budget=None,
+        budget_policy="project",
+        shuffle=True,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.average = average
+        self.budget = budget
+        self.budget_policy = budget_policy
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Go through the samples, up to `max_iter` times.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training samples (a list for kernels on other objects; all similarities when the
+            kernel is precomputed).
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : KernelPerceptron
+            The fitted estimator.
+        """
+        X, y = self._samples_and_target(X, y)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        rng = check_random_state(self.random_state)
+        self._begin(X)
+        n = count_samples(X)
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            it = Iterations(self.max_iter, 0.0, progress)
+            for _ in it:
+                order = rng.permutation(n) if self.shuffle else np.arange(n)
+                self._one_pass(X, codes, order)
+                self._stream.gather()
+                it.residual = self.mistakes_[-1]
+        self._settle()
+        if not self._primal:
+            self.support_ = self._stream.index[self._used]
+        if self.mistakes_[-1] and not self.average and self.budget is None:
+            warn_not_converged(
+                self,
+                reached=f"the last of {self.n_iter_} passes made {self.mistakes_[-1]} mistakes",
+                remedy="raise max_iter, set average=True, or take a kernel that separates the "
+                "classes",
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None):
+        """Go through further samples once, in their order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels; needed in the first call.
+
+        Returns
+        -------
+        self : KernelPerceptron
+            The estimator.
+        """
+        name = type(self).__name__
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            raise ValueError(
+                f"{name}.partial_fit needs a kernel that can be evaluated for samples of "
+                "different calls, got kernel='precomputed'."
+            )
+        first = not hasattr(self, "_stream")
+        if first and classes is None:
+            raise ValueError(f"{name}.partial_fit: give all classes in the first call.")
+        if first:
+            X, y = self._samples_and_target(X, y)
+            labels = np.unique(classes)
+        else:
+            X, y = self._samples(X, reset=False), np.asarray(y)
+            labels = self.classes_
+        if count_samples(X) != len(y):
+            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
+        check_classification_targets(y)
+        unknown = np.setdiff1d(y, labels)
+        if len(unknown):
+            raise ValueError(
+                f"y holds {unknown[0]!r}, which is not among the classes {labels.tolist()}."
+            )
+        if first:
+            self.classes_ = labels
+            self._begin(X)
+        self._one_pass(X, np.searchsorted(labels, y), np.arange(len(y)))
+        self._settle()
+        vars(self).pop("support_", None)
+        return self
+
+    def decision_function(self, X):
+        """Values of the functions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive for the second of two classes; else the largest tells the class.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        if self._primal:
+            values = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        else:
+            values = self._function_values(X) + self.intercept_
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X):
+        """Labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return self.classes_[(values > 0).astype(int)]
+        return self.classes_[values.argmax(axis=1)]
+
+    def _begin(self, X):
+        name = type(self).__name__
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{name} needs samples of at least two classes, got 1 class: {self.classes_}."
+            )
+        if self.average and self.budget is not None:
+            raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
+        self._gram = self._resolve(X)
+        n_functions = 1 if len(self.classes_) == 2 else len(self.classes_)
+        self._stream = Stream(self._gram, self._gram.subset(X, np.zeros(0, int)), (n_functions,))
+        self._primal = self._gram.kernel == "linear" and self.budget is None
+        # weights of the features and the offset, and the sum of their changes times the time
+        n_weights = X.shape[1] + 1 if self._primal else 0
+        self._weights, self._late = np.zeros((2, n_functions, n_weights))
+        self._counts, self._radius_sq = np.zeros(n_functions, int), 0.0
+        self.mistakes_ = []
+
+    def _one_pass(self, X, codes, order):
+        """Pass over samples in an order, from the functions as they are."""
+        rows = X.diagonal() if self._gram.precomputed else self._gram.diag(X)
+        size = float(np.max(rows)) + self.fit_intercept
+        self._radius_sq = max(self._radius_sq, size)
+        labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        signs = np.stack([np.where(codes == label, 1.0, -1.0) for label in labels])
+        counts = np.zeros(len(labels), int)
+        if self._primal:
+            self._weights, self._late = self._weights.copy(), self._late.copy()
+            for start in range(0, len(order), BLOCK):
+                counts += self._primal_block(X, signs, order[start : start + BLOCK])
+        else:
+            stream, plus = self._stream, float(self.fit_intercept)
+
+            def step(K, function, chosen, time):
+                here = self._block(X, K + plus, function, signs[:, chosen], time)
+                counts[:] += here
+                return int(here.sum())
+
+            stream.go_through(X, order, step)
+        self._counts = self._counts + counts
+        self.mistakes_ = [*self.mistakes_, int(counts.sum())]
+        self.n_iter_ = len(self.mistakes_)
+
+    def _block(self, X, K, function, signs, time):
+        """Pass of each function over a block."""
+        stream = self._stream
+        budget = -1 if self.budget is None else int(self.budget)
+        parts = [Expanded(*part) for part in zip(*function, strict=True)]
+        if budget > 0 and self.budget_policy == "project":
+            own = np.zeros((0, 0))
+            if len(stream.index):
+                rows = take(X, stream.index) if self._gram.precomputed else stream.samples
+                own = Expansion(self._gram, stream.samples).kernel(rows) + float(
+                    self.fit_intercept
+                )
+            return np.array(
+                [
+                    projectron_block(K, own, part, sign, budget)
+                    for part, sign in zip(parts, signs, strict=True)
+                ]
+            )
+        smallest = self.budget_policy == "smallest" and budget > 0
+        return np.array(
+            [
+                perceptron_block(K, K @ part.coef, part, sign, time, budget, smallest)
+                for part, sign in zip(parts, signs, strict=True)
+            ]
+        )
+
+    def _primal_block(self, X, signs, chosen):
+        """Pass over a block with weights of the features in place of samples."""
+        stream, block = self._stream, take(X, chosen)
+        plus = float(self.fit_intercept)
+        with one_blas_thread():
+            K = np.asarray(safe_sparse_dot(block, block.T, dense_output=True), np.float64) + plus
+            start = safe_sparse_dot(block, self._weights[:, :-1].T, dense_output=True)
+        values = np.asarray(start, np.float64) + self._weights[:, -1]
+        none = np.zeros((len(signs), len(chosen)))
+        function = Expanded(none, none.copy(), none - 1)
+        count = [
+            perceptron_block(
+                K, values[:, c].copy(), Expanded(*part), signs[c, chosen], stream.time, -1, False
+            )
+            for c, part in enumerate(zip(*function, strict=True))
+        ]
+        for weights, change in ((self._weights, function.coef), (self._late, function.late)):
+            weights[:, :-1] += safe_sparse_dot(change, block, dense_output=True)
+            weights[:, -1] += plus * change.sum(axis=1)
+        stream.time += len(chosen)
+        return np.array(count)
+
+    def _settle(self):
+        """Set what is predicted by, the last functions or their means."""
+        stream = self._stream
+        self.n_updates_ = int(self._counts.sum())
+        with np.errstate(divide="ignore"):
+            self.margin_bound_ = np.sqrt(self._radius_sq) / np.sqrt(self._counts)
+        if self._primal:
+            mean = self._weights - self._late / max(1, stream.time)
+            weights = mean if self.average else self._weights
+            self.coef_, self.intercept_ = weights[:, :-1].copy(), weights[:, -1].copy()
+            self.support_vectors_ = np.zeros((0, self.coef_.shape[1]))
+            return
+        coef = stream.mean() if self.average else stream.coef
+        self._used = np.flatnonzero(coef.any(axis=0))
+        self.dual_coef_ = coef[:, self._used]
+        self.intercept_ = float(self.fit_intercept) * self.dual_coef_.sum(axis=1)
+        self._basis = stream.take(self._used)
+        self.support_vectors_ = np.zeros((0, 0)) if self._gram.precomputed else self._basis
