@@ -61,7 +61,7 @@ html_math_renderer = "mathml"  # of skmoderndata_site: no script, no network
 # text
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-bibtex_bibfiles = sorted(str(path.relative_to(HERE)) for path in HERE.glob("references/*.bib"))
+bibtex_bibfiles = ["references.bib"]
 
 # reference
 autodoc_typehints = "none"  # types are in the docstrings

@@ -43,7 +43,7 @@ class MethodCard:
     family : str
         Heading under which the user guide lists the method.
     cite : tuple of str
-        Keys of `docs/references/<key>.bib`.
+        Keys of entries in `docs/references.bib`.
     cost : str
         Leading cost of `fit`, in n (samples), p (features), k (components), T (passes).
     checks : tuple of mappings

@@ -194,7 +194,7 @@ plt.show()
 '''
 
 PROBLEM_NOTE = """Next:
-  1. name the paper in the card and write docs/references/<key>.bib
+  1. name the paper in the card and add its entry to docs/references.bib
   2. write the naive reference in tests/oracles/{stem}.py and the generator in datasets/
   3. give the card a `comparison` (see benchmarks/compare/problems/ for the problems there are)
   4. python tools/dev.py test tests/{module}/test_{stem}.py

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
 from skmoderndata.kernels._machines import KernelMachine
@@ -123,6 +123,13 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
             ("check_classifiers_train", "check_classifiers_classes"),
             "decision_function is one value for each sample, to be compared with thresholds, not "
             "one for each class",
+        ),
+        comparison=Comparison(
+            baseline="sklearn.svm.SVR",
+            problem="graded",
+            params={"random_state": 0, "average": True},
+            grid={"gamma": (0.003, 0.03, 0.1), "max_iter": (5, 20)},
+            baseline_grid={"C": (1.0, 3.0, 10.0), "gamma": (0.03, 0.1)},
         ),
     )
     _parameter_constraints = {
