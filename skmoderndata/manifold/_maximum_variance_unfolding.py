@@ -1,5 +1,6 @@
 """Maximum variance unfolding: as wide as the distances of neighbours allow."""
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -253,6 +254,12 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             self.alpha_, self.edge_errors_ = 0.0, np.zeros(0)
         U, s, _ = np.linalg.svd(found.Y, full_matrices=False)
         k, rank = self.n_components, min(self.n_components, len(s))
+        if k > len(X):
+            warnings.warn(
+                f"n_components={k} exceeds the {len(X)} samples: further coordinates of "
+                "MaximumVarianceUnfolding are zero.",
+                stacklevel=2,
+            )
         Y = np.zeros((len(found.Y), k))
         Y[:, :rank] = fix_signs(((U * s)[:, :rank]).T).T * unit
         self.eigenvalues_ = (s * unit) ** 2

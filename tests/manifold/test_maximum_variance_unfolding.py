@@ -275,6 +275,7 @@ def test_equal_samples_get_equal_positions():
     assert (squares(np.repeat(X, 2, axis=0), twice.edges_) > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:n_components=")  # tested for all estimators
 @pytest.mark.edge
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("solver", ["auto", "low_rank", "laplacian"])
@@ -302,6 +303,7 @@ def test_end_before_convergence_says_so():
         MaximumVarianceUnfolding(solver="low_rank", max_iter=2).fit(arc(30, 0))
 
 
+@pytest.mark.filterwarnings("ignore:n_components=")  # tested for all estimators
 @pytest.mark.invariance
 @pytest.mark.parametrize("solver", ["cvxpy", "low_rank"])
 def test_kernel_holds_the_inner_products(solver, seed):
