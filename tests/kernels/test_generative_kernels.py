@@ -578,7 +578,9 @@ ESTIMATORS = [
     lambda kernel: KernelFisherDiscriminant(kernel=kernel),
     lambda kernel: KernelNearestCentroid(kernel=kernel),
     lambda kernel: CoreVectorMachine(kernel=kernel),
-    lambda kernel: make_pipeline(IncompleteCholesky(8, kernel=kernel, random_state=0), LogisticRegression()),
+    lambda kernel: make_pipeline(
+        IncompleteCholesky(8, kernel=kernel, random_state=0), LogisticRegression()
+    ),
     lambda kernel: make_pipeline(KernelTransformer(kernel), SVC(kernel="precomputed")),
 ]
 

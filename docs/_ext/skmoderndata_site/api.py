@@ -59,6 +59,9 @@ def _module_page(module, names):
 
 def _object_page(module_name, name, value, docs):
     lines = [_title(name, len(name)), "", f".. currentmodule:: {module_name}", ""]
+    if inspect.ismodule(value):  # a collection of functions under one public name
+        members = [f".. automodule:: {value.__name__}", "   :members:", ""]
+        return "\n".join([*lines, f".. module:: {module_name}.{name}", "", *members])
     if not inspect.isclass(value):
         return "\n".join([*lines, f".. autofunction:: {name}", ""])
     if hasattr(value, "_card") and (docs / "methods" / f"{method_stem(value)}.md").exists():
