@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from skmoderndata._solvers.kernel.alignment import centred
 from skmoderndata._validation import check_array
 
 
@@ -50,7 +51,7 @@ def kernel_alignment(K, target, *, centered=False):
     if len(H) != len(K):
         raise ValueError(f"kernel_alignment: K is of {len(K)} samples and the target of {len(H)}.")
     if centered:
-        K, H = _centred(K), _centred(H)
+        K, H = centred(K), centred(H)
     a, b = np.linalg.norm(K), np.linalg.norm(H)
     return float(np.vdot(K, H) / (a * b)) if a > 0 and b > 0 else 0.0
 
@@ -144,10 +145,6 @@ def _diagonal(values, n, name):
     if len(values) != n:
         raise ValueError(f"kernel_distances: {name} has {len(values)} entries, and needs {n}.")
     return values
-
-
-def _centred(K):
-    return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
 
 
 def _ideal(y, n):
