@@ -9,12 +9,13 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from skmoderndata.cluster import MultiAssignmentClustering
+from skmoderndata.cluster import MultiAssignmentClustering, TimeSeriesKMeans
 from skmoderndata.cross_decomposition import KernelCCA
 from skmoderndata.datasets import load_peptides, make_boolean_sources
 from skmoderndata.decomposition import RobustPCA, SlowFeatureAnalysis, SparseNMF
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import BlendedSpectrum, Normalized
+from skmoderndata.metrics import dtw_path
 from skmoderndata.model_selection import ClusteringStability
 from skmoderndata.sparse_coding import SparseRecovery
 from skmoderndata.svm import CoreVectorMachine
@@ -103,6 +104,31 @@ def kernels(figure, rng):
     right.set(title="other strings, scored by SVC", yticks=[], xlabel="decision function")
 
 
+def series(figure, rng):
+    """Dynamic time warping: an alignment of two series, and prototypes by k-means."""
+    t = np.linspace(0, 1, 60)
+    bumps = [np.exp(-(((t - at) / 0.07) ** 2)) for at in (0.3, 0.45)]
+    x, z = bumps[0] + 0.6 * np.roll(bumps[0], 25), bumps[1] + 0.6 * np.roll(bumps[1], 15)
+    path, _ = dtw_path(x, z)
+    shapes = [np.sign(np.sin(8 * t)), np.sin(8 * t), 2 * t - 1]
+    X = [
+        np.interp(t ** rng.uniform(0.6, 1.6), t, shapes[i % 3]) + 0.15 * rng.normal(size=60)
+        for i in range(60)
+    ]
+    model = TimeSeriesKMeans(3, radius=15, random_state=0).fit(X)
+    left, right = figure.subplots(1, 2)
+    for i, j in path[::2]:
+        left.plot([t[i], t[j]], [x[i] + 1.6, z[j]], color=GREY, lw=0.5)
+    left.plot(t, x + 1.6, color=BLUE)
+    left.plot(t, z, color=RED)
+    left.set(title="two series and their alignment", xticks=[], yticks=[])
+    for k, centre in enumerate(model.cluster_centers_):
+        for member in (X[i] for i in np.flatnonzero(model.labels_ == k)):
+            right.plot(t, member - 3 * k, color=GREY, lw=0.3)
+        right.plot(t, np.ravel(centre) - 3 * k, color=RED)
+    right.set(title="groups and their prototypes", xticks=[], yticks=[])
+
+
 def margins(figure, rng):
     """A core vector machine on a checkerboard: all samples are looked at, few are kept."""
     X = rng.uniform(0, 4, size=(6000, 2))
@@ -181,7 +207,8 @@ def scale(figure, rng):
 
 
 FIGURES = (
-    broken_table, components, codes, factors, kernels, margins, boolean, views, choosing, scale,
+    broken_table, components, codes, factors, kernels, series, margins, boolean, views, choosing,
+    scale,
 )  # fmt: skip
 
 
