@@ -70,10 +70,9 @@ class KernelPLSRegression(
     n_components : int, default=2
         Number of components, which regularises: with all of them the targets are interpolated.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
-        protocol, or a function that returns a Gram matrix.
-    gamma : {"scale", "auto"}, float or None, default="scale"
-        Parameter of the kernels that have it; "scale" is ``1 / (n_features * X.var())``.
+        Kernel of the inputs, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1

@@ -74,14 +74,14 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that gives Gram
         matrices. These keep the Gram matrix of the training rows in memory, which must have no
         negative eigenvalue: a fit that meets a negative squared norm raises.
-    gamma : float or {"scale", "auto"}, default="scale"
-        Coefficient of the kernels that have one.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
-        Further parameters of the kernel.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
     solver : {"descent", "multiplicative"}, default="descent"
         "descent": coordinate descent over the weights of each row in turn. "multiplicative": the
         rules of [1]_, for comparison; they are slower, and form the Gram matrix.

@@ -29,17 +29,15 @@ class IncompleteCholesky(KernelFeatures):
     n_components : int, default=100
         Largest number of features; fewer where the numerical rank, or `tol`, is reached.
     kernel : str, Kernel or callable, default="rbf"
-        Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
-        collections of samples that returns the matrix.
+        Kernel to approximate, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
-        Parameter of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1
-        Parameter of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
-        Further parameters of a named kernel or a function.
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
     tol : float, default=0.0
         Stop at the first rank at which the trace of the residual is at most `tol` times the trace
         of the kernel matrix.

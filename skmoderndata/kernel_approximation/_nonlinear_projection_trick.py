@@ -31,17 +31,16 @@ class NonlinearProjectionTrick(KernelFeatures):
     n_components : int, default=None
         Number of coordinates, those of largest variance; None keeps all above rounding.
     kernel : str, Kernel or callable, default="rbf"
-        Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
-        collections of samples that returns the matrix.
+        Kernel whose feature space gets coordinates, or "precomputed"; see
+        :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
-        Parameter of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1
-        Parameter of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
-        Further parameters of a named kernel or a function.
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
     algorithm : {"exact", "nystroem"}, default="exact"
         Use the whole kernel matrix, or its columns of `max_rank` samples.
     max_rank : int, default=300

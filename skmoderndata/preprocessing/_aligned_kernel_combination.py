@@ -35,11 +35,11 @@ class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Kernels: objects, names of `sklearn.metrics.pairwise`, or functions of two collections of
         samples that return a matrix.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
-        Parameter of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1
-        Parameter of the polynomial and sigmoid kernels.
+        Constant of the polynomial and sigmoid kernels.
     algorithm : {"joint", "independent"}, default="joint"
         "joint" maximises the alignment of the sum, "independent" weights each kernel by its own
         alignment.

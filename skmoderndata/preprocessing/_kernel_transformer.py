@@ -31,17 +31,16 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Kernel object of any kind of sample, name of `sklearn.metrics.pairwise`, or function of two
-        collections of samples that returns the matrix.
+        A kernel object for samples of any kind, a name or a function; see
+        :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
-        Parameter of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1
-        Parameter of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
-        Further parameters of a named kernel or a function.
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
     cache : GramCache, default=None
         Keeps values between the folds of a search, for kernels of samples that are no vectors.
 

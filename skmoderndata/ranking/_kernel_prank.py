@@ -30,8 +30,7 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
+        Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, "scale" or "auto", default="scale"
         Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, of the first
         samples in a stream.
@@ -39,7 +38,7 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
         The labels in order, lowest first. None sorts them, which is wrong for words like "low",

@@ -47,16 +47,15 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Towards 1 the score becomes the kernel density; near 0 the ball holds the outliers too,
         and ranks badly. At least this share of the samples gets weight.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel in whose feature space samples are separated from the origin, or "precomputed"; see
+        :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     max_samples : int, default=None
         Train on so many samples drawn at random, the threshold coming from all; None trains on

@@ -99,16 +99,14 @@ class KernelAdatronClassifier(Adatron, ClassifierMixin, Base):
     C : float, default=1.0
         Cost of the loss. ``np.inf`` is the hard margin.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss.
@@ -368,18 +366,16 @@ class KernelAdatronRegressor(Adatron, RegressorMixin, Base):
     C : float, default=1.0
         Cost of the loss; finite.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
+        Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     epsilon : float, default=0.1
         Half the width of the tube in which errors cost nothing.
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     omega : float, default=1.0
         Relaxation, between 0 and 2; 1 is the exact minimum in one coefficient.

@@ -43,13 +43,13 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     kernel : str, Kernel or callable, default="linear"
         "linear" is input space; else a name of `sklearn.metrics.pairwise`, a kernel object, a
         callable that gives the Gram matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     solver : {"core_set", "away_steps", "badoiu_clarkson", "cvxpy"}, default="core_set"
         Exact balls of few samples, to which the furthest are added; steps towards the furthest

@@ -33,19 +33,18 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
+        Kernel in whose feature space the ball lies, or "precomputed"; see
+        :ref:`kernel-parameters`.
     nu : float, default=0.1
         At most this fraction of the training samples is outside of the ball, and at least this
         fraction is not strictly inside; by weight, with `sample_weight`. 0 is the hard ball.
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     margin : float, default=0.0
         Added to the squared radius in `predict`: samples within it are not called outliers.
