@@ -152,12 +152,8 @@ class MultiviewTransformer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or list of them
-            As in `fit`.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            As in `fit`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples in the correlations.
+        X, y, sample_weight
+            As in `score_components`.
 
         Returns
         -------

@@ -199,7 +199,7 @@ class PrincipalComponentsRegression(
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the components and regress the targets on them.
+        """Find the principal components and regress the targets on them.
 
         Parameters
         ----------

@@ -1,7 +1,6 @@
 """Fisher's discriminant of two classes in feature space."""
 
 import numpy as np
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,12 +19,10 @@ from skmoderndata.kernels._features import (
     labelled_training,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectionMixin
 
 
-class KernelFisherDiscriminant(
-    KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Base
-):
+class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Base):
     r"""Direction in feature space on which two classes are farthest apart for their spread.
 
     Maximises, over directions :math:`w` in the feature space of the kernel [1]_, [2]_,
@@ -213,49 +210,9 @@ class KernelFisherDiscriminant(
         check_is_fitted(self)
         return self._project(self._samples(X, reset=False))[:, 0] + self.intercept_
 
-    def predict(self, X):
-        """Class of each sample.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels.
-        """
-        check_is_fitted(self)
-        values = self._project(self._samples(X, reset=False))[:, 0] + self.intercept_
-        return self.classes_[(values > 0).astype(int)]
-
-    def transform(self, X):
-        """Projections on the direction.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        projections : ndarray of shape (n_samples, 1)
-            Without the intercept.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return self._project(X).astype(dtype, copy=False)
-
-    @property
-    def _n_features_out(self):
-        return self._project.coef.shape[1]
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _settle(self, found, model, *, n, kept):

@@ -86,7 +86,7 @@ class DAGPath(_OverPaths):
     Parameters
     ----------
     edges : list of (node, node, Kernel or float)
-        From, to, and what the edge carries: a kernel of the samples, or a number of at least 0.
+        From, to, and the weight of the edge: a kernel of the samples, or a number of at least 0.
         Parallel edges add up.
     source : hashable
         Node where paths begin.
@@ -171,13 +171,8 @@ class GraphPath(_OverPaths):
 
     Parameters
     ----------
-    edges : list of (node, node, Kernel or float)
-        From, to, and what the edge carries: a kernel of the samples, or a number of at least 0.
-        Parallel edges add up.
-    source : hashable
-        Node where walks begin.
-    sink : hashable
-        Node where walks end.
+    edges, source, sink
+        As for `DAGPath`; walks may pass a node several times.
 
     See Also
     --------

@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
@@ -18,10 +17,10 @@ from skmoderndata._solvers.kernel.graph_embedding import (
 )
 from skmoderndata.kernels._features import Projection, TrainingSet, as_double, is_low_rank
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._samples import KernelProjectionMixin
 
 
-class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class KernelGraphEmbedding(KernelProjectionMixin, Base):
     r"""Directions in feature space along which a graph is smooth.
 
     Maximises, over matrices W of directions in the feature space of the kernel [1]_,
@@ -212,24 +211,6 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
         self.ridge_ = found.ridge
         return self
 
-    def transform(self, X):
-        """Coordinates along the directions.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            One row per sample.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return (self._project(X) - self._centre).astype(dtype, copy=False)
-
     def score(self, X, y=None):
         """Minus the intrinsic form of new samples along the directions, over their scatter.
 
@@ -266,13 +247,8 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
         rough = float(np.trace(laplacian_form(graph, T))) / edges
         return -rough * n / spread if spread > 0 else 0.0
 
-    @property
-    def _n_features_out(self):
-        return self._project.coef.shape[1]
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.target_tags.required = self.graph in ("class", "marginal")
         return tags
 

@@ -352,12 +352,8 @@ def ranking_bound(slack, margin, trace, n, *, delta=0.05):
 
     Parameters
     ----------
-    slack : float
-        Sum of the slacks at all thresholds for a function of norm one.
-    margin : float
-        Margin of that function.
-    trace : float
-        Trace of the kernel matrix.
+    slack, margin, trace : float
+        As for `margin_bound`, with the slacks at all thresholds.
     n : int
         Samples.
     delta : float, default=0.05

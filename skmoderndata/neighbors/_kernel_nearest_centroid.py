@@ -1,7 +1,6 @@
 """Nearest class means in feature space."""
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
@@ -13,10 +12,10 @@ from skmoderndata.kernels._features import (
     labelled_training,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._samples import KernelClassifierMixin
 
 
-class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
+class KernelNearestCentroid(KernelClassifierMixin, Base):
     r"""Class of the nearest mean in feature space, or of the largest Parzen density.
 
     Chooses the class with the largest
@@ -179,22 +178,6 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Class of the largest score.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels.
-        """
-        best = self._scores(X).argmax(axis=1)
-        return self.classes_[best]
 
     def _scores(self, X):
         check_is_fitted(self)

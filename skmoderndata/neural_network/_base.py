@@ -364,12 +364,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the squared residuals.
+        X, y, sample_weight
+            As in `fit`.
 
         Returns
         -------

@@ -3,21 +3,20 @@
 import warnings
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.alignment import aligned_weights, centred, target_features
 from skmoderndata._validation import check_array, validate_data
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
+from skmoderndata.preprocessing._base import AgainstTraining
 
 
-class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class AlignedKernelCombination(AgainstTraining):
     r"""Sum of kernels with weights that align it best with the target.
 
     Kernel values of samples against the training samples, by the kernel
@@ -175,22 +174,6 @@ class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Kernel matrix.
         """
         return self._fit(X, y)
-
-    def transform(self, X):
-        """Kernel values of samples against the training samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
-            Samples.
-
-        Returns
-        -------
-        K : ndarray of shape (n_samples, n_train)
-            Kernel values.
-        """
-        check_is_fitted(self)
-        return self._values(self._samples(X, reset=False), self.X_fit_)
 
     def score(self, X, y):
         """Centred alignment of the kernel matrix of X with the target.

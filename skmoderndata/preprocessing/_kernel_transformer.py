@@ -3,7 +3,6 @@
 import numpy as np
 from scipy import linalg
 from sklearn.base import (
-    ClassNamePrefixFeaturesOutMixin,
     OneToOneFeatureMixin,
     TransformerMixin,
 )
@@ -17,12 +16,13 @@ from skmoderndata._validation import validate_data
 from skmoderndata.kernels import GramCache
 from skmoderndata.kernels._base import BaseKernel, Sample, as_samples, settled
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, resolve_kernel
+from skmoderndata.preprocessing._base import AgainstTraining
 
 FAMILY = "kernel matrices"
 PAGE = "kernel_transformer"
 
 
-class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class KernelTransformer(AgainstTraining):
     """Kernel values of samples against the training samples, as features.
 
     The step before any estimator with ``kernel="precomputed"``, and so the way for kernels on
@@ -173,23 +173,6 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         """
         self.fit(X, y)
         return self._values(self.X_fit_, None)
-
-    def transform(self, X):
-        """Kernel values of samples against the training samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
-            Samples.
-
-        Returns
-        -------
-        K : ndarray of shape (n_samples, n_train)
-            Kernel values.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        return self._values(X, self.X_fit_)
 
     def score(self, X, y=None):
         """Fraction of the samples in the feature space that the training samples span.

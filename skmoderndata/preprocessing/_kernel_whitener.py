@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, leading, warn_of_rank
@@ -83,22 +83,7 @@ class KernelWhitener(KernelMatrixStep):
         self.scale = scale
         self.rank_tol = rank_tol
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Find the principal directions and their variances.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_train, n_train)
-            Kernel matrix of the training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : KernelWhitener
-            The fitted transformer.
-        """
+    def _learn(self, X):
         K, _ = self._symmetric(X)
         self._mean, self._grand = K.mean(axis=0), K.mean()
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
@@ -111,23 +96,6 @@ class KernelWhitener(KernelMatrixStep):
         factor = np.sqrt(len(K)) if self.scale == "unit_covariance" else 1.0
         self.coef_ = U * (factor / w)
         self._n_features_out = len(w)
-        return self
-
-    def transform(self, X):
-        """Features of samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_train)
-            Kernel values of samples against the training samples.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components_)
-            Features; over the training samples uncorrelated, with mean 0 and equal variances.
-        """
-        K, dtype = self._rows(X)
-        return self._map(K).astype(dtype, copy=False)
 
     def _map(self, K):
         centred = K - K.mean(axis=1)[:, None] - self._mean + self._grand

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skmoderndata._compat import NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._compat import NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import Spectrum
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
@@ -100,22 +100,7 @@ class SpectrumCorrector(KernelMatrixStep):
         self.algorithm = algorithm
         self.tol = tol
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Decompose the similarities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_train, n_train)
-            Symmetric similarities of the training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : SpectrumCorrector
-            The fitted transformer.
-        """
+    def _learn(self, X):
         S, _ = self._symmetric(X)
         spectrum = Spectrum(S)
         w = spectrum.values  # ascending
@@ -127,23 +112,6 @@ class SpectrumCorrector(KernelMatrixStep):
         total = np.abs(w).sum()
         self.negative_share_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
         self.shift_ = float(max(0.0, -self.eigenvalues_[-1])) if self.algorithm == "shift" else 0.0
-        return self
-
-    def transform(self, X):
-        """Correct rows of similarities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_train)
-            Similarities of samples to the training samples.
-
-        Returns
-        -------
-        K : ndarray of shape (n_samples, n_train)
-            Corrected similarities.
-        """
-        S, dtype = self._rows(X)
-        return self._map(S).astype(dtype, copy=False)
 
     def fit_transform(self, X, y=None):
         """Correct the matrix of the training samples.

@@ -1,23 +1,20 @@
 """Ranks learned from one sample at a time."""
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
-from skmoderndata.kernels._machines import KernelMachine
 from skmoderndata.kernels._online import Stream
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.ranking._base import ordered_classes, ranks_above
+from skmoderndata.ranking._base import KernelRankingMachine, ordered_classes
 
 
-class KernelPRank(KernelMachine, ClassifierMixin, Base):
+class KernelPRank(KernelRankingMachine, Base):
     r"""Ranks from one kernel function and thresholds, learned from one sample at a time.
 
     PRank [1]_ [2]_ goes through the samples. One of rank y that is ranked q changes the function
@@ -263,38 +260,6 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
         self._settle()
         vars(self).pop("support_", None)
         return self
-
-    def decision_function(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-            The higher, the higher the rank; to be compared with `thresholds_`.
-        """
-        check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False))
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        check_is_fitted(self)
-        return self.classes_[ranks_above(self.decision_function(X), self.thresholds_)]
 
     def _check_settings(self):
         name = type(self).__name__

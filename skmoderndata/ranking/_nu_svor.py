@@ -4,22 +4,20 @@ import warnings
 from numbers import Real
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import Interval, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.nu_ranking import nu_ranking, nu_ranking_by_cvxpy
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
-from skmoderndata.ranking._base import ordered_classes, ranks_above
+from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS
+from skmoderndata.ranking._base import KernelRankingMachine, ordered_classes
 
 PATIENCE = 1000  # steps for each sample before a small problem goes to the cone solver
 
 
-class NuSVOR(KernelMachine, ClassifierMixin, Base):
+class NuSVOR(KernelRankingMachine, Base):
     r"""Ranks from one kernel function and thresholds with the largest margin between them.
 
     Support vector ordinal regression [1]_ [2]_: minimises over a function
@@ -250,38 +248,6 @@ class NuSVOR(KernelMachine, ClassifierMixin, Base):
             )
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self
-
-    def decision_function(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-            The higher, the higher the rank; to be compared with `thresholds_`.
-        """
-        check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False))
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        check_is_fitted(self)
-        return self.classes_[ranks_above(self.decision_function(X), self.thresholds_)]
 
     def _bounds(self, weights, segments):
         """Upper bounds of the weights, `u / (nu N)`; ValueError where nu is infeasible."""

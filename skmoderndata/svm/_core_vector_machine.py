@@ -4,12 +4,10 @@ import warnings
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
@@ -20,10 +18,11 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import SignedRows
+from skmoderndata.kernels._machines import MachineClassifierMixin
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 
-class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
+class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     r"""Kernel classifier whose training looks at all samples and computes with few.
 
     Minimises the squared hinge loss with a penalised offset, as
@@ -287,42 +286,6 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         self._warn(found, X)
         return self
 
-    def decision_function(self, X):
-        """Signed distances from the separating surface, in margins.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for the second of two classes; else the largest tells the class.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        scores = self._expansion_values(X) + self.intercept_
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[scores.argmax(axis=1)]
-
     def _weights(self, X, y, sample_weight):
         """Return weights of samples times those of their classes, None if all are one."""
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -406,7 +369,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
             coef = signed / (result.rho * problem.scale) if result.rho > 0 else 0.0 * signed
             dual_coef[k, np.searchsorted(all_support, place)] = coef
             self.intercept_[k] = bias * coef.sum()
-        self._store_expansion(rows, all_support, dual_coef)
+        self._keep_support(rows.gram, rows.X, all_support, dual_coef)
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in found]) * scales
         # a margin of zero, which is rounding, proves nothing

@@ -264,7 +264,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         multiple, threshold = problem.solution(
             found.values, found.core[used], found.weights[used], found.rho
         )
-        self._store_expansion(rows, ids[place], multiple * found.weights[used][order])
+        self._keep_support(rows.gram, rows.X, ids[place], multiple * found.weights[used][order])
         self.rho_ = threshold
         margin = float(found.rho * problem.scale)
         # the dual has the value -margin / 2, and the gap is relative to it
@@ -292,7 +292,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             Weighted sums of the similarities to the support vectors; small for outliers.
         """
         check_is_fitted(self)
-        return self._expansion_values(self._samples(X, reset=False))
+        return self._function_values(self._samples(X, reset=False))
 
     def decision_function(self, X):
         """Scores less the threshold.
@@ -364,7 +364,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         if self.contamination == "auto":
             return self.rho_
         there = weights > 0
-        scores, weights = self._expansion_values(X)[there], weights[there]
+        scores, weights = self._function_values(X)[there], weights[there]
         order = np.argsort(scores, kind="stable")
         passed = np.cumsum(weights[order])
         k = int(np.searchsorted(passed, self.contamination * passed[-1] * (1 + 1e-12), "right"))

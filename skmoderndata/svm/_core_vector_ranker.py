@@ -251,7 +251,7 @@ class CoreVectorRanker(CoreVectors, Base):
                 dual_coef = coef / found.rho if found.rho > 0 else 0.0 * coef
         self.core_pairs_ = np.stack(problem.ends(found.core), axis=1)
         used = dual_coef != 0
-        self._store_expansion(rows, support[used], dual_coef[used])
+        self._keep_support(rows.gram, rows.X, support[used], dual_coef[used])
         self._store_work(rows, [found])
         self._core = self.core_pairs_, found.weights
         if all_pairs and found.full:
@@ -281,7 +281,7 @@ class CoreVectorRanker(CoreVectors, Base):
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
-        return self._expansion_values(X)
+        return self._function_values(X)
 
     def score(self, X, y, query_ids=None):
         """Share of the pairs with different grades that are in order, ties counting half.

@@ -1,9 +1,7 @@
 """Core vector regression: support vector regression of large samples on a core set."""
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
@@ -14,13 +12,14 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import TubeRows
+from skmoderndata.kernels._machines import MachineRegressorMixin
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 LARGEST = 1e30  # similarity of a sample to itself that is still computed with
 
 
-class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
+class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     r"""Sparse kernel regression with a tube of free width, on a core set.
 
     With the targets scaled to mean zero and deviation one, minimises
@@ -253,7 +252,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         core = np.unique(found.core[found.core < 2 * problem.n_units] // 2)
         self.core_indices_ = core if ids is None else ids[core]
         support = units[used] if ids is None else ids[units[used]]
-        self._store_expansion(rows, support, coef)
+        self._keep_support(rows.gram, rows.X, support, coef)
         self.intercept_ = float(coef.sum()) + center
         active = found.weights > 0
         _, width = problem.solution(
@@ -265,23 +264,6 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         if not found.converged:
             self._warn_above_tol(found, X)
         return self
-
-    def predict(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        return self._expansion_values(X) + self.intercept_
 
 
 def _standardised(y, weights):

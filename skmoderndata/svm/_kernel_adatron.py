@@ -4,10 +4,8 @@ from numbers import Real
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -21,7 +19,12 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import by_cvxpy
 from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinate_descent
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
+from skmoderndata.kernels._machines import (
+    MACHINE_CONSTRAINTS,
+    KernelMachine,
+    MachineClassifierMixin,
+    MachineRegressorMixin,
+)
 
 ADATRON_CONSTRAINTS = {
     **MACHINE_CONSTRAINTS,
@@ -82,7 +85,7 @@ class Adatron(KernelMachine):
             )
 
 
-class KernelAdatronClassifier(Adatron, ClassifierMixin, Base):
+class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     r"""Support vector classifier without free offset, by steps of one coefficient.
 
     The kernel adatron [1]_ [2]_ minimises, for each class against the others,
@@ -312,43 +315,8 @@ class KernelAdatronClassifier(Adatron, ClassifierMixin, Base):
 
         return self._descend(store, box, 0.0, gap, rng, progress)
 
-    def decision_function(self, X):
-        """Values of the functions.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for the second of two classes; else the largest tells the class.
-        """
-        check_is_fitted(self)
-        values = self._function_values(self._samples(X, reset=False)) + self.intercept_
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            return self.classes_[(values > 0).astype(int)]
-        return self.classes_[values.argmax(axis=1)]
-
-
-class KernelAdatronRegressor(Adatron, RegressorMixin, Base):
+class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     r"""Support vector regression without free offset, by steps of one coefficient.
 
     Minimises [1]_
@@ -547,19 +515,3 @@ class KernelAdatronRegressor(Adatron, RegressorMixin, Base):
             found = self._descend(store, box, tube, gap, rng, progress)
         self._finish(gram, store, X, active, found.w, [found])
         return self
-
-    def predict(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
-        """
-        check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False)) + self.intercept_

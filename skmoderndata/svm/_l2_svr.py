@@ -1,17 +1,19 @@
 """Support vector regression with squared insensitive loss and free offset."""
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import NON_NEGATIVE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import squared_tube
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
+from skmoderndata.kernels._machines import (
+    MACHINE_CONSTRAINTS,
+    KernelMachine,
+    MachineRegressorMixin,
+)
 
 
-class L2SVR(KernelMachine, RegressorMixin, Base):
+class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     r"""Support vector regression with squared insensitive loss and free offset.
 
     Minimises
@@ -205,19 +207,3 @@ class L2SVR(KernelMachine, RegressorMixin, Base):
             self.coef_ = np.ravel(self.dual_coef_ @ self._basis)
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self
-
-    def predict(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
-        """
-        check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False)) + self.intercept_
