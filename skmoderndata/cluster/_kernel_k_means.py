@@ -66,8 +66,7 @@ class KernelKMeans(
     n_clusters : int, default=8
         Number of clusters.
     kernel : str, Kernel or callable, default="rbf"
-        Kernel whose distances in feature space are summed, or "precomputed"; see
-        :ref:`kernel-parameters`.
+        Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -268,13 +267,12 @@ class KernelKMeans(
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Find the clusters.
+        """Minimise the sum of squared distances from several starts.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None

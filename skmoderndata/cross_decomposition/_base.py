@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
+from skmoderndata._registry import Comparison
 from skmoderndata._solvers.kernel.canonical import Samples
 from skmoderndata._validation import check_array, check_target, check_weights, validate_data
 from skmoderndata.kernels._base import as_samples
@@ -33,6 +34,16 @@ PAIRS = dict.fromkeys(
         "check_transformer_get_feature_names_out_pandas",
     ),
     "fit_transform(X, Y) returns a pair, of which set_output changes the first",
+)
+
+
+AGAINST_CCA = Comparison(
+    baseline="sklearn.cross_decomposition.CCA",
+    problem="digit_halves",
+    params={"n_components": 5},
+    grid={"alpha": (0.001, 0.01, 0.1)},
+    baseline_params={"n_components": 5, "max_iter": 5000},
+    baseline_grid={"scale": (True, False)},
 )
 
 

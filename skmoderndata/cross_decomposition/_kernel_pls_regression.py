@@ -70,7 +70,7 @@ class KernelPLSRegression(
     n_components : int, default=2
         Number of components, which regularises: with all of them the targets are interpolated.
     kernel : str, Kernel or callable, default="rbf"
-        Kernel of the inputs, or "precomputed"; see :ref:`kernel-parameters`.
+        Kernel of the function that predicts, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3

@@ -177,13 +177,12 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Find the subspace, and settle the threshold.
+        """Estimate the principal subspace, and the threshold from residuals of held-out samples.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None

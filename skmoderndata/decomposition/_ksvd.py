@@ -471,10 +471,8 @@ class KSVD(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Signals; NaN marks missing entries.
-        y : Ignored
-            Present by convention.
+        X, y
+            As in `fit`.
 
         Returns
         -------

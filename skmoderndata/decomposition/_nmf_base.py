@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_sample_weight, fit_context
+from skmoderndata._registry import Comparison
 from skmoderndata._solvers.factors.factorization import (
     Data,
     Side,
@@ -30,6 +31,14 @@ from skmoderndata._validation import (
     validate_data,
 )
 
+AGAINST_NMF = Comparison(
+    baseline="sklearn.decomposition.NMF",
+    problem="digit_parts",
+    params={"random_state": 0},
+    grid={"n_components": (16, 32, 48)},
+    baseline_params={"random_state": 0, "max_iter": 1000},
+    baseline_grid={"n_components": (16, 32, 48)},
+)
 FEW = 100  # components that cost next to nothing, however small the data
 
 

@@ -264,12 +264,8 @@ class ProbabilisticLSA(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts of new documents.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the documents.
+        X, y, sample_weight
+            As in `fit`.
 
         Returns
         -------

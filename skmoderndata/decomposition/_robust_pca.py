@@ -254,7 +254,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Split `X` into a low-rank and a sparse part and learn the components of the first.
+        """Split `X` into low-rank and sparse matrices, and take the components of the former.
 
         Parameters
         ----------

@@ -39,8 +39,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Kernel in whose feature space the classes are compared, or "precomputed"; see
-        :ref:`kernel-parameters`.
+        Kernel of the discriminants, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -169,13 +168,12 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the directions.
+        """Estimate the discriminant directions and the means of the classes along them.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -37,8 +37,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Kernel in whose feature space the direction lies, or "precomputed"; see
-        :ref:`kernel-parameters`.
+        Kernel of the direction in feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -156,13 +155,12 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the direction.
+        """Maximise the Fisher criterion, and set the threshold.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -57,11 +57,9 @@ class _Subtrees(TreeKernel):
 class CoRootedSubtree(_Subtrees):
     r"""Number of common subtrees that begin at the roots.
 
-    .. math:: k(T, T') = \Delta(r, r'), \qquad
-       \Delta(v, w) = \lambda \prod_i (1 + \Delta(v_i, w_i))
+    .. math:: k(T, T') = \Delta(r, r')
 
-    for nodes with the same production, a label and the labels of the children :math:`v_i`, and
-    :math:`\Delta = 0` for others and for leaves.
+    for the roots r and r', with :math:`\Delta` as in :class:`AllSubtree`.
 
     Parameters
     ----------

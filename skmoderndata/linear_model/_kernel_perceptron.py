@@ -191,13 +191,12 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y):
-        """Go through the samples, up to `max_iter` times.
+        """Update the functions at each mistake.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
 

@@ -50,7 +50,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
     n_penalty_neighbors : int, default=20
         Neighbours of each sample in the graph of B, for `graph="marginal"`.
     kernel : str, Kernel or callable, default="rbf"
-        Kernel of the functions that embed samples, or "precomputed"; see :ref:`kernel-parameters`.
+        Kernel of the embedding functions, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -175,8 +175,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,), default=None
             Labels, which the graphs of classes need; "neighbors" ignores them.
 

@@ -33,8 +33,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Kernel in whose feature space the mean is taken, or "precomputed"; see
-        :ref:`kernel-parameters`.
+        Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -154,13 +153,12 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Take the mean, and settle the threshold.
+        """Estimate the mean in feature space and the threshold of the distances from it.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -207,10 +205,8 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples.
-        y : None
-            Ignored.
+        X, y
+            As in `fit`.
 
         Returns
         -------

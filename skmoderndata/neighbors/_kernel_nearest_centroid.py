@@ -31,8 +31,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Kernel in whose feature space the means are taken, or "precomputed"; see
-        :ref:`kernel-parameters`.
+        Kernel, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -127,13 +126,12 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Take the means of the classes.
+        """Estimate the means of the classes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -163,10 +163,8 @@ class AlignedKernelCombination(AgainstTraining):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
-            Training samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Labels, or continuous targets.
+        X, y
+            As in `fit`.
 
         Returns
         -------

@@ -33,7 +33,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         self : object
-            The fitted transformer.
+            The step, fitted.
         """
         self._learn(X)
         return self

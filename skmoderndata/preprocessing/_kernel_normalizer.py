@@ -99,10 +99,8 @@ class KernelNormalizer(KernelMatrixStep):
 
         Parameters
         ----------
-        X : array-like of shape (n_train, n_train)
-            Kernel matrix of the training samples.
-        y : None
-            Ignored.
+        X, y
+            As in `fit`.
 
         Returns
         -------

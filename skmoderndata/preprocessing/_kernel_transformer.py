@@ -31,8 +31,7 @@ class KernelTransformer(AgainstTraining):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A kernel object for samples of any kind, a name or a function; see
-        :ref:`kernel-parameters`.
+        Kernel of samples of any kind, not "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3

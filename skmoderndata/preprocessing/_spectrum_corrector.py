@@ -118,10 +118,8 @@ class SpectrumCorrector(KernelMatrixStep):
 
         Parameters
         ----------
-        X : array-like of shape (n_train, n_train)
-            Symmetric similarities of the training samples.
-        y : None
-            Ignored.
+        X, y
+            As in `fit`.
 
         Returns
         -------

@@ -190,13 +190,12 @@ class NuSVOR(KernelRankingMachine, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the function and the thresholds.
+        """Find the function and the thresholds of the largest margin between neighbouring ranks.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -47,8 +47,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Towards 1 the score becomes the kernel density; near 0 the ball holds the outliers too,
         and ranks badly. At least this share of the samples gets weight.
     kernel : str, Kernel or callable, default="rbf"
-        Kernel in whose feature space samples are separated from the origin, or "precomputed"; see
-        :ref:`kernel-parameters`.
+        Kernel of the separating function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -223,8 +222,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed). A memory map is read by blocks.
+            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
+            read by blocks.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

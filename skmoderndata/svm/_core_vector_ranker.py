@@ -42,7 +42,7 @@ class CoreVectorRanker(CoreVectors, Base):
     C : float, default=0.01
         Cost of a pair that is not in order by a margin of one.
     kernel : str, Kernel or callable, default="rbf"
-        Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
+        Kernel of the scoring function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -201,8 +201,7 @@ class CoreVectorRanker(CoreVectors, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,), default=None
             Grades, higher is better. Not needed with `pairs`.
         query_ids : array-like of shape (n_samples,), default=None

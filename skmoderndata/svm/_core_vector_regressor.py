@@ -200,13 +200,13 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the function.
+        """Fit a function and the width of its tube with a core set.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed). A memory map is read by blocks.
+            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
+            read by blocks.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

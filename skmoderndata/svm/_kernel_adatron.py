@@ -246,13 +246,12 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the classifier.
+        """Maximise the dual problem of each class.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -473,13 +472,12 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the function.
+        """Maximise the dual problem of the regression, one coefficient at a time.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

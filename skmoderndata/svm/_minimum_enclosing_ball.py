@@ -284,10 +284,8 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-        heights : array-like of shape (n_samples,), default=None
-            Distances along the axis to which the centre may not move.
+        X, heights
+            As in `score_samples`.
 
         Returns
         -------
@@ -301,10 +299,8 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-        heights : array-like of shape (n_samples,), default=None
-            Distances along the axis to which the centre may not move.
+        X, heights
+            As in `score_samples`.
 
         Returns
         -------

@@ -33,8 +33,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Kernel in whose feature space the ball lies, or "precomputed"; see
-        :ref:`kernel-parameters`.
+        Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     nu : float, default=0.1
         At most this fraction of the training samples is outside of the ball, and at least this
         fraction is not strictly inside; by weight, with `sample_weight`. 0 is the hard ball.
@@ -175,8 +174,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
