@@ -11,7 +11,7 @@ from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
 from skmoderndata._registry import Comparison
 from skmoderndata._solvers.kernel.canonical import Samples
-from skmoderndata._validation import check_array, check_target, check_weights, validate_data
+from skmoderndata._validation import check_array, check_target, relative_weights, validate_data
 from skmoderndata.kernels._base import as_samples
 
 FLOATS = [np.float64, np.float32]
@@ -45,6 +45,14 @@ AGAINST_CCA = Comparison(
     baseline_params={"n_components": 5, "max_iter": 5000},
     baseline_grid={"scale": (True, False)},
 )
+
+
+def unequal_weights(sample_weight, X, *, owner, at_least=1):
+    """Check weights of samples, and return them relative to the largest; None for equal ones."""
+    if sample_weight is None:
+        return None
+    w, _ = relative_weights(sample_weight, X, owner=owner, at_least=at_least)
+    return None if (w == 1).all() else w
 
 
 class MultiviewTransformer(
@@ -100,7 +108,7 @@ class MultiviewTransformer(
                 f"numbers of samples: {sizes}."
             )
         rows = [self._present(v, view) for v, view in enumerate(views)]
-        weights = check_weights(sample_weight, views[0], owner=name)
+        weights = unequal_weights(sample_weight, views[0], owner=name)
         if weights is not None:
             rows = [index[weights[index] > 0] for index in rows]
             fewest = min(index.size for index in rows)
@@ -202,7 +210,7 @@ class MultiviewTransformer(
         scores = [
             self._checked_scores(v, view) for v, view in enumerate(views) if view is not None
         ]
-        w = check_weights(sample_weight, scores[0], owner=type(self).__name__)
+        w = unequal_weights(sample_weight, scores[0], owner=type(self).__name__)
         return mean_correlations(scores, w)
 
     def _take_views(self, X, y, *, reset):

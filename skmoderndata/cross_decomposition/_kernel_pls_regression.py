@@ -25,8 +25,8 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
-from skmoderndata._validation import check_array, check_weights, validate_data
-from skmoderndata.cross_decomposition._base import FLOATS
+from skmoderndata._validation import check_array, validate_data
+from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
 from skmoderndata.cross_decomposition._kernel_base import (
     kernel_matrix,
     refuse_extreme,
@@ -222,7 +222,7 @@ class KernelPLSRegression(
         """
         X, Y = self._validate_fit(X, y)
         everything, rows = X, np.arange(count_samples(X))
-        w = check_weights(sample_weight, Y, owner="KernelPLSRegression", at_least=2)
+        w = unequal_weights(sample_weight, Y, owner="KernelPLSRegression", at_least=2)
         if w is not None:
             rows = np.flatnonzero(w)
             X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]

@@ -28,8 +28,8 @@ from skmoderndata._solvers.kernel.canonical import (
     centre_dual,
     centre_kernel,
 )
-from skmoderndata._validation import check_array, check_weights, validate_data
-from skmoderndata.cross_decomposition._base import FLOATS
+from skmoderndata._validation import check_array, validate_data
+from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
 from skmoderndata.cross_decomposition._kernel_base import (
     is_structured,
     kernel_matrix,
@@ -239,7 +239,7 @@ class PrincipalComponentsRegression(
                 "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
                 f"kernel={self.kernel!r}; use solver='dual'."
             )
-        w = check_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
+        w = unequal_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
         rows = np.arange(len(Y))
         if w is not None:
             rows = np.flatnonzero(w)

@@ -34,7 +34,6 @@ from skmoderndata._solvers.dictionaries.ksvd import Rules, Stream, add_batch, le
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import (
     check_array,
-    check_fourth_powers,
     known_entries,
     validate_data,
 )
@@ -488,11 +487,14 @@ class KSVD(
         return -float(codes.residual_sq.sum()) / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
-        X = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            fourth_powers=True,
         )
-        check_fourth_powers(X, owner=type(self).__name__)
-        return X
 
     def _batch_size(self, n_signals, k):
         if self.batch_size != "auto":

@@ -26,7 +26,6 @@ from skmoderndata._solvers.factors.factorization import (
 from skmoderndata._validation import (
     check_array,
     check_codes,
-    check_fourth_powers,
     check_magnitude,
     validate_data,
 )
@@ -55,10 +54,10 @@ def validate_rows(estimator, X, *, reset, missing=None):
         dtype=[np.float64, np.float32],
         ensure_all_finite="allow-nan",
         reset=reset,
+        # kernel values are squares
+        fourth_powers=not estimator.__sklearn_tags__().input_tags.pairwise,
     )
     name = type(estimator).__name__
-    if not estimator.__sklearn_tags__().input_tags.pairwise:  # kernel values are squares
-        check_fourth_powers(X, owner=name)
     X = canonical(X)
     if np.isnan(X.data if sparse.issparse(X) else X).any():
         if missing is not None:

@@ -28,7 +28,7 @@ from skmoderndata._solvers.networks.radial_functions import (
     distances_sq,
     nearest_widths,
 )
-from skmoderndata._validation import check_array, check_fourth_powers
+from skmoderndata._validation import check_array, check_magnitude
 from skmoderndata.neural_network._base import (
     NetworkClassifier,
     NetworkRegressor,
@@ -78,7 +78,7 @@ class RadialNetwork(RidgeNetwork):
         xp, device = get_array_namespace(X)
         rows, dtype = as_numpy(X), X.dtype
         if fourth:
-            check_fourth_powers(rows, owner=type(self).__name__)
+            check_magnitude(rows, owner=type(self).__name__, fourth_powers=True)
         for name in ("selected_", "error_reduction_"):
             vars(self).pop(name, None)
         weights = as_numpy(w)
