@@ -453,7 +453,7 @@ def _krylov(reduced, kernels, samples, settings, progress):
 
 
 def _refuse_diagonal(v, diagonal, K):
-    """Similarities of samples to themselves are not negative, nor zero beside others."""
+    """Similarities of samples to themselves are positive, or zero with their rows."""
     size = np.abs(diagonal).max(initial=0.0)
     if (diagonal < -INDEFINITE * size).any():
         raise ValueError(_indefinite(v))

@@ -76,7 +76,7 @@ class KernelCCA(KernelViews):
     max_iter : int, default=1000
         Largest number of passes over the views, for ``criterion="sumcor"``.
     tol : float, default=1e-9
-        Largest change of a direction of unit length in the last pass, for ``criterion="sumcor"``.
+        Largest change of a direction of unit norm in the last pass, for ``criterion="sumcor"``.
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view, where all of them stand side by side in one array, so that Pipeline
         and GridSearchCV can split the samples. None: the views are separate arrays.
@@ -117,7 +117,7 @@ class KernelCCA(KernelViews):
         With ``criterion="gcca"``: what the views have in common, with mean square 1
         where each sample counts once for each view that is there.
     n_components_ : int
-        Number of components found.
+        Number of components.
     n_iter_ : int
         Number of passes.
     n_views_ : int

@@ -52,7 +52,7 @@ class KernelPLSRegression(
     RegressorMixin,
     Base,
 ):
-    r"""Regression on few components, each of maximum covariance with what is left of the target.
+    r"""Regression on few components, each of maximum covariance with the residual of the target.
 
     Component j is the function of unit norm in the space of the kernel whose values, with those
     of the components before projected out, have the largest covariance with a combination of the
@@ -112,7 +112,7 @@ class KernelPLSRegression(
     orthogonality_ : float
         Certificate: largest cosine between the scores of two components.
     n_components_ : int
-        Number of components found; fewer than asked for, with a warning, when nothing remains to
+        Number of components; fewer than asked for, with a warning, when nothing remains to
         be explained.
     n_features_in_ : int
         Number of columns seen by `fit`.

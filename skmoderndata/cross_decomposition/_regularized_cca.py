@@ -56,7 +56,7 @@ class RegularizedCCA(LinearViews):
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
     n_components_ : int
-        Number of pairs found.
+        Number of pairs.
     n_iter_ : int
         1, the problem being solved directly.
     n_views_ : int

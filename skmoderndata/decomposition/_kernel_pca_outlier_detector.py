@@ -76,7 +76,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     explained_variance_ratio_ : float
         Fraction of the variance in the subspace.
     mean_residual_ : float
-        Mean squared distance of the training samples from the subspace: the variance that is left.
+        Mean squared distance of the training samples from the subspace: the residual variance.
     landmarks_ : ndarray of shape (rank,)
         Training samples whose span holds the subspace. Only `solver="low_rank"`.
     n_features_in_ : int
@@ -298,7 +298,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             if k == 0:
                 raise ValueError(
                     "The samples lie on one line in feature space: there is no subspace that "
-                    "explains them in part. Use KernelCentroidOutlierDetector."
+                    "explains them partly. Use KernelCentroidOutlierDetector."
                 )
         return k
 

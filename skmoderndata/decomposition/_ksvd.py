@@ -94,7 +94,7 @@ class KSVD(
     max_iter : int, default=30
         Largest number of passes.
     tol : float, default=0.0
-        Stop when a pass lowers the objective by less, in proportion; while atoms are still
+        Stop when a pass lowers the objective by a smaller fraction; while atoms are still
         replaced in every pass, when five passes together do. With 0 all passes are made.
     min_usage : int, default=3
         An atom with fewer users is replaced by the signal that is represented worst, and so is the
@@ -574,7 +574,7 @@ class KSVD(
             sizes = np.linalg.norm(start[1:], axis=1)
             if (np.linalg.norm(rest, axis=1) <= 1e-10 * sizes).any():
                 raise ValueError(
-                    "init has a constant atom beside the first, and dc_atom=True: leave it out."
+                    "init has a constant atom besides the first, and dc_atom=True: leave it out."
                 )
         return np.concatenate([np.full((1, n), n**-0.5), rest])
 

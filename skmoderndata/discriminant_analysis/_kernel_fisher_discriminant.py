@@ -50,8 +50,8 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         Ridge, in units of the scatter within the classes, so that it does not depend on the scale
         of the kernel.
     threshold : {"midpoint", "prior"}, default="midpoint"
-        Where the classes part: halfway between the projected means, or shifted towards the rarer
-        class as for normal distributions of equal variance.
+        Threshold between the classes: halfway between the projected means, or shifted towards
+        the rarer class as for normal distributions of equal variance.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
@@ -68,7 +68,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
     landmarks_ : ndarray of shape (rank,)
         Training samples that span the direction. Only `solver="low_rank"`.
     intercept_ : float
-        What is added to the projection to have 0 where the classes part.
+        What is added to the projection to have 0 at the threshold.
     criterion_ : float
         Ratio reached. The direction has unit denominator, so that it is also the squared
         distance of the projected means.
@@ -193,7 +193,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         return self
 
     def decision_function(self, X):
-        """Signed distance from where the classes part, in units of the spread.
+        """Signed distance from the threshold, in units of the spread.
 
         Parameters
         ----------

@@ -141,7 +141,7 @@ class AllSubtree(_Subtrees):
 
     Notes
     -----
-    A sample is an ordered tree: nested tuples or lists ``(label, child, ...)`` with a bare label
+    A sample is an ordered tree: nested tuples or lists ``(label, child, ...)`` with a label alone
     for a leaf; a pair ``(parents, labels)``, where the root has parent -1 and children are in the
     order of their positions; an object with ``label()`` that iterates over its children, as
     `nltk.Tree`; an `ast` node, whose label is its class; an `ElementTree` element, whose label is

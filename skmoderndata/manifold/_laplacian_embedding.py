@@ -44,7 +44,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Coordinates of the training samples; each column has length 1 and mean 0, in the weights
+        Coordinates of the training samples; each column has norm 1 and mean 0, in the weights
         of the samples.
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of the Laplacian, ascending.

@@ -53,7 +53,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
     dual_coef_ : ndarray of shape (n_samples, n_classes)
         Means as combinations of the training samples.
     centroid_norms_ : ndarray of shape (n_classes,)
-        Squared lengths of the means in feature space.
+        Squared norms of the means in feature space.
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     n_features_in_ : int

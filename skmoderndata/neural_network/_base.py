@@ -332,7 +332,7 @@ class RidgeNetwork(Base):
 
     @property
     def n_samples_seen_(self):
-        """Number of samples that the coefficients rest on."""
+        """Number of samples that determine the coefficients."""
         if vars(self).get("_total") is None:
             raise AttributeError("n_samples_seen_ is not known before fit")
         return self._total.n_samples

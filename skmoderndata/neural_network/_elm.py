@@ -38,7 +38,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         less smooth.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2 (mean
-        over targets). With 0 the coefficients of least norm are found.
+        over targets). With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
@@ -207,7 +207,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         less smooth.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
-        With 0 the coefficients of least norm are found.
+        With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.

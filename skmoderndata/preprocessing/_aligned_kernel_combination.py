@@ -215,7 +215,7 @@ class AlignedKernelCombination(AgainstTraining):
         sizes, matrices = self._matrices(X)
         about_mean = [centred(K) for K in matrices]
         norms = np.array([np.linalg.norm(K) for K in about_mean])
-        varies = norms > 1e-12 * len(X)  # what is left of a constant kernel is rounding
+        varies = norms > 1e-12 * len(X)  # the residual of a constant kernel is rounding
         if not varies.any():
             raise ValueError(
                 "AlignedKernelCombination needs a kernel that varies: all kernels are constant on "

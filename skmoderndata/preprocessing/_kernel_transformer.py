@@ -90,7 +90,7 @@ class KernelTransformer(AgainstTraining):
         cost="n^2 kernel values",
         checks=({}, {"kernel": "poly", "degree": 2}),
         method=PAGE,
-        no_comparison="It carries kernels into pipelines: every row of a kernel goes through it.",
+        no_comparison="It makes kernels steps of pipelines: each row of a kernel goes through it.",
     )
     _parameter_constraints = {**KERNEL_CONSTRAINTS, "cache": [GramCache, None]}
 
@@ -188,7 +188,7 @@ class KernelTransformer(AgainstTraining):
         Returns
         -------
         score : float
-            Squared lengths of the projections over squared lengths, 1 for the training samples;
+            Squared norms of the projections over squared norms, 1 for the training samples;
             takes an eigendecomposition of their kernel matrix.
         """
         check_is_fitted(self)

@@ -89,7 +89,7 @@ class KernelWhitener(KernelMatrixStep):
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
         spread = np.abs(K).max(initial=0.0)
         w, U = leading(centred, self.n_components, self.rank_tol)
-        keep = w > 1e-13 * len(K) * spread  # what centring leaves of equal samples
+        keep = w > 1e-13 * len(K) * spread  # rounding of centred equal samples
         w, U = w[keep], fix_signs(U[:, keep].T).T
         self.eigenvalues_, self.n_components_ = w, len(w)
         warn_of_rank(self)

@@ -48,7 +48,8 @@ class KernelPRank(KernelRankingMachine, Base):
         Whether to predict by the mean of all functions and thresholds gone through, which
         varies less than the last. It keeps every sample that was ever ranked wrongly.
     budget : int, default=None
-        Samples kept at most; the oldest goes. None sets no limit. Not with `average`.
+        Largest number of support vectors; the oldest is dropped. None sets no limit. Not
+        with `average`.
     random_state : int, RandomState instance or None, default=None
         Draws the orders.
 

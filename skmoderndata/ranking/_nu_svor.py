@@ -77,7 +77,7 @@ class NuSVOR(KernelRankingMachine, Base):
     thresholds_ : ndarray of shape (n_classes - 1,)
         Values of the function from which on the next rank is predicted.
     margin_ : float
-        The margin between a threshold and the ranks beside it, for a function of norm one. 0
+        The margin between a threshold and the neighbouring ranks, for a function of norm one. 0
         where ranks overlap too much for `nu`; all predictions are the same then.
     objective_ : float
         Value of the objective.

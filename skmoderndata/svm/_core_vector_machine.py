@@ -35,7 +35,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     with the weights :math:`u_i` of samples and classes and the constant a, `intercept_scaling`.
     Its dual is the minimum enclosing ball of the samples in a feature space, the centre being
     constrained. The ball is found on a core set, a few samples to which those furthest away are
-    added [1]_. Several classes are separated each from the rest.
+    added [1]_. Several classes are separated each from all others.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     inside the margin is a support vector, so that on noisy data S grows with n: there a large
     `tol`, `radius_tol` or `max_core` keeps it small.
 
-    The published rule measures in radii, but the margin is a tiny part of a radius:
+    The published rule measures in radii, but the margin is a tiny fraction of a radius:
     ``radius_tol=1e-6`` means 5 % of a margin at ten thousand samples and more than one at a
     million [3]_. `dual_gap_` tells, and a warning says when `radius_tol` exceeds one margin.
 

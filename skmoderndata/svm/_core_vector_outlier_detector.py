@@ -35,7 +35,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
     with the weights :math:`u_i` of samples. The dual is a minimum enclosing ball with a
     constrained centre, found on a core set [1]_. The cost c is chosen so that the mean slack is
-    a given share of the margin.
+    a given fraction of the margin.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     slack : float, default=0.05
         Mean of ``max(0, rho - w phi(x)) / rho`` over the training samples, between 0 and 1.
         Towards 1 the score becomes the kernel density; near 0 the ball holds the outliers too,
-        and ranks badly. At least this share of the samples gets weight.
+        and ranks badly. At least this fraction of the samples gets weight.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the separating function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
@@ -324,7 +324,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def score(self, X, y=None):
-        """How well the share of outliers among new samples agrees with `contamination`.
+        """How well the fraction of outliers among new samples agrees with `contamination`.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Returns
         -------
         score : float
-            Minus the difference of the two shares, at most 0. To rank settings by how well they
+            Minus the difference of the two fractions, at most 0. To rank settings by how well they
             find outliers, use labelled ones and `scoring="roc_auc"`.
         """
         expected = 0.0 if self.contamination == "auto" else self.contamination

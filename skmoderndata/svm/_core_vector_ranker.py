@@ -283,7 +283,7 @@ class CoreVectorRanker(CoreVectors, Base):
         return self._function_values(X)
 
     def score(self, X, y, query_ids=None):
-        """Share of the pairs with different grades that are in order, ties counting half.
+        """Fraction of the pairs with different grades that are in order, ties counting half.
 
         Parameters
         ----------

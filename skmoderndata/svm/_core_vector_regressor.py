@@ -85,7 +85,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the kernels.
     intercept_ : float
-        Constant part of the function.
+        Offset of the function.
     epsilon_ : float
         Half the width of the tube, in units of y.
     dual_gap_ : float
@@ -108,7 +108,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
     Notes
     -----
-    The support vectors are the samples outside of the tube, whose number is a share of all
+    The support vectors are the samples outside of the tube, whose number is a fraction of all
     samples that depends on `tube_distance` and the noise. The method is for sparse models of many
     samples with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and
     ridge regression are faster at the same error. In the published problem the width may become
@@ -225,8 +225,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         rows, diagonal = self._kernel_rows(X, weights)
         if not diagonal < LARGEST:
             raise ValueError(
-                f"kernel={self.kernel!r} gives similarities of {diagonal:.1e}, beside which "
-                "rounding hides the targets: rescale X."
+                f"kernel={self.kernel!r} gives similarities of {diagonal:.1e}, compared with "
+                "which rounding hides the targets: rescale X."
             )
         target, center, spread = _standardised(y, weights / weights.max())
         costs = self._costs(weights if ids is None else weights[ids])

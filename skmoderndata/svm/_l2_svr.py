@@ -91,7 +91,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     Notes
     -----
     Time is about the kernel values of the samples outside of the tube with all others. Above 2000
-    samples these are kept in single precision, which moves the optimum by about 1e-6 of its
+    samples these are stored in single precision, which moves the optimum by about 1e-6 of its
     value.
 
     References

@@ -310,7 +310,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return np.where(self.decision_function(X, heights) >= 0, 1, -1)
 
     def score(self, X, y=None):
-        """Share of samples inside the ball.
+        """Fraction of samples inside the ball.
 
         Parameters
         ----------

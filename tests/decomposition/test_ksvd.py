@@ -468,7 +468,7 @@ def test_borders_of_the_constant_atom(positive, seed):
     kept.fit(X).set_params(dc_atom=True).fit(X)
     assert_array_equal(kept.components_[0], np.full(4, 0.5))
     if not positive:
-        with pytest.raises(ValueError, match="init has a constant atom beside the first"):
+        with pytest.raises(ValueError, match="init has a constant atom besides the first"):
             KSVD(2, init=[[1, 2, 1, 1], [3, 3, 3, 3]], **given).fit(X)
 
 
@@ -580,12 +580,17 @@ def test_batches_keep_codes_in_the_order_of_the_signals(seed):
 
 
 @pytest.mark.certificate
-def test_the_error_bound_holds_for_new_signals(seed):
-    X = planted(seed, 800, snr=20)[0]
-    bound = np.sqrt(1.2 * np.mean(np.sum(X**2, axis=1))) / 10
-    model = KSVD(40, residual_tol=bound, max_iter=10, random_state=seed).fit(X[:600])
-    rest = X[600:] - model.inverse_transform(model.transform(X[600:]))
-    assert (np.linalg.norm(rest, axis=1) <= bound * (1 + 1e-9)).all()
+@pytest.mark.parametrize("algorithm", ["ormp", "omp"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_error_bound_holds_for_new_signals(seed, dtype, algorithm):
+    """For the codes and atoms as they are returned, multiplied in double precision."""
+    X = planted(seed, 800, snr=20)[0].astype(dtype)
+    bound = np.sqrt(1.2 * np.mean(np.sum(X**2, axis=1, dtype=float))) / 10
+    model = KSVD(40, residual_tol=bound, algorithm=algorithm, max_iter=10, random_state=seed)
+    codes = model.fit(X[:600]).transform(X[600:])
+    assert codes.dtype == model.components_.dtype == dtype
+    residual = X[600:] - codes.astype(float) @ model.components_.astype(float)
+    assert (np.linalg.norm(residual, axis=1) <= bound * (1 + 1e-9)).all()
 
 
 @pytest.mark.edge
