@@ -21,6 +21,7 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     users_of_atoms,
 )
 from skmoderndata._solvers.dictionaries.ksvd import code_in_batches
+from skmoderndata.sparse_coding import SparseCoder
 from tests.oracles import ksvd as oracle
 
 
@@ -591,6 +592,23 @@ def test_the_error_bound_holds_for_new_signals(seed, dtype, algorithm):
     assert codes.dtype == model.components_.dtype == dtype
     residual = X[600:] - codes.astype(float) @ model.components_.astype(float)
     assert (np.linalg.norm(residual, axis=1) <= bound * (1 + 1e-9)).all()
+
+
+@pytest.mark.certificate
+def test_rounded_codes_keep_a_bound_that_is_just_met(seed):
+    """Bounds equal to residuals of codes in double precision: rounding must not exceed them."""
+    rng = np.random.default_rng(seed)
+    X, D, _ = planted(seed, 60)
+    X = (X + 3e-6 * rng.normal(size=X.shape)).astype(np.float32)
+    model = KSVD(len(D), init=D, residual_tol=1.0, max_iter=1, random_state=seed).fit(X)
+    model.components_ = D.astype(np.float32)
+    atoms = model.components_.astype(float)
+    double = SparseCoder(atoms, transform_algorithm="omp", transform_n_nonzero_coefs=3)
+    reached = np.linalg.norm(X - double.fit(X).transform(X.astype(float)) @ atoms, axis=1)
+    for x, bound in zip(X, reached, strict=True):
+        code = model.set_params(residual_tol=bound).transform(x[None])
+        assert code.dtype == np.float32
+        assert np.linalg.norm(x - code[0].astype(float) @ atoms) <= bound * (1 + 1e-9)
 
 
 @pytest.mark.edge
