@@ -36,7 +36,7 @@ class SpectrumCorrector(KernelMatrixStep):
         Eigenvalues of the similarities, largest first.
     n_negative_ : int
         Number of negative ones.
-    negative_share_ : float
+    negative_fraction_ : float
         Their fraction of the sum of magnitudes: 0 for a kernel matrix.
     projection_ : ndarray of shape (n_train, n_train)
         Matrix that multiplies new rows; the identity for "shift".
@@ -110,7 +110,7 @@ class SpectrumCorrector(KernelMatrixStep):
         self.eigenvalues_ = w[::-1].copy()
         self.n_negative_ = int((w < 0).sum())
         total = np.abs(w).sum()
-        self.negative_share_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
+        self.negative_fraction_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
         self.shift_ = float(max(0.0, -self.eigenvalues_[-1])) if self.algorithm == "shift" else 0.0
 
     def fit_transform(self, X, y=None):
