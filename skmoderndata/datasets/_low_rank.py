@@ -163,8 +163,8 @@ def make_video(
     """Generate the film of a fixed camera: a background under changing light, and passers-by.
 
     The background is an image of values between 0.25 and 0.75. Its brightness changes slowly,
-    and so does the side from which the light comes: frames of the background are combinations of
-    two images, a matrix of rank two. Objects are ellipses of one brightness. Each crosses the
+    and the light moves from side to side: frames of the background are combinations of two
+    images, a matrix of rank two. Objects are ellipses of one brightness. Each crosses the
     image in its own lane, from left to right or from right to left, leaves it and comes back; it
     hides what is behind it. What it adds to the background is sparse in every frame.
 

@@ -56,7 +56,7 @@ class SpectrumCorrector(KernelMatrixStep):
     -----
     "clip", "flip" and "square" are linear maps of the rows, the same for training and new samples.
     "shift" adds to the diagonal of the training matrix, in `fit_transform` only: `transform`
-    leaves rows as they are, since a training sample is not known from a new one there. Hence
+    leaves rows as they are, since it cannot tell training samples from new ones. Hence
     ``fit_transform(S)`` differs from ``fit(S).transform(S)`` for "shift", and not otherwise.
 
     The similarity between two new samples is not determined by the training matrix; `between`

@@ -134,7 +134,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
     has the coordinates ``k V L^(-1/2)`` within their span. What of it lies outside of the span is
     left out: it would add the same to the squared residuals of all classes. Negative eigenvalues
-    are taken for zero, and so are samples whose value with themselves is negative; if no sample
+    are set to zero, as are samples whose value with themselves is negative; if no sample
     has a positive one, and the matrix is not zero, that is an error. Every code of "lasso" and
     "group_lasso" has a duality gap of at most `tol`, or a warning says so; within a bound it
     is relative to the l1 norm.

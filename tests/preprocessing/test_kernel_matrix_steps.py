@@ -70,7 +70,8 @@ def test_all_eigenvectors_give_the_same_map(algorithm, signs, seed):
     assert_allclose(step.projection_, (U * gain) @ U.T, atol=1e-11)
     assert_allclose(step.eigenvalues_, np.sort(w)[::-1], atol=1e-11)
     assert step.n_negative_ == negative
-    assert step.negative_fraction_ == pytest.approx(-w[:negative].sum() / np.abs(w).sum(), abs=1e-12)
+    fraction = -w[:negative].sum() / np.abs(w).sum()
+    assert step.negative_fraction_ == pytest.approx(fraction, abs=1e-12)
     used = w > 0 if algorithm in ("clip", "shift") else w != 0
     inverse = (U[:, used] / np.abs(w[used])) @ U[:, used].T
     new = rng.normal(size=(4, 100))
