@@ -605,7 +605,10 @@ def test_rounded_codes_keep_a_bound_that_is_just_met(seed):
     atoms = model.components_.astype(float)
     double = SparseCoder(atoms, transform_algorithm="omp", transform_n_nonzero_coefs=3)
     reached = np.linalg.norm(X - double.fit(X).transform(X.astype(float)) @ atoms, axis=1)
-    for x, bound in zip(X, reached, strict=True):
+    # below twice the margin for rounding, 2^-20 of the norm of a signal, no bound is promised
+    promised = reached > 2.0**-19 * np.linalg.norm(X, axis=1)
+    assert promised.sum() >= 40
+    for x, bound in zip(X[promised], reached[promised], strict=True):
         code = model.set_params(residual_tol=bound).transform(x[None])
         assert code.dtype == np.float32
         assert np.linalg.norm(x - code[0].astype(float) @ atoms) <= bound * (1 + 1e-9)
