@@ -84,7 +84,7 @@ left.set(
     xlabel="number",
     ylabel="eigenvalue",
     title=f"{corrector.n_negative_} of 300 eigenvalues are negative, "
-    f"{corrector.negative_share_:.1%} of the total",
+    f"{corrector.negative_fraction_:.1%} of the total",
 )
 right.barh(list(scores), list(scores.values()), color=["0.7", "C0"] + ["C3"] * 4)
 for i, score in enumerate(scores.values()):

@@ -13,7 +13,7 @@ DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject
 
 
 class Base(BaseEstimator):
-    """BaseEstimator whose pickles carry our version, and whose HTML links to our pages."""
+    """BaseEstimator whose pickles hold our version, and whose HTML links to our pages."""
 
     _doc_link_module = "skmoderndata"
     _doc_link_template = (

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How `make compare` sets a method beside its nearest scikit-learn estimator.
+    """How `make compare` compares a method with its nearest scikit-learn estimator.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class MethodCard:
         scikit-learn check -> reason why it cannot pass.
     method : str
         Stem of page, example and test file; derived from the class name when empty, so that
-        only the second class of one method (a regressor beside a classifier) names it.
+        only the second class of one method (a regressor next to a classifier) names it.
     comparison : Comparison or None
         None when nothing in scikit-learn does the same work.
     no_comparison : str

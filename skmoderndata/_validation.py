@@ -22,6 +22,7 @@ def validate_data(
     *,
     reset: bool = True,
     stored_zeros: bool = False,
+    fourth_powers: bool = False,
     **checks: Any,
 ) -> Any:
     """Validate input as scikit-learn does, and hold it to the policies of this package.
@@ -36,6 +37,8 @@ def validate_data(
         As `sklearn.utils.validation.validate_data` takes them.
     stored_zeros : bool, default=False
         Whether a stored zero of a sparse matrix says something, and stays.
+    fourth_powers : bool, default=False
+        Whether fourth powers of the largest magnitude are to be finite, too.
 
     Returns
     -------
@@ -52,7 +55,9 @@ def validate_data(
         return out
     X, y = out if given_y else (out, None)
     pairwise = estimator.__sklearn_tags__().input_tags.pairwise
-    X = check_magnitude(tidy(X, stored_zeros), owner=name, kernel_values=pairwise)
+    X = check_magnitude(
+        tidy(X, stored_zeros), owner=name, kernel_values=pairwise, fourth_powers=fourth_powers
+    )
     if given_y and (is_regressor(estimator) or checks.get("y_numeric")):
         check_magnitude(y, owner=name, input_name="y")
     return (X, y) if given_y else X
@@ -64,16 +69,28 @@ def check_array(
     input_name: str = "X",
     estimator: Any = None,
     kernel_values: bool = False,
+    fourth_powers: bool = False,
     **checks: Any,
 ) -> Any:
     """`sklearn.utils.check_array` with the policies of `validate_data`."""
     X = tidy(sklearn_check_array(X, input_name=input_name, estimator=estimator, **checks))
     owner = None if estimator is None else type(estimator).__name__
-    return check_magnitude(X, owner=owner, input_name=input_name, kernel_values=kernel_values)
+    return check_magnitude(
+        X,
+        owner=owner,
+        input_name=input_name,
+        kernel_values=kernel_values,
+        fourth_powers=fourth_powers,
+    )
 
 
 def check_magnitude(
-    X: Any, *, owner: str | None = None, input_name: str = "X", kernel_values: bool = False
+    X: Any,
+    *,
+    owner: str | None = None,
+    input_name: str = "X",
+    kernel_values: bool = False,
+    fourth_powers: bool = False,
 ) -> Any:
     """Refuse numbers whose squares over- or underflow; return X.
 
@@ -86,6 +103,9 @@ def check_magnitude(
     kernel_values : bool, default=False
         Whether X holds kernel values, of which only the largest counts: those of distant samples
         may be as good as zero.
+    fourth_powers : bool, default=False
+        Whether fourth powers of the largest magnitude are formed (in single precision squares),
+        which must then lie in [1e-50, 1e50] (in single precision [1e-15, 1e15]).
 
     Returns
     -------
@@ -96,7 +116,7 @@ def check_magnitude(
     ------
     ValueError
         If a magnitude lies outside of [1e-100, 1e100], zeros aside. In single precision, where
-        every magnitude does not, if the largest exceeds 1e15.
+        every magnitude does not, if the largest exceeds 1e15. With `fourth_powers` see there.
     """
     values = X.data if sparse.issparse(X) else np.asarray(as_numpy(X))
     if values.dtype.kind not in "fc" or values.size == 0:
@@ -120,9 +140,11 @@ def check_magnitude(
             break
     if kernel_values and 0 < peak < SMALLEST:
         small = peak
-    if small is None and large is None:
-        return X
     where = f"{owner} got {input_name}" if owner else f"{input_name} came"
+    if small is None and large is None:
+        if fourth_powers:
+            _check_fourth_powers(peak, single, where)
+        return X
     wrong = small if large is None else large
     if single:
         remedy = "divide it by that, or give it in double precision"
@@ -140,25 +162,13 @@ def check_magnitude(
     )
 
 
-def check_fourth_powers(X, *, owner, input_name="X"):
-    """Refuse data whose largest magnitude has no fourth power: beyond 1e-50 to 1e50.
-
-    In single precision, of whose numbers only squares are formed, below 1e-15. Zeros pass.
-    """
-    values = X.data if sparse.issparse(X) else X
-    peak = 0.0
-    if values.size:
-        peak = max(
-            float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None))
-        )
-    single = values.dtype == np.float32
+def _check_fourth_powers(peak: float, single: bool, where: str) -> None:
     smallest, largest = (1e-15, LARGEST_SINGLE) if single else (1e-50, 1e50)
     if peak > 0 and not smallest <= peak <= largest:
         raise ValueError(
-            f"{owner} got {input_name} with entries of up to {peak:.1e}; the largest magnitude "
-            f"must be between {smallest:.0e} and {largest:.0e} "
-            f"{'in single precision' if single else 'here'}, because fourth powers over- or "
-            "underflow: rescale it, for example divide by that."
+            f"{where} with entries of up to {peak:.1e}; the largest magnitude must be between "
+            f"{smallest:.0e} and {largest:.0e} {'in single precision' if single else 'here'}, "
+            "because fourth powers over- or underflow: rescale it, for example divide by that."
         )
 
 
@@ -223,38 +233,6 @@ def _is_missing(value):
         return True
     except ValueError:  # an array among the values: not ours to judge
         return False
-
-
-def check_weights(sample_weight, X, *, owner, at_least=1):
-    """Weights of the samples over their maximum, so that a common factor changes nothing.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,) or None
-        Finite and not negative.
-    X : array-like
-        Samples that they belong to.
-    owner : str
-        What the error message names.
-    at_least : int, default=1
-        Number of samples that must have a positive weight.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_samples,) or None
-        At most 1, and 0 below 1e-100; None where all are equal or none are given.
-    """
-    if sample_weight is None:
-        return None
-    w, _ = relative_weights(sample_weight, X)
-    w[w < SMALLEST] = 0.0
-    positive = np.count_nonzero(w)
-    if positive < at_least:
-        raise ValueError(
-            f"{owner} needs at least {at_least} sample{'s' * (at_least > 1)} of positive weight: "
-            f"n_samples={positive}."
-        )
-    return None if (w == 1).all() else w
 
 
 def tidy(X: Any, stored_zeros: bool = False) -> Any:
@@ -366,7 +344,7 @@ def check_memberships(Z, n_components, *, called="components"):
     return Z > 0.5
 
 
-def relative_weights(sample_weight, X):
+def relative_weights(sample_weight, X, *, owner="", at_least=0):
     """Check non-negative weights, and return them relative to the largest, and the largest.
 
     An answer that depends on their ratios only is then the same for weights of any common scale;
@@ -378,17 +356,29 @@ def relative_weights(sample_weight, X):
         Weights; None gives all samples weight 1.
     X : array-like, sparse matrix or list
         The samples.
+    owner : str
+        What the error message names.
+    at_least : int, default=0
+        Number of samples that must have a positive weight.
 
     Returns
     -------
     weight : ndarray of shape (n_samples,)
-        Weights between 0 and 1, in double precision.
+        Weights between 0 and 1, in double precision; 0 below 1e-100.
     unit : float
         Weight that 1 stands for.
     """
     w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     unit = float(w.max(initial=0.0)) or 1.0
-    return w / unit, unit
+    w = w / unit
+    w[w < SMALLEST] = 0.0
+    positive = np.count_nonzero(w)
+    if positive < at_least:
+        raise ValueError(
+            f"{owner} needs at least {at_least} sample{'s' * (at_least > 1)} of positive weight: "
+            f"n_samples={positive}."
+        )
+    return w, unit
 
 
 def check_groups(groups, n_members, *, member="feature", whole="X"):

@@ -39,8 +39,8 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     n_clusters : int, default=3
         Number of clusters.
     init : {"k-means++", "random"} or array-like, default="k-means++"
-        First centres: rows drawn in proportion to their distance from the centres so far, the
-        best of a few draws each time; different rows drawn uniformly; or bits of shape
+        First centres: rows drawn with probability proportional to the distance from the centres
+        so far, the best of a few draws each time; different rows drawn uniformly; or bits of shape
         (n_clusters, n_features), where above one half counts as 1, and there is one start only.
     n_init : int, default=10
         Number of starts; the one of smallest `inertia_` is kept.
@@ -235,7 +235,7 @@ def _random_rows(words, k, rng):
 
 
 def _spread_rows(words, k, rng):
-    """k-means++ [2]: draw in proportion to the distance, and keep the best of some draws."""
+    """k-means++ [2]: draw proportionally to the distance, and take the best of some draws."""
     n_draws = 2 + int(np.log(k))
     chosen = [rng.randint(len(words))]
     distance = hamming_distances(words, words[chosen])[:, 0]

@@ -47,7 +47,7 @@ class FormalConceptFactorization(BooleanFactors):
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Intents in the order in which they were found; empty ones when all ones were covered.
+        Intents in the order of the search; empty ones when all ones were covered.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Concepts of each training row; the columns are the extents.
     coverage_ : ndarray of shape (n_clusters,)
@@ -69,7 +69,7 @@ class FormalConceptFactorization(BooleanFactors):
     -----
     Adding a feature to a concept tries all features, and each trial closes the concept on packed
     columns: at most ``n p^2 / 64`` word operations for each feature added. Memory: ``n p / 8``
-    bytes for each of the packed rows, the packed columns and the ones left. Sparse input is
+    bytes for each of the packed rows, the packed columns and the uncovered ones. Sparse input is
     packed in blocks of rows.
 
     The error is the fraction of bits that are ones not covered: it falls with every concept, down

@@ -66,11 +66,9 @@ class KernelKMeans(
     n_clusters : int, default=8
         Number of clusters.
     kernel : str, Kernel or callable, default="rbf"
-        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
-        returns their kernel matrix, or "precomputed".
+        Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -83,10 +81,10 @@ class KernelKMeans(
         sample gives the clusters of the start, one of shape (n_starts, n_samples) those of several
         starts, and an array of shape (n_clusters, n_features) points that are the first centres.
     n_init : int or "auto", default="auto"
-        Number of starts, of which the best is kept. "auto" is 10 for "k-means++" and "random",
+        Number of starts, of which the best is taken. "auto" is 10 for "k-means++" and "random",
         else 1; with "spectral" it is the number of starts within the principal components.
     compute_bound : bool, default=True
-        Whether to compute `relaxation_bound_`, which takes a part of the spectrum of the kernel
+        Whether to compute `relaxation_bound_`, which takes some of the spectrum of the kernel
         matrix and may cost more than some starts. `init="spectral"` has it in any case.
     local_search : bool, default=True
         Whether samples move singly where that lowers the objective, once Lloyd's algorithm has
@@ -101,7 +99,7 @@ class KernelKMeans(
     max_iter : int, default=300
         Passes over the samples from each start, at most.
     tol : float, default=0.0
-        A start also ends when a pass lowers the objective by less than this share of the total
+        A start also ends when a pass lowers the objective by less than this fraction of the total
         scatter; with 0 it ends when no sample moves.
     n_jobs : int or None, default=None
         Number of threads for the starts.
@@ -269,13 +267,12 @@ class KernelKMeans(
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Find the clusters.
+        """Minimise the sum of squared distances from several starts.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -444,7 +441,7 @@ class KernelKMeans(
         return "exact" if gram.precomputed or fits_in_memory(n, n) else "low_rank"
 
     def _run(self, starts, make, X, y):
-        """Best result over the starts, the clusters that it left, and whether it was stopped."""
+        """Best result over the starts, its clusters, and whether it was stopped."""
         settings = {"max_iter": self.max_iter, "tol": self.tol, "local_search": self.local_search}
 
         def one(seed, progress=None):

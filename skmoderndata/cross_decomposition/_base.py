@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
+from skmoderndata._registry import Comparison
 from skmoderndata._solvers.kernel.canonical import Samples
-from skmoderndata._validation import check_array, check_target, check_weights, validate_data
+from skmoderndata._validation import check_array, check_target, relative_weights, validate_data
 from skmoderndata.kernels._base import as_samples
 
 FLOATS = [np.float64, np.float32]
@@ -34,6 +35,24 @@ PAIRS = dict.fromkeys(
     ),
     "fit_transform(X, Y) returns a pair, of which set_output changes the first",
 )
+
+
+AGAINST_CCA = Comparison(
+    baseline="sklearn.cross_decomposition.CCA",
+    problem="digit_halves",
+    params={"n_components": 5},
+    grid={"alpha": (0.001, 0.01, 0.1)},
+    baseline_params={"n_components": 5, "max_iter": 5000},
+    baseline_grid={"scale": (True, False)},
+)
+
+
+def unequal_weights(sample_weight, X, *, owner, at_least=1):
+    """Check weights of samples, and return them relative to the largest; None for equal ones."""
+    if sample_weight is None:
+        return None
+    w, _ = relative_weights(sample_weight, X, owner=owner, at_least=at_least)
+    return None if (w == 1).all() else w
 
 
 class MultiviewTransformer(
@@ -89,7 +108,7 @@ class MultiviewTransformer(
                 f"numbers of samples: {sizes}."
             )
         rows = [self._present(v, view) for v, view in enumerate(views)]
-        weights = check_weights(sample_weight, views[0], owner=name)
+        weights = unequal_weights(sample_weight, views[0], owner=name)
         if weights is not None:
             rows = [index[weights[index] > 0] for index in rows]
             fewest = min(index.size for index in rows)
@@ -152,12 +171,8 @@ class MultiviewTransformer(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or list of them
-            As in `fit`.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
-            As in `fit`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples in the correlations.
+        X, y, sample_weight
+            As in `score_components`.
 
         Returns
         -------
@@ -195,7 +210,7 @@ class MultiviewTransformer(
         scores = [
             self._checked_scores(v, view) for v, view in enumerate(views) if view is not None
         ]
-        w = check_weights(sample_weight, scores[0], owner=type(self).__name__)
+        w = unequal_weights(sample_weight, scores[0], owner=type(self).__name__)
         return mean_correlations(scores, w)
 
     def _take_views(self, X, y, *, reset):

@@ -453,7 +453,7 @@ def _krylov(reduced, kernels, samples, settings, progress):
 
 
 def _refuse_diagonal(v, diagonal, K):
-    """Similarities of samples to themselves are not negative, nor zero beside others."""
+    """Similarities of samples to themselves are positive, or zero with their rows."""
     size = np.abs(diagonal).max(initial=0.0)
     if (diagonal < -INDEFINITE * size).any():
         raise ValueError(_indefinite(v))
@@ -462,7 +462,7 @@ def _refuse_diagonal(v, diagonal, K):
         if np.abs(K[index]).max() > INDEFINITE * max(size, np.abs(K).max() * INDEFINITE):
             raise ValueError(
                 f"The kernel matrix of view {v + 1} has a zero on its diagonal, at sample "
-                f"{index}, beside entries that are not zero, and so is not positive "
+                f"{index}, in a row that is not zero, and so is not positive "
                 "semi-definite. Is it a matrix of distances?"
             )
 

@@ -5,9 +5,15 @@ from numbers import Real
 import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.kernel.canonical import RULES
-from skmoderndata.cross_decomposition._base import LABELS, PAIRS, mean_correlations, warn_of_moving
+from skmoderndata.cross_decomposition._base import (
+    AGAINST_CCA,
+    LABELS,
+    PAIRS,
+    mean_correlations,
+    warn_of_moving,
+)
 from skmoderndata.cross_decomposition._kernel_base import KernelViews
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
@@ -70,7 +76,7 @@ class KernelCCA(KernelViews):
     max_iter : int, default=1000
         Largest number of passes over the views, for ``criterion="sumcor"``.
     tol : float, default=1e-9
-        Largest change of a direction of unit length in the last pass, for ``criterion="sumcor"``.
+        Largest change of a direction of unit norm in the last pass, for ``criterion="sumcor"``.
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view, where all of them stand side by side in one array, so that Pipeline
         and GridSearchCV can split the samples. None: the views are separate arrays.
@@ -111,7 +117,7 @@ class KernelCCA(KernelViews):
         With ``criterion="gcca"``: what the views have in common, with mean square 1
         where each sample counts once for each view that is there.
     n_components_ : int
-        Number of components found.
+        Number of components.
     n_iter_ : int
         Number of passes.
     n_views_ : int
@@ -191,14 +197,7 @@ class KernelCCA(KernelViews):
             {"criterion": "gcca", "kernel": "poly", "degree": 2},
         ),
         known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
-        comparison=Comparison(
-            baseline="sklearn.cross_decomposition.CCA",
-            problem="digit_halves",
-            params={"n_components": 5},
-            grid={"alpha": (0.001, 0.01, 0.1)},
-            baseline_params={"n_components": 5, "max_iter": 5000},
-            baseline_grid={"scale": (True, False)},
-        ),
+        comparison=AGAINST_CCA,
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

@@ -25,8 +25,8 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
-from skmoderndata._validation import check_array, check_weights, validate_data
-from skmoderndata.cross_decomposition._base import FLOATS
+from skmoderndata._validation import check_array, validate_data
+from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
 from skmoderndata.cross_decomposition._kernel_base import (
     kernel_matrix,
     refuse_extreme,
@@ -52,7 +52,7 @@ class KernelPLSRegression(
     RegressorMixin,
     Base,
 ):
-    r"""Regression on few components, each of maximum covariance with what is left of the target.
+    r"""Regression on few components, each of maximum covariance with the residual of the target.
 
     Component j is the function of unit norm in the space of the kernel whose values, with those
     of the components before projected out, have the largest covariance with a combination of the
@@ -70,10 +70,9 @@ class KernelPLSRegression(
     n_components : int, default=2
         Number of components, which regularises: with all of them the targets are interpolated.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
-        protocol, or a function that returns a Gram matrix.
-    gamma : {"scale", "auto"}, float or None, default="scale"
-        Parameter of the kernels that have it; "scale" is ``1 / (n_features * X.var())``.
+        Kernel of the function that predicts, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -113,7 +112,7 @@ class KernelPLSRegression(
     orthogonality_ : float
         Certificate: largest cosine between the scores of two components.
     n_components_ : int
-        Number of components found; fewer than asked for, with a warning, when nothing remains to
+        Number of components; fewer than asked for, with a warning, when nothing remains to
         be explained.
     n_features_in_ : int
         Number of columns seen by `fit`.
@@ -223,7 +222,7 @@ class KernelPLSRegression(
         """
         X, Y = self._validate_fit(X, y)
         everything, rows = X, np.arange(count_samples(X))
-        w = check_weights(sample_weight, Y, owner="KernelPLSRegression", at_least=2)
+        w = unequal_weights(sample_weight, Y, owner="KernelPLSRegression", at_least=2)
         if w is not None:
             rows = np.flatnonzero(w)
             X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]

@@ -74,7 +74,7 @@ class KernelPLSSVD(KernelViews):
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         singular value.
     n_components_ : int
-        Number of components found.
+        Number of components.
     n_iter_ : int
         Number of passes.
     n_views_ : int

@@ -72,7 +72,7 @@ class MultisetCCA(LinearViews):
         For "gcca": what the views have in common, with mean square 1 where each sample counts once
         for each view that is there.
     n_components_ : int
-        Number of components found.
+        Number of components.
     n_iter_ : int
         Number of passes.
     n_views_ : int

@@ -28,8 +28,8 @@ from skmoderndata._solvers.kernel.canonical import (
     centre_dual,
     centre_kernel,
 )
-from skmoderndata._validation import check_array, check_weights, validate_data
-from skmoderndata.cross_decomposition._base import FLOATS
+from skmoderndata._validation import check_array, validate_data
+from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
 from skmoderndata.cross_decomposition._kernel_base import (
     is_structured,
     kernel_matrix,
@@ -63,8 +63,8 @@ class PrincipalComponentsRegression(
     kernel : str, Kernel or callable, default="linear"
         A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
         protocol, or a function that returns a Gram matrix.
-    gamma : {"scale", "auto"}, float or None, default="scale"
-        Parameter of the kernels that have it; "scale" is ``1 / (n_features * X.var())``.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -199,7 +199,7 @@ class PrincipalComponentsRegression(
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the components and regress the targets on them.
+        """Find the principal components and regress the targets on them.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class PrincipalComponentsRegression(
                 "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
                 f"kernel={self.kernel!r}; use solver='dual'."
             )
-        w = check_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
+        w = unequal_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
         rows = np.arange(len(Y))
         if w is not None:
             rows = np.flatnonzero(w)

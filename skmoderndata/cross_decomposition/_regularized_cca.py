@@ -1,8 +1,8 @@
 """Canonical correlation analysis of two views with regularised covariances."""
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE
-from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata.cross_decomposition._base import PAIRS
+from skmoderndata._registry import MethodCard
+from skmoderndata.cross_decomposition._base import AGAINST_CCA, PAIRS
 from skmoderndata.cross_decomposition._linear_base import LinearViews, solve_linear
 
 
@@ -56,7 +56,7 @@ class RegularizedCCA(LinearViews):
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
     n_components_ : int
-        Number of pairs found.
+        Number of pairs.
     n_iter_ : int
         1, the problem being solved directly.
     n_views_ : int
@@ -111,14 +111,7 @@ class RegularizedCCA(LinearViews):
         cost="n p min(n, p)",
         checks=({"n_components": 1}, {"alpha": 0.5, "scale": False, "n_components": 1}),
         known_failures=PAIRS,
-        comparison=Comparison(
-            baseline="sklearn.cross_decomposition.CCA",
-            problem="digit_halves",
-            params={"n_components": 5},
-            grid={"alpha": (0.001, 0.01, 0.1)},
-            baseline_params={"n_components": 5, "max_iter": 5000},
-            baseline_grid={"scale": (True, False)},
-        ),
+        comparison=AGAINST_CCA,
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

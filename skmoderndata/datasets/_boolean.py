@@ -45,7 +45,7 @@ def make_boolean_sources(
 
     Sources are blocks of consecutive features of equal size; with `overlap` each shares its
     first and last features with its neighbours. Every assignment set occurs equally often as far
-    as the number of rows allows, and a share of the bits is replaced by noise: the set-up with
+    as the number of rows allows, and a fraction of the bits is replaced by noise: the set-up with
     which multi-assignment clustering was published [1]_, [2]_.
 
     Parameters
@@ -61,9 +61,9 @@ def make_boolean_sources(
     allow_empty : bool, default=False
         Whether rows may have no source.
     overlap : float, default=0.25
-        Share of the features of a source that the next one has as well. Zero: disjoint blocks.
+        Fraction of the features of a source that the next one has as well. Zero: disjoint blocks.
         Below 1/2 every source has features of its own; from 1/2 on a source lies in the union of
-        its neighbours, and its presence beside them cannot be seen.
+        its neighbours, and its presence together with them cannot be seen.
     size : int, default=None
         Number of features of a source; None takes the largest size for which all fit. Features
         beyond the last source belong to none.

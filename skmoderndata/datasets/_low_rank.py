@@ -63,7 +63,7 @@ def make_low_rank_plus_sparse(
     rank : int, default=4
         Rank of the first part, reached unless there are fewer rows or columns.
     outlier_fraction : float, default=0.05
-        Share of the known cells that carry an error. Their number is exact, not random.
+        Fraction of the known cells with an error. Their number is exact, not random.
     errors : {"random", "coherent", "positive", "uniform"}, default="random"
         Cells with an error get ``+magnitude`` or ``-magnitude`` with a random sign, with the sign
         of the low-rank part, or always plus; or a number uniform between the two.
@@ -72,7 +72,7 @@ def make_low_rank_plus_sparse(
     noise : float, default=0.0
         Standard deviation of the noise of every cell.
     missing : float, default=0.0
-        Share of the cells that are missing. Their number is exact, not random.
+        Fraction of the cells that are missing. Their number is exact, not random.
     random_state : int, RandomState instance or None, default=None
         Draws everything.
 
@@ -163,8 +163,8 @@ def make_video(
     """Generate the film of a fixed camera: a background under changing light, and passers-by.
 
     The background is an image of values between 0.25 and 0.75. Its brightness changes slowly,
-    and so does the side from which the light comes: frames of the background are combinations of
-    two images, a matrix of rank two. Objects are ellipses of one brightness. Each crosses the
+    and the light moves from side to side: frames of the background are combinations of two
+    images, a matrix of rank two. Objects are ellipses of one brightness. Each crosses the
     image in its own lane, from left to right or from right to left, leaves it and comes back; it
     hides what is behind it. What it adds to the background is sparse in every frame.
 

@@ -55,7 +55,7 @@ def make_ratings(
     rank : int, default=3
         Number of tastes in which users and items differ.
     observed : float, default=0.2
-        Share of the cells that are known, on average; every user has at least one.
+        Fraction of the cells that are known, on average; every user has at least one.
     noise : float, default=0.5
         Standard deviation of the noise of a rating.
     skew : float, default=0.7

@@ -35,7 +35,7 @@ def make_sparse_classes(
     r"""Generate two classes on both sides of a hyperplane that involves few features.
 
     Features are standard normal; the label of a sample is the sign of
-    :math:`s_i = w^\top x_i - t`, where w has length 1 and `n_informative` weights
+    :math:`s_i = w^\top x_i - t`, where w has norm 1 and `n_informative` weights
     :math:`\pm 1 / \sqrt{k}`, and the threshold t belongs to the `weight` of the second class. The
     samples are then moved away from the hyperplane,
     :math:`x_i \leftarrow x_i + \mathrm{margin}\ \mathrm{sign}(s_i)\, w`, so that every one of the
@@ -52,7 +52,7 @@ def make_sparse_classes(
     margin : float, default=0.5
         Distance from the hyperplane that no sample falls short of.
     flip_y : float, default=0.0
-        Share of the labels that are turned over at random.
+        Fraction of the labels that are flipped at random.
     weight : float, default=0.5
         Probability of the second class; where a class would be empty, its nearest sample is moved.
     shuffle : bool, default=True
@@ -90,7 +90,7 @@ def make_sparse_classes(
     coef[columns] = rng.choice([-1.0, 1.0], n_informative) / np.sqrt(n_informative)
     X = rng.standard_normal((n_samples, n_features))
     score = X[:, columns] @ coef[columns]
-    # a share of the scores, not of the normal distribution: both classes are there
+    # a fraction of the scores, not of the normal distribution: both classes are there
     n_second = int(np.clip(rng.binomial(n_samples, weight), 1, n_samples - 1))
     order = np.argsort(-score)
     y = np.zeros(n_samples, dtype=np.int64)

@@ -118,8 +118,8 @@ class CCIPCA(OnlineSubspace):
         Passes taken by `fit`.
 
     subspace_change_ : float
-        Stopping figure of `fit`: the part of the captured standard deviation that the subspace
-        lost in the last pass, between 0 and 1; infinite after a single pass.
+        Stopping quantity of `fit`: the fraction of the captured standard deviation that the
+        subspace lost in the last pass, between 0 and 1; infinite after a single pass.
 
     eigen_residuals_ : ndarray of shape (n_components,)
         After `fit`: ``|C v - lambda v|`` for each component, divided by the largest lambda, with

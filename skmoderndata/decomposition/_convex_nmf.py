@@ -21,7 +21,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.factors.convex_factorization import (
     IndefiniteError,
@@ -30,8 +30,9 @@ from skmoderndata._solvers.factors.convex_factorization import (
 )
 from skmoderndata._validation import check_magnitude
 from skmoderndata.decomposition._nmf_base import (
+    AGAINST_NMF,
+    AlternatingFactorization,
     check_number,
-    decode,
     narrowed,
     validate_rows,
     warn_of_passes,
@@ -74,14 +75,14 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that gives Gram
         matrices. These keep the Gram matrix of the training rows in memory, which must have no
         negative eigenvalue: a fit that meets a negative squared norm raises.
-    gamma : float or {"scale", "auto"}, default="scale"
-        Coefficient of the kernels that have one.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
-        Further parameters of the kernel.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
     solver : {"descent", "multiplicative"}, default="descent"
         "descent": coordinate descent over the weights of each row in turn. "multiplicative": the
         rules of [1]_, for comparison; they are slower, and form the Gram matrix.
@@ -159,14 +160,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             {"kernel": "rbf", "n_components": 3, "init": "random", "random_state": 0},
             {"solver": "multiplicative", "tol": 0.1, "max_iter": 5000, "random_state": 0},
         ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.NMF",
-            problem="digit_parts",
-            params={"random_state": 0},
-            grid={"n_components": (16, 32, 48)},
-            baseline_params={"random_state": 0, "max_iter": 1000},
-            baseline_grid={"n_components": (16, 32, 48)},
-        ),
+        comparison=AGAINST_NMF,
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
@@ -309,21 +303,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         dtype = getattr(X, "dtype", np.dtype(np.float64))
         return narrowed(self._codes(X)[0], dtype, self, "codes")
 
-    @available_if(_is_linear)
-    def inverse_transform(self, X):
-        """Rows with given codes, for the linear kernel.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_components_)
-            Codes.
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-            ``X @ components_``.
-        """
-        return decode(self, X)
+    inverse_transform = available_if(_is_linear)(AlternatingFactorization.inverse_transform)
 
     def score(self, X, y=None):
         """Minus the relative error with which rows are reconstructed; grows with `n_components`.

@@ -70,7 +70,7 @@ class HierarchicalSlowFeatureAnalysis(
         - ``n_pre``, ``n_out``, ``degree``, ``weight_sharing``: in place of the parameters of
           the same name (of `n_components`, for ``n_out`` of the last layer).
 
-        None makes fields of 3 or 4 pixels with stride 2 until at most 4 x 4 fields are left,
+        None makes fields of 3 or 4 pixels with stride 2 until at most 4 x 4 fields remain,
         which the last layer sees as a whole. Without `image_shape`, None is a single layer with
         one field.
 
@@ -518,7 +518,7 @@ def _check_shape(image_shape, n_features):
 
 
 def _default_fields(height, width):
-    """Fields of 3 (odd sizes) or 4 (even sizes) with stride 2, until 4 x 4 or less are left."""
+    """Fields of 3 (odd sizes) or 4 (even sizes) with stride 2, until 4 x 4 or fewer remain."""
     layers, sizes = [], (height, width)
     while max(sizes) > 4:
         field = tuple(s if s <= 4 else 3 + (s + 1) % 2 for s in sizes)

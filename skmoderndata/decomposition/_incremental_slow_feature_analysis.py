@@ -424,14 +424,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in the order of time.
-
-        y : Ignored
-            Not used, present by convention.
-
-        sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row. None for a single sequence.
+        X, y, sequence_ids
+            As in `fit`.
 
         Returns
         -------

@@ -45,11 +45,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         Dimensions k of the subspace; a number in (0, 1) is the fraction of the variance that it
         has to reach, at least.
     kernel : str, Kernel or callable, default="rbf"
-        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
-        returns their kernel matrix, or "precomputed".
+        Kernel of the principal components, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -78,7 +76,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     explained_variance_ratio_ : float
         Fraction of the variance in the subspace.
     mean_residual_ : float
-        Mean squared distance of the training samples from the subspace: the variance that is left.
+        Mean squared distance of the training samples from the subspace: the residual variance.
     landmarks_ : ndarray of shape (rank,)
         Training samples whose span holds the subspace. Only `solver="low_rank"`.
     n_features_in_ : int
@@ -179,13 +177,12 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Find the subspace, and settle the threshold.
+        """Estimate the principal subspace, and the threshold from residuals of held-out samples.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -301,7 +298,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             if k == 0:
                 raise ValueError(
                     "The samples lie on one line in feature space: there is no subspace that "
-                    "explains them in part. Use KernelCentroidOutlierDetector."
+                    "explains them partly. Use KernelCentroidOutlierDetector."
                 )
         return k
 

@@ -34,7 +34,6 @@ from skmoderndata._solvers.dictionaries.ksvd import Rules, Stream, add_batch, le
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import (
     check_array,
-    check_fourth_powers,
     known_entries,
     validate_data,
 )
@@ -95,7 +94,7 @@ class KSVD(
     max_iter : int, default=30
         Largest number of passes.
     tol : float, default=0.0
-        Stop when a pass lowers the objective by less, in proportion; while atoms are still
+        Stop when a pass lowers the objective by a smaller fraction; while atoms are still
         replaced in every pass, when five passes together do. With 0 all passes are made.
     min_usage : int, default=3
         An atom with fewer users is replaced by the signal that is represented worst, and so is the
@@ -471,10 +470,8 @@ class KSVD(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Signals; NaN marks missing entries.
-        y : Ignored
-            Present by convention.
+        X, y
+            As in `fit`.
 
         Returns
         -------
@@ -490,11 +487,14 @@ class KSVD(
         return -float(codes.residual_sq.sum()) / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
-        X = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            fourth_powers=True,
         )
-        check_fourth_powers(X, owner=type(self).__name__)
-        return X
 
     def _batch_size(self, n_signals, k):
         if self.batch_size != "auto":
@@ -574,7 +574,7 @@ class KSVD(
             sizes = np.linalg.norm(start[1:], axis=1)
             if (np.linalg.norm(rest, axis=1) <= 1e-10 * sizes).any():
                 raise ValueError(
-                    "init has a constant atom beside the first, and dc_atom=True: leave it out."
+                    "init has a constant atom besides the first, and dc_atom=True: leave it out."
                 )
         return np.concatenate([np.full((1, n), n**-0.5), rest])
 

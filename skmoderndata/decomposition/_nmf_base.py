@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_sample_weight, fit_context
+from skmoderndata._registry import Comparison
 from skmoderndata._solvers.factors.factorization import (
     Data,
     Side,
@@ -25,11 +26,18 @@ from skmoderndata._solvers.factors.factorization import (
 from skmoderndata._validation import (
     check_array,
     check_codes,
-    check_fourth_powers,
     check_magnitude,
     validate_data,
 )
 
+AGAINST_NMF = Comparison(
+    baseline="sklearn.decomposition.NMF",
+    problem="digit_parts",
+    params={"random_state": 0},
+    grid={"n_components": (16, 32, 48)},
+    baseline_params={"random_state": 0, "max_iter": 1000},
+    baseline_grid={"n_components": (16, 32, 48)},
+)
 FEW = 100  # components that cost next to nothing, however small the data
 
 
@@ -46,10 +54,10 @@ def validate_rows(estimator, X, *, reset, missing=None):
         dtype=[np.float64, np.float32],
         ensure_all_finite="allow-nan",
         reset=reset,
+        # kernel values are squares
+        fourth_powers=not estimator.__sklearn_tags__().input_tags.pairwise,
     )
     name = type(estimator).__name__
-    if not estimator.__sklearn_tags__().input_tags.pairwise:  # kernel values are squares
-        check_fourth_powers(X, owner=name)
     X = canonical(X)
     if np.isnan(X.data if sparse.issparse(X) else X).any():
         if missing is not None:

@@ -52,7 +52,7 @@ class ProbabilisticLSA(
     n_components : int, default=2
         Number of topics.
     tempering : bool, default=False
-        Whether a part of the counts is held out, and expectation maximisation is stopped, and
+        Whether a fraction of the counts is held out, and expectation maximisation is stopped, and
         its posteriors are flattened, as their likelihood demands.
     posterior_exponent : float, default=1.0
         Exponent of the posteriors, 1 for maximum likelihood; with `tempering` the first one.
@@ -264,12 +264,8 @@ class ProbabilisticLSA(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts of new documents.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the documents.
+        X, y, sample_weight
+            As in `fit`.
 
         Returns
         -------

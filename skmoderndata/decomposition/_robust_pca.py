@@ -37,7 +37,7 @@ CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 
 
 class Decomposition(NamedTuple):
-    """The parts of a matrix, ``low_rank + sparse`` (plus dense noise for the stable algorithm)."""
+    """The terms of a matrix, ``low_rank + sparse`` (plus dense noise for the stable algorithm)."""
 
     low_rank: np.ndarray
     sparse: np.ndarray
@@ -70,10 +70,10 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Keep at most so many components, those with the largest singular values; None keeps all.
         `low_rank_` and the certificate always belong to the convex problem.
     alpha : float, default=None
-        Weight of the sparse part. None takes ``1 / sqrt(q max(n, p))`` with q the fraction of
+        Weight of the sparse matrix. None takes ``1 / sqrt(q max(n, p))`` with q the fraction of
         observed entries, for which the theorems hold. Smaller values call more entries wrong.
     algorithm : {"pcp", "stable"}, default="pcp"
-        Whether every entry not grossly wrong is exact, or carries dense noise.
+        Whether every entry not grossly wrong is exact, or has dense noise.
     noise_std : float, default=None
         Standard deviation of the noise, for ``algorithm="stable"``; None estimates it from the
         data. With 0 the algorithm is "pcp".
@@ -94,7 +94,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         "median" takes the medians of the columns away first (True is the same). The problem above
         does not centre, and means would be spoilt by the errors.
     polish : bool, default=False
-        With ``algorithm="pcp"``: when the entries outside the support of the sparse part are
+        With ``algorithm="pcp"``: when the entries outside the support of the sparse matrix are
         exactly of the rank found, fit them to machine precision. Otherwise nothing changes.
     store_matrices : bool, default=True
         Keep `low_rank_`, `sparse_`, `dual_` and `support_`, each as large as `X`.
@@ -113,18 +113,18 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     dual_ : ndarray of shape (n_samples, n_features)
         Dual matrix, the proof of `dual_gap_`.
     components_ : ndarray of shape (n_components_, n_features)
-        Right singular vectors of the low-rank part (without `mean_`), largest singular value
+        Right singular vectors of the low-rank matrix (without `mean_`), largest singular value
         first, the largest loading of each positive.
     singular_values_ : ndarray of shape (n_components_,)
-        Singular values of the low-rank part that belong to `components_`.
+        Singular values of the low-rank matrix that belong to `components_`.
     n_components_ : int
         Number of components kept.
     rank_ : int
-        Rank of the low-rank part.
+        Rank of the low-rank matrix.
     mean_ : ndarray of shape (n_features,)
         What was taken away from the columns, zero without `center`.
     alpha_ : float
-        Weight of the sparse part used.
+        Weight of the sparse matrix used.
     noise_std_ : float
         Standard deviation of the noise used, 0 for "pcp".
     objective_ : float
@@ -155,7 +155,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
     function for "stable"). `fit_transform` does the same with the training rows. Where recovery is
-    exact that is ``U * singular_values_``; where it is not, the low-rank part is shrunk by the
+    exact that is ``U * singular_values_``; where it is not, the low-rank matrix is shrunk by the
     nuclear norm and scores are not.
 
     float32 input is computed in float64 and returned as float32.
@@ -254,7 +254,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Split `X` into a low-rank and a sparse part and learn the components of the first.
+        """Split `X` into low-rank and sparse matrices, and take the components of the former.
 
         Parameters
         ----------
@@ -351,7 +351,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return rows.astype(X.dtype, copy=False)
 
     def decompose(self, X):
-        """Split rows into a part in the span of the components and the residual.
+        """Split rows into their projections on the components and the residuals.
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
-from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.factors.convex_factorization import semi_multiplicative
 from skmoderndata._solvers.factors.factorization import (
     Side,
@@ -17,6 +17,7 @@ from skmoderndata._solvers.factors.factorization import (
     nndsvd_components,
 )
 from skmoderndata.decomposition._nmf_base import (
+    AGAINST_NMF,
     AlternatingFactorization,
     validate_rows,
     warn_of_rank,
@@ -120,14 +121,7 @@ class SemiNMF(AlternatingFactorization):
             {"init": "random", "n_init": 2, "random_state": 0, "max_iter": 9000},
             {"solver": "multiplicative", "tol": 0.1, "max_iter": 5000},
         ),
-        comparison=Comparison(
-            baseline="sklearn.decomposition.NMF",
-            problem="digit_parts",
-            params={"random_state": 0},
-            grid={"n_components": (16, 32, 48)},
-            baseline_params={"random_state": 0, "max_iter": 1000},
-            baseline_grid={"n_components": (16, 32, 48)},
-        ),
+        comparison=AGAINST_NMF,
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

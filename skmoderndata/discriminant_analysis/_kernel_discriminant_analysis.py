@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy.special import log_softmax, softmax
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
@@ -20,12 +19,10 @@ from skmoderndata.kernels._features import (
     labelled_training,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectionMixin
 
 
-class KernelDiscriminantAnalysis(
-    KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Base
-):
+class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, Base):
     r"""Directions in feature space that separate several classes, and the classifier they give.
 
     Maximises, over matrices W of directions in the feature space of the kernel [1]_, [2]_,
@@ -42,11 +39,9 @@ class KernelDiscriminantAnalysis(
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
-        returns their kernel matrix, or "precomputed".
+        Kernel of the discriminants, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -173,13 +168,12 @@ class KernelDiscriminantAnalysis(
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the directions.
+        """Estimate the discriminant directions and the means of the classes along them.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -241,22 +235,6 @@ class KernelDiscriminantAnalysis(
         values = self._log_joint(X)
         return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict(self, X):
-        """Most probable class of each sample.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels.
-        """
-        best = self._log_joint(X).argmax(axis=1)
-        return self.classes_[best]
-
     def predict_proba(self, X):
         """Probability of each class.
 
@@ -286,33 +264,6 @@ class KernelDiscriminantAnalysis(
             Finite where the probability rounds to 0, too.
         """
         return log_softmax(self._log_joint(X), axis=1)
-
-    def transform(self, X):
-        """Coordinates on the directions, from the mean of the training samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            One row per sample.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return (self._project(X) - self._centre).astype(dtype, copy=False)
-
-    @property
-    def _n_features_out(self):
-        return self._project.coef.shape[1]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _log_joint(self, X):
         check_is_fitted(self)

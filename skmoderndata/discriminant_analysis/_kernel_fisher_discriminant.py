@@ -1,7 +1,6 @@
 """Fisher's discriminant of two classes in feature space."""
 
 import numpy as np
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,12 +19,10 @@ from skmoderndata.kernels._features import (
     labelled_training,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectionMixin
 
 
-class KernelFisherDiscriminant(
-    KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Base
-):
+class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Base):
     r"""Direction in feature space on which two classes are farthest apart for their spread.
 
     Maximises, over directions :math:`w` in the feature space of the kernel [1]_, [2]_,
@@ -40,11 +37,9 @@ class KernelFisherDiscriminant(
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
-        returns their kernel matrix, or "precomputed".
+        Kernel of the direction in feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -55,8 +50,8 @@ class KernelFisherDiscriminant(
         Ridge, in units of the scatter within the classes, so that it does not depend on the scale
         of the kernel.
     threshold : {"midpoint", "prior"}, default="midpoint"
-        Where the classes part: halfway between the projected means, or shifted towards the rarer
-        class as for normal distributions of equal variance.
+        Threshold between the classes: halfway between the projected means, or shifted towards
+        the rarer class as for normal distributions of equal variance.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
@@ -73,7 +68,7 @@ class KernelFisherDiscriminant(
     landmarks_ : ndarray of shape (rank,)
         Training samples that span the direction. Only `solver="low_rank"`.
     intercept_ : float
-        What is added to the projection to have 0 where the classes part.
+        What is added to the projection to have 0 at the threshold.
     criterion_ : float
         Ratio reached. The direction has unit denominator, so that it is also the squared
         distance of the projected means.
@@ -160,13 +155,12 @@ class KernelFisherDiscriminant(
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the direction.
+        """Maximise the Fisher criterion, and set the threshold.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -199,7 +193,7 @@ class KernelFisherDiscriminant(
         return self
 
     def decision_function(self, X):
-        """Signed distance from where the classes part, in units of the spread.
+        """Signed distance from the threshold, in units of the spread.
 
         Parameters
         ----------
@@ -214,49 +208,9 @@ class KernelFisherDiscriminant(
         check_is_fitted(self)
         return self._project(self._samples(X, reset=False))[:, 0] + self.intercept_
 
-    def predict(self, X):
-        """Class of each sample.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels.
-        """
-        check_is_fitted(self)
-        values = self._project(self._samples(X, reset=False))[:, 0] + self.intercept_
-        return self.classes_[(values > 0).astype(int)]
-
-    def transform(self, X):
-        """Projections on the direction.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        projections : ndarray of shape (n_samples, 1)
-            Without the intercept.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return self._project(X).astype(dtype, copy=False)
-
-    @property
-    def _n_features_out(self):
-        return self._project.coef.shape[1]
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _settle(self, found, model, *, n, kept):

@@ -25,7 +25,7 @@ from skmoderndata._solvers.dictionaries.patches import (
     patch_cosines,
     training_patches,
 )
-from skmoderndata._validation import check_array, check_fourth_powers
+from skmoderndata._validation import check_array, check_magnitude
 
 COMMON_CONSTRAINTS = {
     "noise_std": [NON_NEGATIVE, None],
@@ -77,7 +77,7 @@ def checked_image(estimator, X, *, allow_nan=False):
         raise
     if image.ndim == 3 and image.shape[2] == 0:
         raise ValueError(f"{name}: X has no channels, its shape is {np.shape(X)}.")
-    check_fourth_powers(image, owner=name)
+    check_magnitude(image, owner=name, fourth_powers=True)
     return image.reshape(*image.shape[:2], -1)
 
 

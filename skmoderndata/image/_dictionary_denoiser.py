@@ -63,7 +63,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     n_nonzero_coefs : int, default=None
         Most atoms in the code of a patch; None takes half the numbers of a patch.
     noisy_weight : float, default=None
-        The weight λ of the noisy pixel beside those of the patches, 1 each. None takes
+        The weight λ of the noisy pixel, relative to those of the patches, 1 each. None takes
         ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
     max_iter : int, default=10
         Passes of K-SVD.

@@ -119,7 +119,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     reproduce its own filling.
 
     Where no patch knows anything, in holes larger than twice a patch, pixels get the mean of the
-    known ones in the smallest box about them; "em" carries structure into such holes, a patch a
+    known ones in the smallest box about them; "em" continues structure into such holes, a patch a
     round at best. Nothing is clipped. A channel of which nothing is known is an error.
 
     References

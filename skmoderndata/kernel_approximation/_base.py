@@ -5,12 +5,32 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
+from skmoderndata._compat import fit_context
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._samples import KernelSamples
 
 
 class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """Transformer to `n_components_` coordinates, which `_map` gives."""
+    """Transformer to `n_components_` coordinates, which `_learn` chooses and `_map` gives."""
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Learn the coordinates from the training samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        self._learn(X)
+        return self
 
     def transform(self, X):
         """Coordinates of samples.
@@ -29,6 +49,32 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         return self._map(X).astype(self._dtype(X), copy=False)
+
+    def score(self, X, y=None):
+        """Fraction of the spread of samples in feature space that the coordinates explain.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples. For a precomputed kernel only the training matrix has what is needed.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            At most 1: squared norms of the coordinates over squared distances from the origin of
+            the feature space, or from the mean of the training samples where it is taken away.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        Z = self._map(X)
+        total = self._spread(X)
+        return float(np.vdot(Z, Z) / total) if total > 0 else 1.0
+
+    def _spread(self, X):
+        """Sum of the squared norms of samples in feature space."""
+        return float(np.sum(self._gram.diag(X), dtype=np.float64))
 
     def _checked(self, X, *, reset):
         X = self._samples(X, reset=reset)

@@ -2,7 +2,6 @@
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
@@ -29,17 +28,15 @@ class IncompleteCholesky(KernelFeatures):
     n_components : int, default=100
         Largest number of features; fewer where the numerical rank, or `tol`, is reached.
     kernel : str, Kernel or callable, default="rbf"
-        Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
-        collections of samples that returns the matrix.
+        Kernel to approximate, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
-        Parameter of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1
-        Parameter of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
-        Further parameters of a named kernel or a function.
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
     tol : float, default=0.0
         Stop at the first rank at which the trace of the residual is at most `tol` times the trace
         of the kernel matrix.
@@ -168,25 +165,6 @@ class IncompleteCholesky(KernelFeatures):
         self.algorithm = algorithm
         self.random_state = random_state
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Choose the pivots.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples, or their kernel matrix where it is precomputed.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : IncompleteCholesky
-            The fitted transformer.
-        """
-        self._factor(X)
-        return self
-
     def fit_transform(self, X, y=None):
         """Choose the pivots and return the features.
 
@@ -206,9 +184,9 @@ class IncompleteCholesky(KernelFeatures):
 
     @fit_context()
     def _fit_and_transform(self, X):
-        return self._factor(X)
+        return self._learn(X)
 
-    def _factor(self, X):
+    def _learn(self, X):
         X = self._checked(X, reset=True)
         gram = self._resolve(X)
         check_definite(gram)
@@ -260,24 +238,3 @@ class IncompleteCholesky(KernelFeatures):
                     self._gram, take(X, rows), self.components_, self.cholesky_
                 )
         return Z
-
-    def score(self, X, y=None):
-        """Fraction of the samples' similarity to themselves that the features explain.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples. For a precomputed kernel only the training matrix has what is needed.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            At most 1: ``sum |z|^2 / sum k(x, x)``.
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        Z = self._map(X)
-        total = float(np.sum(self._gram.diag(X), dtype=np.float64))
-        return float(np.vdot(Z, Z) / total) if total > 0 else 1.0

@@ -3,10 +3,9 @@
 import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import warn_fewer
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs, leading_eigen
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
@@ -31,17 +30,16 @@ class NonlinearProjectionTrick(KernelFeatures):
     n_components : int, default=None
         Number of coordinates, those of largest variance; None keeps all above rounding.
     kernel : str, Kernel or callable, default="rbf"
-        Name of `sklearn.metrics.pairwise`, "precomputed", kernel object, or function of two
-        collections of samples that returns the matrix.
+        Kernel whose feature space gets coordinates, or "precomputed"; see
+        :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
-        Parameter of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1
-        Parameter of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
-        Further parameters of a named kernel or a function.
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
     algorithm : {"exact", "nystroem"}, default="exact"
         Use the whole kernel matrix, or its columns of `max_rank` samples.
     max_rank : int, default=300
@@ -171,22 +169,7 @@ class NonlinearProjectionTrick(KernelFeatures):
         self.tol = tol
         self.random_state = random_state
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Find the directions of the coordinates.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples, or their kernel matrix where it is precomputed.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : NonlinearProjectionTrick
-            The fitted transformer.
-        """
+    def _learn(self, X):
         X = self._checked(X, reset=True)
         gram = self._gram = self._resolve(X)
         n = count_samples(X)
@@ -207,7 +190,6 @@ class NonlinearProjectionTrick(KernelFeatures):
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
         total = float(diagonal.sum() - self._mean_square * n)
         self.residual_trace_ = float(total - self.eigenvalues_.sum())
-        return self
 
     def _fit_exact(self, gram, X, n):
         K = np.asarray(gram(X), dtype=np.float64)
@@ -278,30 +260,12 @@ class NonlinearProjectionTrick(KernelFeatures):
             Z[rows] = K @ self._coef
         return Z
 
-    def score(self, X, y=None):
-        """Fraction of the spread of samples in the feature space that the coordinates explain.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples. For a precomputed kernel only the training matrix has what is needed.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-            At most 1: squared lengths of the coordinates over squared distances from the mean of
-            the training samples, or from the origin without centring.
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        Z = self._map(X)
-        total = float(np.sum(self._gram.diag(X), dtype=np.float64))
+    def _spread(self, X):
+        total = super()._spread(X)
         if self.center:
             total -= 2 * float(self._mean_products(X).sum())
             total += count_samples(X) * self._mean_square
-        return float(np.vdot(Z, Z) / total) if total > 0 else 1.0
+        return total
 
     def _mean_products(self, X):
         """Inner products of samples with the mean of the training samples."""

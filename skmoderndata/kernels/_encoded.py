@@ -1,4 +1,4 @@
-"""Samples beside the form in which a kernel computes with them, made once."""
+"""Samples with the form in which a kernel computes with them, made once."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -45,8 +45,8 @@ class _OverPaths(BaseKernel):
                 raise ValueError(f"{name}: an edge is (from, to, kernel or number), not {edge!r}.")
             if not isinstance(edge[2], Kernel) and not (np.isreal(edge[2]) and edge[2] >= 0):
                 raise ValueError(
-                    f"{name}: the edge from {edge[0]!r} to {edge[1]!r} carries {edge[2]!r}, and "
-                    "it has to be a kernel or a number of at least 0."
+                    f"{name}: the edge from {edge[0]!r} to {edge[1]!r} has the weight "
+                    f"{edge[2]!r}, and it has to be a kernel or a number of at least 0."
                 )
         nodes = {u for u, _, _ in self.edges} | {v for _, v, _ in self.edges}
         for label in ("source", "sink"):
@@ -86,7 +86,7 @@ class DAGPath(_OverPaths):
     Parameters
     ----------
     edges : list of (node, node, Kernel or float)
-        From, to, and what the edge carries: a kernel of the samples, or a number of at least 0.
+        From, to, and the weight of the edge: a kernel of the samples, or a number of at least 0.
         Parallel edges add up.
     source : hashable
         Node where paths begin.
@@ -171,13 +171,8 @@ class GraphPath(_OverPaths):
 
     Parameters
     ----------
-    edges : list of (node, node, Kernel or float)
-        From, to, and what the edge carries: a kernel of the samples, or a number of at least 0.
-        Parallel edges add up.
-    source : hashable
-        Node where walks begin.
-    sink : hashable
-        Node where walks end.
+    edges, source, sink
+        As for `DAGPath`; walks may pass a node several times.
 
     See Also
     --------

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from sklearn.utils.validation import column_or_1d
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import (
@@ -18,7 +19,7 @@ from skmoderndata._validation import check_magnitude, check_target
 from skmoderndata.kernels._expansion import Expansion, surely_psd
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Array, Gram, count_samples, take
 from skmoderndata.kernels._row_store import RowStore
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._samples import KernelClassifierMixin, KernelSamples
 
 MACHINE_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,
@@ -121,3 +122,48 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
                 f"(tol={tol:g})",
                 remedy="raise max_iter or tol, or scale X, for example by StandardScaler",
             )
+
+
+class MachineClassifierMixin(KernelClassifierMixin):
+    """Mixin of machines with one function for two classes, or one for each class."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Compute the values of the functions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive for the second of two classes; else the largest tells the class.
+        """
+        check_is_fitted(self)
+        machine: Any = self
+        values: Array = machine._function_values(self._samples(X, reset=False))
+        values = values + machine.intercept_
+        return values[:, 0] if len(machine.classes_) == 2 else values
+
+
+class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
+    """Mixin of machines whose function with `intercept_` predicts the target."""
+
+    def predict(self, X: Any) -> Array:
+        """Predict the targets of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Predicted targets.
+        """
+        check_is_fitted(self)
+        machine: Any = self
+        values: Array = machine._function_values(machine._samples(X, reset=False))
+        return values + machine.intercept_  # type: ignore[no-any-return]

@@ -3,7 +3,12 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import OutlierMixin
+from sklearn.base import (
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    OutlierMixin,
+    TransformerMixin,
+)
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
@@ -120,3 +125,64 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
             -1 for outliers, 1 for others.
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
+class KernelClassifierMixin(KernelSamples, ClassifierMixin):  # type: ignore[misc]
+    """Mixin of classifiers that decide by the sign or largest column of `decision_function`."""
+
+    def predict(self, X: Any) -> Array:
+        """Predict the classes of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        values: Array = self.decision_function(X)
+        best = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        labels: Array = self.classes_[best]
+        return labels
+
+
+class KernelProjectionMixin(
+    KernelSamples,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+):
+    """Mixin of estimators that project samples on directions, less the centre of the scores."""
+
+    _project: Any
+    _centre: Any = 0.0
+
+    def transform(self, X: Any) -> Array:
+        """Project samples on the directions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            One row per sample; an intercept is not added.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        Z: Array = (self._project(X) - self._centre).astype(dtype, copy=False)
+        return Z
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self._project.coef.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

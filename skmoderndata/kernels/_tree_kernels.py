@@ -57,11 +57,9 @@ class _Subtrees(TreeKernel):
 class CoRootedSubtree(_Subtrees):
     r"""Number of common subtrees that begin at the roots.
 
-    .. math:: k(T, T') = \Delta(r, r'), \qquad
-       \Delta(v, w) = \lambda \prod_i (1 + \Delta(v_i, w_i))
+    .. math:: k(T, T') = \Delta(r, r')
 
-    for nodes with the same production, a label and the labels of the children :math:`v_i`, and
-    :math:`\Delta = 0` for others and for leaves.
+    for the roots r and r', with :math:`\Delta` as in :class:`AllSubtree`.
 
     Parameters
     ----------
@@ -143,7 +141,7 @@ class AllSubtree(_Subtrees):
 
     Notes
     -----
-    A sample is an ordered tree: nested tuples or lists ``(label, child, ...)`` with a bare label
+    A sample is an ordered tree: nested tuples or lists ``(label, child, ...)`` with a label alone
     for a leaf; a pair ``(parents, labels)``, where the root has parent -1 and children are in the
     order of their positions; an object with ``label()`` that iterates over its children, as
     `nltk.Tree`; an `ast` node, whose label is its class; an `ElementTree` element, whose label is

@@ -1,7 +1,6 @@
 """The perceptron with a kernel: in one pass or many, averaged, with a budget, from a stream."""
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,9 +16,10 @@ from skmoderndata.kernels._expansion import Expansion
 from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata.kernels._online import BLOCK, Stream
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
+from skmoderndata.kernels._samples import KernelClassifierMixin
 
 
-class KernelPerceptron(KernelMachine, ClassifierMixin, Base):
+class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     r"""Classifier that changes on mistakes only, with a kernel.
 
     The perceptron [1]_ [2]_ goes through the samples. One whose value
@@ -191,13 +191,12 @@ class KernelPerceptron(KernelMachine, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y):
-        """Go through the samples, up to `max_iter` times.
+        """Update the functions at each mistake.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
 
@@ -300,24 +299,6 @@ class KernelPerceptron(KernelMachine, ClassifierMixin, Base):
         else:
             values = self._function_values(X) + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            return self.classes_[(values > 0).astype(int)]
-        return self.classes_[values.argmax(axis=1)]
 
     def _begin(self, X):
         name = type(self).__name__

@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
@@ -18,10 +17,10 @@ from skmoderndata._solvers.kernel.graph_embedding import (
 )
 from skmoderndata.kernels._features import Projection, TrainingSet, as_double, is_low_rank
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._samples import KernelProjectionMixin
 
 
-class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class KernelGraphEmbedding(KernelProjectionMixin, Base):
     r"""Directions in feature space along which a graph is smooth.
 
     Maximises, over matrices W of directions in the feature space of the kernel [1]_,
@@ -51,11 +50,9 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
     n_penalty_neighbors : int, default=20
         Neighbours of each sample in the graph of B, for `graph="marginal"`.
     kernel : str, Kernel or callable, default="rbf"
-        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
-        returns their kernel matrix, or "precomputed".
+        Kernel of the embedding functions, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -178,8 +175,7 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,), default=None
             Labels, which the graphs of classes need; "neighbors" ignores them.
 
@@ -213,24 +209,6 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
             warn_fewer(self, asked=self.n_components, found=len(found.values), reason=reason)
         self.ridge_ = found.ridge
         return self
-
-    def transform(self, X):
-        """Coordinates along the directions.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            One row per sample.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return (self._project(X) - self._centre).astype(dtype, copy=False)
 
     def score(self, X, y=None):
         """Minus the intrinsic form of new samples along the directions, over their scatter.
@@ -268,13 +246,8 @@ class KernelGraphEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Trans
         rough = float(np.trace(laplacian_form(graph, T))) / edges
         return -rough * n / spread if spread > 0 else 0.0
 
-    @property
-    def _n_features_out(self):
-        return self._project.coef.shape[1]
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.target_tags.required = self.graph in ("class", "marginal")
         return tags
 

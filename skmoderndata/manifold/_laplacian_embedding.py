@@ -33,8 +33,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         Similarity without negative values: a name in `sklearn.metrics.pairwise`, a kernel object,
         a function of two sets of samples that returns their matrix, or "precomputed".
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -45,7 +44,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        Coordinates of the training samples; each column has length 1 and mean 0, in the weights
+        Coordinates of the training samples; each column has norm 1 and mean 0, in the weights
         of the samples.
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of the Laplacian, ascending.

@@ -34,7 +34,7 @@ def dtw_barycenter(
     max_iter : int, default=30
         Passes, at most.
     tol : float, default=1e-5
-        The average is taken as found when the objective falls by no more than this fraction.
+        The average has converged when the objective falls by no more than this fraction.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def soft_dtw_barycenter(
     max_iter : int, default=100
         Passes, at most.
     tol : float, default=1e-6
-        Relative fall of the objective at which the average is taken as found.
+        Relative fall of the objective at which the average has converged.
 
     Returns
     -------

@@ -143,10 +143,8 @@ def boolean_coverage_score(X_true, X_pred):
 
     Parameters
     ----------
-    X_true : array-like or sparse matrix of shape (n_samples, n_features)
-        Data, 0 and 1, or NaN where a bit is unobserved.
-    X_pred : array-like or sparse matrix of shape (n_samples, n_features)
-        Reconstruction, 0 and 1.
+    X_true, X_pred : array-like or sparse matrix of shape (n_samples, n_features)
+        Data and reconstruction, as for `boolean_reconstruction_error`.
 
     Returns
     -------
@@ -168,10 +166,8 @@ def boolean_over_coverage(X_true, X_pred):
 
     Parameters
     ----------
-    X_true : array-like or sparse matrix of shape (n_samples, n_features)
-        Data, 0 and 1, or NaN where a bit is unobserved.
-    X_pred : array-like or sparse matrix of shape (n_samples, n_features)
-        Reconstruction, 0 and 1.
+    X_true, X_pred : array-like or sparse matrix of shape (n_samples, n_features)
+        Data and reconstruction, as for `boolean_reconstruction_error`.
 
     Returns
     -------

@@ -70,7 +70,8 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
     n = len(K)
     if K.shape != (n, n):
         raise ValueError(f"rademacher_complexity: K has to be square, got shape {K.shape}.")
-    _positive(norm=norm)
+    if not norm > 0:
+        raise ValueError(f"norm={norm} has to be positive.")
     if method == "trace":
         return 2.0 * norm * float(np.sqrt(max(0.0, float(np.trace(K))))) / n
     if method != "monte_carlo":
@@ -156,8 +157,7 @@ def novelty_bound(slack, gap, radius, n, *, delta=0.05):
     bound : float
         Largest probability.
     """
-    _check(n, delta)
-    _positive(gap=gap)
+    _check(n, delta, gap=gap)
     fit = slack / (gap * n) + 12.0 * radius**2 / (gap * np.sqrt(n))
     return float(fit + 3.0 * _deviation(n, delta))
 
@@ -183,8 +183,7 @@ def margin_bound(slack, margin, trace, n, *, delta=0.05):
     bound : float
         Largest probability.
     """
-    _check(n, delta)
-    _positive(margin=margin)
+    _check(n, delta, margin=margin)
     return float((slack + 4.0 * np.sqrt(trace)) / (n * margin) + 3.0 * _deviation(n, delta))
 
 
@@ -211,8 +210,7 @@ def l2_margin_bound(dual_sq, ridge, margin, trace, n, *, delta=0.05):
     bound : float
         Largest probability.
     """
-    _check(n, delta)
-    _positive(margin=margin)
+    _check(n, delta, margin=margin)
     squared = ridge**2 * dual_sq / margin**4 + 8.0 * np.sqrt(trace) / margin
     hard = 4.0 * np.sqrt(trace + n * ridge) / margin
     return float(min(squared, hard) / n + 3.0 * _deviation(n, delta / 2.0))
@@ -352,12 +350,8 @@ def ranking_bound(slack, margin, trace, n, *, delta=0.05):
 
     Parameters
     ----------
-    slack : float
-        Sum of the slacks at all thresholds for a function of norm one.
-    margin : float
-        Margin of that function.
-    trace : float
-        Trace of the kernel matrix.
+    slack, margin, trace : float
+        As for `margin_bound`, with the slacks at all thresholds.
     n : int
         Samples.
     delta : float, default=0.05
@@ -368,8 +362,7 @@ def ranking_bound(slack, margin, trace, n, *, delta=0.05):
     bound : float
         Largest probability.
     """
-    _check(n, delta)
-    _positive(margin=margin)
+    _check(n, delta, margin=margin)
     return float((2.0 * slack + 8.0 * np.sqrt(trace)) / (n * margin) + 6.0 * _deviation(n, delta))
 
 
@@ -410,14 +403,11 @@ def _deviation(n, delta):
     return np.sqrt(np.log(2.0 / delta) / (2.0 * n))
 
 
-def _check(n, delta):
+def _check(n, delta, **positive):
     if not n >= 1:
         raise ValueError(f"n={n} has to be at least 1.")
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta} has to be between 0 and 1.")
-
-
-def _positive(**numbers):
-    for name, value in numbers.items():
+    for name, value in positive.items():
         if not value > 0:
             raise ValueError(f"{name}={value} has to be positive.")

@@ -2,13 +2,15 @@
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from sklearn.metrics import DistanceMetric, pairwise_distances
-from sklearn.utils import check_random_state
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import PAIRED_DISTANCES, paired_distances
+from sklearn.utils import check_random_state, gen_batches
 
 from skmoderndata._compat import AT_LEAST_ONE, validate_params
 from skmoderndata._validation import check_array
 
 ALL_PAIRS = 2000  # samples whose pairs are all taken
+BLOCK = 2**15  # pairs at a time
 
 
 @validate_params(
@@ -103,18 +105,26 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
 
 
 def _distances_of_pairs(X, m, metric, rng):
-    """Distances of m random pairs of different samples, in blocks."""
-    i = rng.randint(len(X), size=m)
-    j = (i + rng.randint(1, len(X), size=m)) % len(X)
-    if isinstance(metric, str) and metric == "euclidean":
-        d = np.empty(m)
-        for start in range(0, m, 2**15):
-            part = slice(start, start + 2**15)
-            d[part] = np.linalg.norm(X[i[part]] - X[j[part]], axis=1)
-        return d
-    distance = DistanceMetric.get_metric(metric) if isinstance(metric, str) else None
-    if distance is None:
+    """Distances of m random pairs of different samples."""
+    n = len(X)
+    i = rng.randint(n, size=m)
+    j = (i + rng.randint(1, n, size=m)) % n
+    if not isinstance(metric, str):
         return np.array([metric(X[a], X[b]) for a, b in zip(i, j, strict=True)], dtype=np.float64)
-    return np.array(
-        [distance.pairwise(X[a : a + 1], X[b : b + 1])[0, 0] for a, b in zip(i, j, strict=True)]
-    )
+    d = np.empty(m)
+    if metric in PAIRED_DISTANCES:
+        for block in gen_batches(m, BLOCK):
+            d[block] = paired_distances(X[i[block]], X[j[block]], metric=metric)
+        return d
+    settled = {}  # by all samples, as for all pairs
+    if metric == "seuclidean":
+        settled["V"] = X.var(axis=0, ddof=1)
+    elif metric == "mahalanobis":
+        settled["VI"] = np.linalg.inv(np.cov(X.T)).T
+    order = np.argsort(i, kind="stable")
+    stops = np.searchsorted(i[order], np.arange(n + 1))
+    for a in range(n):  # no paired form: the pairs of one sample together
+        pairs = order[stops[a] : stops[a + 1]]
+        if len(pairs):
+            d[pairs] = pairwise_distances(X[a : a + 1], X[j[pairs]], metric=metric, **settled)[0]
+    return d

@@ -73,7 +73,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         half of the number of objects are left out with a warning.
 
     classifier : classifier, default=None
-        Carries the clustering of one half over to the other. None takes the `predict` of the
+        Extends the clustering of one half to the other. None takes the `predict` of the
         clusterer if it has one, and the nearest neighbour otherwise. A classifier should draw
         clusters of the kind that the clusterer finds.
 

@@ -33,11 +33,9 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
-        returns their kernel matrix, or "precomputed".
+        Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -155,13 +153,12 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Take the mean, and settle the threshold.
+        """Estimate the mean in feature space and the threshold of the distances from it.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -208,10 +205,8 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples.
-        y : None
-            Ignored.
+        X, y
+            As in `fit`.
 
         Returns
         -------

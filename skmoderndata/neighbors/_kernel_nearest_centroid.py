@@ -1,7 +1,6 @@
 """Nearest class means in feature space."""
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
@@ -13,10 +12,10 @@ from skmoderndata.kernels._features import (
     labelled_training,
 )
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.kernels._samples import KernelClassifierMixin
 
 
-class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
+class KernelNearestCentroid(KernelClassifierMixin, Base):
     r"""Class of the nearest mean in feature space, or of the largest Parzen density.
 
     Chooses the class with the largest
@@ -32,11 +31,9 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
-        returns their kernel matrix, or "precomputed".
+        Kernel, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -56,7 +53,7 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
     dual_coef_ : ndarray of shape (n_samples, n_classes)
         Means as combinations of the training samples.
     centroid_norms_ : ndarray of shape (n_classes,)
-        Squared lengths of the means in feature space.
+        Squared norms of the means in feature space.
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     n_features_in_ : int
@@ -129,13 +126,12 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Take the means of the classes.
+        """Estimate the means of the classes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples; the square kernel matrix if `kernel="precomputed"`; a list if the
-            kernel object is one of other samples than vectors.
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -180,22 +176,6 @@ class KernelNearestCentroid(KernelSamples, ClassifierMixin, Base):
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Class of the largest score.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Samples; their kernel values with all training samples if `kernel="precomputed"`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels.
-        """
-        best = self._scores(X).argmax(axis=1)
-        return self.classes_[best]
 
     def _scores(self, X):
         check_is_fitted(self)

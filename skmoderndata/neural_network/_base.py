@@ -332,7 +332,7 @@ class RidgeNetwork(Base):
 
     @property
     def n_samples_seen_(self):
-        """Number of samples that the coefficients rest on."""
+        """Number of samples that determine the coefficients."""
         if vars(self).get("_total") is None:
             raise AttributeError("n_samples_seen_ is not known before fit")
         return self._total.n_samples
@@ -364,12 +364,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the squared residuals.
+        X, y, sample_weight
+            As in `fit`.
 
         Returns
         -------

@@ -28,7 +28,7 @@ from skmoderndata._solvers.networks.radial_functions import (
     distances_sq,
     nearest_widths,
 )
-from skmoderndata._validation import check_array, check_fourth_powers
+from skmoderndata._validation import check_array, check_magnitude
 from skmoderndata.neural_network._base import (
     NetworkClassifier,
     NetworkRegressor,
@@ -78,7 +78,7 @@ class RadialNetwork(RidgeNetwork):
         xp, device = get_array_namespace(X)
         rows, dtype = as_numpy(X), X.dtype
         if fourth:
-            check_fourth_powers(rows, owner=type(self).__name__)
+            check_magnitude(rows, owner=type(self).__name__, fourth_powers=True)
         for name in ("selected_", "error_reduction_"):
             vars(self).pop(name, None)
         weights = as_numpy(w)
@@ -212,7 +212,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         Offset of the logistic function.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2.
-        With 0 the coefficients of least norm are found.
+        With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
@@ -388,7 +388,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         Offset of the logistic function.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
-        With 0 the coefficients of least norm are found.
+        With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.

@@ -1,4 +1,4 @@
-"""Random vector functional links: random neurons beside the inputs, and ridge on both."""
+"""Random vector functional links: random neurons and the inputs themselves, and ridge on both."""
 
 from skmoderndata._compat import StrOptions
 from skmoderndata._registry import Comparison, MethodCard
@@ -38,7 +38,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         less smooth.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2 (mean
-        over targets). With 0 the coefficients of least norm are found.
+        over targets). With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
@@ -95,19 +95,8 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
 
     Notes
     -----
-    With H the hidden outputs, ``H'H`` and ``H'y`` are added up over blocks of samples; memory is
-    ``n_outputs^2`` and one block. The eigenvectors of ``H'H`` then give, in a second run over the
-    blocks, the leave-one-out predictions of all penalties by two products of matrices [2]_: the
-    penalty is chosen for about twice the price of one fit. They are exact for ridge regression
-    with a free intercept. A weighted sample is left out with its whole weight.
-
-    The sums add up: `partial_fit` and `merge` are exact, in any order, and need a number for
-    `alpha`. The recursive update of online sequential learning machines gives the same
-    coefficients, for more work and with growing rounding errors.
-
-    With an activation by name and array API dispatch switched on in scikit-learn, arrays of other
-    libraries are taken as they are, and fitted attributes stay with them. The sums are formed in
-    double precision, whatever X is.
+    The penalty is chosen by exact leave-one-out [2]_. The notes of :class:`ELMRegressor` on cost,
+    `partial_fit` and `merge`, and arrays of other libraries hold here, too.
 
     Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
 
@@ -206,7 +195,7 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         less smooth.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
-        With 0 the coefficients of least norm are found.
+        With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
@@ -267,19 +256,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
 
     Notes
     -----
-    With H the hidden outputs, ``H'H`` and ``H'y`` are added up over blocks of samples; memory is
-    ``n_outputs^2`` and one block. The eigenvectors of ``H'H`` then give, in a second run over the
-    blocks, the leave-one-out predictions of all penalties by two products of matrices [2]_: the
-    penalty is chosen for about twice the price of one fit. They are exact for ridge regression
-    with a free intercept. A weighted sample is left out with its whole weight.
-
-    The sums add up: `partial_fit` and `merge` are exact, in any order, and need a number for
-    `alpha`. The recursive update of online sequential learning machines gives the same
-    coefficients, for more work and with growing rounding errors.
-
-    With an activation by name and array API dispatch switched on in scikit-learn, arrays of other
-    libraries are taken as they are, and fitted attributes stay with them. The sums are formed in
-    double precision, whatever X is.
+    The penalty is chosen by exact leave-one-out [2]_. The notes of :class:`ELMRegressor` on cost,
+    `partial_fit` and `merge`, and arrays of other libraries hold here, too.
 
     Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
 

@@ -3,21 +3,20 @@
 import warnings
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.alignment import aligned_weights, centred, target_features
 from skmoderndata._validation import check_array, validate_data
 from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
+from skmoderndata.preprocessing._base import AgainstTraining
 
 
-class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class AlignedKernelCombination(AgainstTraining):
     r"""Sum of kernels with weights that align it best with the target.
 
     Kernel values of samples against the training samples, by the kernel
@@ -35,11 +34,11 @@ class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Kernels: objects, names of `sklearn.metrics.pairwise`, or functions of two collections of
         samples that return a matrix.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
-        Parameter of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1
-        Parameter of the polynomial and sigmoid kernels.
+        Constant of the polynomial and sigmoid kernels.
     algorithm : {"joint", "independent"}, default="joint"
         "joint" maximises the alignment of the sum, "independent" weights each kernel by its own
         alignment.
@@ -164,10 +163,8 @@ class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
-            Training samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Labels, or continuous targets.
+        X, y
+            As in `fit`.
 
         Returns
         -------
@@ -175,22 +172,6 @@ class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Kernel matrix.
         """
         return self._fit(X, y)
-
-    def transform(self, X):
-        """Kernel values of samples against the training samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
-            Samples.
-
-        Returns
-        -------
-        K : ndarray of shape (n_samples, n_train)
-            Kernel values.
-        """
-        check_is_fitted(self)
-        return self._values(self._samples(X, reset=False), self.X_fit_)
 
     def score(self, X, y):
         """Centred alignment of the kernel matrix of X with the target.
@@ -234,7 +215,7 @@ class AlignedKernelCombination(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         sizes, matrices = self._matrices(X)
         about_mean = [centred(K) for K in matrices]
         norms = np.array([np.linalg.norm(K) for K in about_mean])
-        varies = norms > 1e-12 * len(X)  # what is left of a constant kernel is rounding
+        varies = norms > 1e-12 * len(X)  # the residual of a constant kernel is rounding
         if not varies.any():
             raise ValueError(
                 "AlignedKernelCombination needs a kernel that varies: all kernels are constant on "

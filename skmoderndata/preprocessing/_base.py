@@ -5,6 +5,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
+from skmoderndata._compat import fit_context
 from skmoderndata._solvers.common.linalg import leading_eigen
 from skmoderndata._validation import validate_data
 
@@ -13,7 +14,45 @@ PAGE = "kernel_matrix_steps"
 
 
 class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """A transformer fitted on the square matrix of the training samples."""
+    """A transformer fitted on the square matrix of the training samples.
+
+    A subclass learns in `_learn(X)` and gives rows in double precision in `_map(K)`.
+    """
+
+    @fit_context()
+    def fit(self, X, y=None):
+        """Learn the step from the matrix of the training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_train, n_train)
+            Kernel values, similarities or distances of the training samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The step, fitted.
+        """
+        self._learn(X)
+        return self
+
+    def transform(self, X):
+        """Apply the step to the rows of samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_train)
+            Values of samples against the training samples, of the kind given to `fit`.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_features_out)
+            What the step makes of them.
+        """
+        K, dtype = self._rows(X)
+        return self._map(K).astype(dtype, copy=False)
 
     def _square(self, K):
         K = validate_data(self, K, dtype=[np.float64, np.float32], ensure_min_samples=1)
@@ -90,3 +129,23 @@ def leading(K, n_components, tol):
     w, U = leading_eigen(K, n if n_components is None else n_components)
     keep = w > max(tol, n * np.finfo(float).eps) * max(w[0], 0.0)
     return w[keep], U[:, keep]
+
+
+class AgainstTraining(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+    """A transformer of samples into their kernel values against `X_fit_`, the training samples."""
+
+    def transform(self, X):
+        """Compute the kernel values of samples against the training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
+            Samples.
+
+        Returns
+        -------
+        K : ndarray of shape (n_samples, n_train)
+            Kernel values.
+        """
+        check_is_fitted(self)
+        return self._values(self._samples(X, reset=False), self.X_fit_)

@@ -1,6 +1,5 @@
 """Inner products from distances."""
 
-from skmoderndata._compat import fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
@@ -61,42 +60,10 @@ class DoubleCenterer(KernelMatrixStep):
     def __init__(self, *, squared=False):
         self.squared = squared
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Keep the means.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_train, n_train)
-            Symmetric distances of the training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : DoubleCenterer
-            The fitted transformer.
-        """
+    def _learn(self, X):
         D, _ = self._symmetric(X)
         S = D if self.squared else D * D
         self.means_ = S.mean(axis=0)
-        return self
-
-    def transform(self, X):
-        """Inner products of samples with the training samples, both centred at the latter's mean.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_train)
-            Distances of samples to the training samples.
-
-        Returns
-        -------
-        G : ndarray of shape (n_samples, n_train)
-            Inner products.
-        """
-        D, dtype = self._rows(X)
-        return self._map(D).astype(dtype, copy=False)
 
     def _map(self, D):
         S = D if self.squared else D * D

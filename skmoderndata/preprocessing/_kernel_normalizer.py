@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from skmoderndata._compat import fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata._validation import check_array
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
@@ -60,22 +59,7 @@ class KernelNormalizer(KernelMatrixStep):
     )
     _parameter_constraints = {}
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Keep the diagonal.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_train, n_train)
-            Kernel matrix of the training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : KernelNormalizer
-            The fitted transformer.
-        """
+    def _learn(self, X):
         K, _ = self._square(X)
         d = K.diagonal().copy()
         if (d < 0).any():
@@ -84,7 +68,6 @@ class KernelNormalizer(KernelMatrixStep):
                 "the matrix positive semi-definite with SpectrumCorrector first."
             )
         self.diagonal_ = d
-        return self
 
     def transform(self, X, diag=None):
         """Divide by the lengths of the samples.
@@ -116,10 +99,8 @@ class KernelNormalizer(KernelMatrixStep):
 
         Parameters
         ----------
-        X : array-like of shape (n_train, n_train)
-            Kernel matrix of the training samples.
-        y : None
-            Ignored.
+        X, y
+            As in `fit`.
 
         Returns
         -------

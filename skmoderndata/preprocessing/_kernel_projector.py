@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata.kernels._resolve import Gram
@@ -88,22 +88,7 @@ class KernelProjector(KernelMatrixStep):
         self.tol = tol
         self.center = center
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Find the subspace.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_train, n_train)
-            Kernel matrix of the training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : KernelProjector
-            The fitted transformer.
-        """
+    def _learn(self, X):
         K, _ = self._symmetric(X)
         self._mean, self._grand = (K.mean(axis=0), K.mean()) if self.center else (None, 0.0)
         K = self._centred(K)
@@ -129,23 +114,6 @@ class KernelProjector(KernelMatrixStep):
             self.n_components_ = len(p)
         warn_of_rank(self)
         self.residual_trace_ = float(K.trace() - kept)
-        return self
-
-    def transform(self, X):
-        """Project samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_train)
-            Kernel values of samples against the training samples.
-
-        Returns
-        -------
-        K : ndarray of shape (n_samples, n_train)
-            Kernel values of the projections.
-        """
-        K, dtype = self._rows(X)
-        return self._map(K).astype(dtype, copy=False)
 
     def _centred(self, K):
         if self._mean is None:

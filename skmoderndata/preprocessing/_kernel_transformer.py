@@ -3,7 +3,6 @@
 import numpy as np
 from scipy import linalg
 from sklearn.base import (
-    ClassNamePrefixFeaturesOutMixin,
     OneToOneFeatureMixin,
     TransformerMixin,
 )
@@ -17,12 +16,13 @@ from skmoderndata._validation import validate_data
 from skmoderndata.kernels import GramCache
 from skmoderndata.kernels._base import BaseKernel, Sample, as_samples, settled
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, resolve_kernel
+from skmoderndata.preprocessing._base import AgainstTraining
 
 FAMILY = "kernel matrices"
 PAGE = "kernel_transformer"
 
 
-class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class KernelTransformer(AgainstTraining):
     """Kernel values of samples against the training samples, as features.
 
     The step before any estimator with ``kernel="precomputed"``, and so the way for kernels on
@@ -31,17 +31,15 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        Kernel object of any kind of sample, name of `sklearn.metrics.pairwise`, or function of two
-        collections of samples that returns the matrix.
+        Kernel of samples of any kind, not "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`, None
-        and "auto" are `1 / n_features`.
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
-        Parameter of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1
-        Parameter of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
-        Further parameters of a named kernel or a function.
+        Constant of the polynomial and sigmoid kernels.
+    kernel_params : dict or None, default=None
+        Further parameters of a named kernel or a callable.
     cache : GramCache, default=None
         Keeps values between the folds of a search, for kernels of samples that are no vectors.
 
@@ -92,7 +90,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         cost="n^2 kernel values",
         checks=({}, {"kernel": "poly", "degree": 2}),
         method=PAGE,
-        no_comparison="It carries kernels into pipelines: every row of a kernel goes through it.",
+        no_comparison="It makes kernels steps of pipelines: each row of a kernel goes through it.",
     )
     _parameter_constraints = {**KERNEL_CONSTRAINTS, "cache": [GramCache, None]}
 
@@ -175,23 +173,6 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         self.fit(X, y)
         return self._values(self.X_fit_, None)
 
-    def transform(self, X):
-        """Kernel values of samples against the training samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or collection of n_samples samples
-            Samples.
-
-        Returns
-        -------
-        K : ndarray of shape (n_samples, n_train)
-            Kernel values.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        return self._values(X, self.X_fit_)
-
     def score(self, X, y=None):
         """Fraction of the samples in the feature space that the training samples span.
 
@@ -207,7 +188,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Returns
         -------
         score : float
-            Squared lengths of the projections over squared lengths, 1 for the training samples;
+            Squared norms of the projections over squared norms, 1 for the training samples;
             takes an eigendecomposition of their kernel matrix.
         """
         check_is_fitted(self)

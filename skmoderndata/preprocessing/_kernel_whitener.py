@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, leading, warn_of_rank
@@ -83,51 +83,19 @@ class KernelWhitener(KernelMatrixStep):
         self.scale = scale
         self.rank_tol = rank_tol
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Find the principal directions and their variances.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_train, n_train)
-            Kernel matrix of the training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : KernelWhitener
-            The fitted transformer.
-        """
+    def _learn(self, X):
         K, _ = self._symmetric(X)
         self._mean, self._grand = K.mean(axis=0), K.mean()
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
         spread = np.abs(K).max(initial=0.0)
         w, U = leading(centred, self.n_components, self.rank_tol)
-        keep = w > 1e-13 * len(K) * spread  # what centring leaves of equal samples
+        keep = w > 1e-13 * len(K) * spread  # rounding of centred equal samples
         w, U = w[keep], fix_signs(U[:, keep].T).T
         self.eigenvalues_, self.n_components_ = w, len(w)
         warn_of_rank(self)
         factor = np.sqrt(len(K)) if self.scale == "unit_covariance" else 1.0
         self.coef_ = U * (factor / w)
         self._n_features_out = len(w)
-        return self
-
-    def transform(self, X):
-        """Features of samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_train)
-            Kernel values of samples against the training samples.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components_)
-            Features; over the training samples uncorrelated, with mean 0 and equal variances.
-        """
-        K, dtype = self._rows(X)
-        return self._map(K).astype(dtype, copy=False)
 
     def _map(self, K):
         centred = K - K.mean(axis=1)[:, None] - self._mean + self._grand

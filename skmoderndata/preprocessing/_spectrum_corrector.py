@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skmoderndata._compat import NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._compat import NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import Spectrum
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
@@ -36,7 +36,7 @@ class SpectrumCorrector(KernelMatrixStep):
         Eigenvalues of the similarities, largest first.
     n_negative_ : int
         Number of negative ones.
-    negative_share_ : float
+    negative_fraction_ : float
         Their fraction of the sum of magnitudes: 0 for a kernel matrix.
     projection_ : ndarray of shape (n_train, n_train)
         Matrix that multiplies new rows; the identity for "shift".
@@ -56,7 +56,7 @@ class SpectrumCorrector(KernelMatrixStep):
     -----
     "clip", "flip" and "square" are linear maps of the rows, the same for training and new samples.
     "shift" adds to the diagonal of the training matrix, in `fit_transform` only: `transform`
-    leaves rows as they are, since a training sample is not known from a new one there. Hence
+    leaves rows as they are, since it cannot tell training samples from new ones. Hence
     ``fit_transform(S)`` differs from ``fit(S).transform(S)`` for "shift", and not otherwise.
 
     The similarity between two new samples is not determined by the training matrix; `between`
@@ -100,22 +100,7 @@ class SpectrumCorrector(KernelMatrixStep):
         self.algorithm = algorithm
         self.tol = tol
 
-    @fit_context()
-    def fit(self, X, y=None):
-        """Decompose the similarities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_train, n_train)
-            Symmetric similarities of the training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : SpectrumCorrector
-            The fitted transformer.
-        """
+    def _learn(self, X):
         S, _ = self._symmetric(X)
         spectrum = Spectrum(S)
         w = spectrum.values  # ascending
@@ -125,35 +110,16 @@ class SpectrumCorrector(KernelMatrixStep):
         self.eigenvalues_ = w[::-1].copy()
         self.n_negative_ = int((w < 0).sum())
         total = np.abs(w).sum()
-        self.negative_share_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
+        self.negative_fraction_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
         self.shift_ = float(max(0.0, -self.eigenvalues_[-1])) if self.algorithm == "shift" else 0.0
-        return self
-
-    def transform(self, X):
-        """Correct rows of similarities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_train)
-            Similarities of samples to the training samples.
-
-        Returns
-        -------
-        K : ndarray of shape (n_samples, n_train)
-            Corrected similarities.
-        """
-        S, dtype = self._rows(X)
-        return self._map(S).astype(dtype, copy=False)
 
     def fit_transform(self, X, y=None):
         """Correct the matrix of the training samples.
 
         Parameters
         ----------
-        X : array-like of shape (n_train, n_train)
-            Symmetric similarities of the training samples.
-        y : None
-            Ignored.
+        X, y
+            As in `fit`.
 
         Returns
         -------

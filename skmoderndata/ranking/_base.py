@@ -1,6 +1,46 @@
-"""What the ranking machines share: the order of the classes."""
+"""What the ranking machines share: the order of the classes, and predictions by thresholds."""
 
 import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata.kernels._machines import KernelMachine
+
+
+class KernelRankingMachine(KernelMachine, ClassifierMixin):
+    """Mixin of machines that set `thresholds_` for the values of their function."""
+
+    def decision_function(self, X):
+        """Compute the values of the function.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            The higher, the higher the rank; to be compared with `thresholds_`.
+        """
+        check_is_fitted(self)
+        return self._function_values(self._samples(X, reset=False))
+
+    def predict(self, X):
+        """Predict the labels of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        values = self.decision_function(X)
+        return self.classes_[ranks_above(values, self.thresholds_)]
 
 
 def ordered_classes(y, classes, *, owner):

@@ -1,23 +1,20 @@
 """Ranks learned from one sample at a time."""
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
-from skmoderndata.kernels._machines import KernelMachine
 from skmoderndata.kernels._online import Stream
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.ranking._base import ordered_classes, ranks_above
+from skmoderndata.ranking._base import KernelRankingMachine, ordered_classes
 
 
-class KernelPRank(KernelMachine, ClassifierMixin, Base):
+class KernelPRank(KernelRankingMachine, Base):
     r"""Ranks from one kernel function and thresholds, learned from one sample at a time.
 
     PRank [1]_ [2]_ goes through the samples. One of rank y that is ranked q changes the function
@@ -30,8 +27,7 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
+        Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, "scale" or "auto", default="scale"
         Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, of the first
         samples in a stream.
@@ -39,7 +35,7 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
         The labels in order, lowest first. None sorts them, which is wrong for words like "low",
@@ -52,7 +48,8 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
         Whether to predict by the mean of all functions and thresholds gone through, which
         varies less than the last. It keeps every sample that was ever ranked wrongly.
     budget : int, default=None
-        Samples kept at most; the oldest goes. None sets no limit. Not with `average`.
+        Largest number of support vectors; the oldest is dropped. None sets no limit. Not
+        with `average`.
     random_state : int, RandomState instance or None, default=None
         Draws the orders.
 
@@ -171,13 +168,12 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y):
-        """Go through the samples, up to `max_iter` times.
+        """Move the function and the thresholds at each mistake in `max_iter` passes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
 
@@ -264,38 +260,6 @@ class KernelPRank(KernelMachine, ClassifierMixin, Base):
         self._settle()
         vars(self).pop("support_", None)
         return self
-
-    def decision_function(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-            The higher, the higher the rank; to be compared with `thresholds_`.
-        """
-        check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False))
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        check_is_fitted(self)
-        return self.classes_[ranks_above(self.decision_function(X), self.thresholds_)]
 
     def _check_settings(self):
         name = type(self).__name__

@@ -4,22 +4,20 @@ import warnings
 from numbers import Real
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import Interval, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.nu_ranking import nu_ranking, nu_ranking_by_cvxpy
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
-from skmoderndata.ranking._base import ordered_classes, ranks_above
+from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS
+from skmoderndata.ranking._base import KernelRankingMachine, ordered_classes
 
 PATIENCE = 1000  # steps for each sample before a small problem goes to the cone solver
 
 
-class NuSVOR(KernelMachine, ClassifierMixin, Base):
+class NuSVOR(KernelRankingMachine, Base):
     r"""Ranks from one kernel function and thresholds with the largest margin between them.
 
     Support vector ordinal regression [1]_ [2]_: minimises over a function
@@ -40,16 +38,14 @@ class NuSVOR(KernelMachine, ClassifierMixin, Base):
         active, by weight. For two ranks it is that of `NuSVC`. Infeasible above
         ``2 sum_j min(n_j, n_(j+1)) / N``, which is 1 for ranks of equal size.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
         The labels in order, lowest first. None sorts them, which is wrong for words like "low",
@@ -81,7 +77,7 @@ class NuSVOR(KernelMachine, ClassifierMixin, Base):
     thresholds_ : ndarray of shape (n_classes - 1,)
         Values of the function from which on the next rank is predicted.
     margin_ : float
-        The margin between a threshold and the ranks beside it, for a function of norm one. 0
+        The margin between a threshold and the neighbouring ranks, for a function of norm one. 0
         where ranks overlap too much for `nu`; all predictions are the same then.
     objective_ : float
         Value of the objective.
@@ -194,13 +190,12 @@ class NuSVOR(KernelMachine, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the function and the thresholds.
+        """Find the function and the thresholds of the largest margin between neighbouring ranks.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -252,38 +247,6 @@ class NuSVOR(KernelMachine, ClassifierMixin, Base):
             )
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self
-
-    def decision_function(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-            The higher, the higher the rank; to be compared with `thresholds_`.
-        """
-        check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False))
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        check_is_fitted(self)
-        return self.classes_[ranks_above(self.decision_function(X), self.thresholds_)]
 
     def _bounds(self, weights, segments):
         """Upper bounds of the weights, `u / (nu N)`; ValueError where nu is infeasible."""

@@ -311,7 +311,7 @@ def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
 def restricted_isometry_constant(
     dictionary, n_nonzero_coefs, *, rescale=False, max_supports=1_000_000, random_state=None
 ):
-    r"""How far combinations of a few atoms are from keeping lengths.
+    r"""How far combinations of a few atoms are from preserving norms.
 
     .. math::
         \delta_s = \min \{ \delta : (1 - \delta) \|a\|^2 \le \|a D\|^2 \le (1 + \delta) \|a\|^2

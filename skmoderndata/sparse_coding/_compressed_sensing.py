@@ -144,7 +144,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
     Notes
     -----
-    `fit` reads the number of features only. A measurement has the mean squared length of the
+    `fit` reads the number of features only. A measurement has the mean squared norm of the
     signal, but for "single_pixel", whose readings are sums of pixels. From these, recovery first
     makes ``(2 y - y_0) / sqrt(m)`` with the reading `y_0` of the pattern of ones: what a pattern
     gives less what its complement gives. That takes out the part that all readings share, and
@@ -410,7 +410,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         )
 
     def score(self, X, y=None):
-        """Minus the squared error of recovered signals in proportion to their squares.
+        """Minus the squared error of recovered signals relative to their squares.
 
         Parameters
         ----------

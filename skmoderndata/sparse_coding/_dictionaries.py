@@ -227,7 +227,7 @@ def gabor_dictionary(
     )
     if len(atoms) == 0:
         raise ValueError(
-            f"No atom is left: without their mean all are zero on patches of shape={shape}. "
+            f"No atom remains: without their mean all are zero on patches of shape={shape}. "
             f"Use larger patches, or a sigma that is wider than {sigma} pixels."
         )
     return atoms

@@ -57,7 +57,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     max_iter : int, default=20
         Passes of K-SVD for each class.
     n_discriminative : int, default=10
-        Passes that tell classes apart; 0 leaves the dictionaries as K-SVD found them.
+        Passes that separate the classes; 0 takes the dictionaries of K-SVD.
     sharpness : float or "scale", default="scale"
         The factor lambda at first; it grows fourfold over the passes. "scale" is one over the
         median distance between the residuals of the right class and of the best other one.

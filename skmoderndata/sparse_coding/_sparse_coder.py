@@ -168,9 +168,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     taken in blocks, so that memory is the Gram matrix of the dictionary, the codes, and a few
     dozen megabytes a thread. Where all codes together have fewer atoms than a sixteenth of the
     dictionary, or the Gram matrix would not fit in scikit-learn's `working_memory`, only its rows
-    of the atoms that are chosen are computed, ``2 n k`` for each. So it is with missing entries,
-    where every pattern of them has a Gram matrix of its own; where many signals share a pattern,
-    that is computed. The Gram matrix of more than 512 atoms is computed anew in every call.
+    of the atoms that are chosen are computed, ``2 n k`` for each. The same holds with missing
+    entries, where every pattern of them has its own Gram matrix, unless many signals share the
+    pattern. The Gram matrix of more than 512 atoms is computed anew in every call.
 
     All is computed in double precision. Float32 input gives float32 codes: they are computed
     within bounds that leave a margin for rounding (2^-20 of the norm of the signal, at most half

@@ -59,7 +59,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         How samples are coded: lasso; group lasso with the classes as groups [2]_; orthogonal
         matching pursuit.
     alpha : float, default=0.1
-        Weight of the penalty in proportion to the smallest one for which the code of the sample is
+        Weight of the penalty relative to the smallest one for which the code of the sample is
         zero, between 0 and 1. Not for "omp", nor with `residual_rtol`.
     residual_rtol : float, default=None
         Largest Euclidean norm of the residual of a sample, relative to the norm of the sample,
@@ -86,7 +86,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         where the kernel matrix fits into scikit-learn's working memory; above, it takes a rank at
         which all arrays do, and warns where that misses something.
     copy_X : bool, default=True
-        Copy the samples that are kept; with False they must not change afterwards.
+        Copy the samples that are stored; with False they must not change afterwards.
     rule : {"residual", "energy"}, default="residual"
         Take the class with the smallest residual, or with the largest norm of its part of the
         code.
@@ -95,7 +95,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         parts of which are covered; their fraction is left out of the residuals. Dense samples and
         the linear kernel only.
     tol : float, default=1e-4
-        Largest duality gap of the code of a sample, in proportion to its objective.
+        Largest duality gap of the code of a sample, relative to its objective.
     max_iter : int, default=10000
         Most sweeps of coordinate descent and Newton steps for a sample.
     n_jobs : int, default=None
@@ -134,10 +134,10 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
     has the coordinates ``k V L^(-1/2)`` within their span. What of it lies outside of the span is
     left out: it would add the same to the squared residuals of all classes. Negative eigenvalues
-    are taken for zero, and so are samples whose value with themselves is negative; if no sample
+    are set to zero, as are samples whose value with themselves is negative; if no sample
     has a positive one, and the matrix is not zero, that is an error. Every code of "lasso" and
     "group_lasso" has a duality gap of at most `tol`, or a warning says so; within a bound it
-    is in proportion to the l1 norm.
+    is relative to the l1 norm.
 
     Of training samples that are equal, or opposite, only the first is used. A sample whose code
     uses no training sample, such as zero, goes to the class of the training sample with the

@@ -4,22 +4,20 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import column_or_1d
 
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
-    CallbackSupportMixin,
     Interval,
     check_sample_weight,
 )
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex
-from skmoderndata._validation import check_magnitude, check_target
-from skmoderndata.kernels._expansion import Expansion, KernelRows, largest_diagonal, surely_psd
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata._validation import check_magnitude
+from skmoderndata.kernels._expansion import KernelRows, largest_diagonal, surely_psd
+from skmoderndata.kernels._machines import KernelMachine
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 CORE_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,
@@ -38,20 +36,8 @@ ENOUGH = 10_000  # samples that tell how columns differ in scale
 UNSCALED = 1e3  # ratio of standard deviations that squared distances do not stand well
 
 
-class CoreVectors(KernelSamples, CallbackSupportMixin):
+class CoreVectors(KernelMachine):
     """Mixin of estimators whose dual is solved on a core set."""
-
-    def _samples_and_target(self, X, y, **checks):
-        """Check samples and one number or label for each."""
-        X = self._samples(X, y, reset=True, **checks)
-        if isinstance(X, tuple):
-            X, y = X
-        else:  # samples that are no rows of numbers
-            check_target(y)
-            y = column_or_1d(y, warn=True)
-        if len(y) != count_samples(X):
-            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
-        return X, y
 
     def _checked_weights(self, X, sample_weight):
         """Check the weights of samples; None for None."""
@@ -104,12 +90,6 @@ class CoreVectors(KernelSamples, CallbackSupportMixin):
             check_convex(problem.gram, problem.slack, found.core[found.weights > 0])
         return found
 
-    def _store_expansion(self, rows, support, dual_coef):
-        """Keep the function `sum_j dual_coef_j k(x, x_j)` over support vectors j."""
-        self.support_, self.dual_coef_ = support, dual_coef
-        self._gram, self._basis = rows.gram, rows.gram.subset(rows.X, support)
-        self.support_vectors_ = np.zeros((0, 0)) if rows.gram.precomputed else self._basis
-
     def _store_work(self, rows, found):
         """Keep the gap and what it took, the worst and the sums of several problems."""
         self.dual_gap_ = float(max(one.gap for one in found))
@@ -134,11 +114,6 @@ class CoreVectors(KernelSamples, CallbackSupportMixin):
             elif self.solver == "cvxpy" and len(found.core) >= CVXPY_LIMIT:
                 remedy = "use solver='core_set'"
         warn_not_converged(self, reached=reached, remedy=remedy)
-
-    def _expansion_values(self, X):
-        """Values of the function at validated samples."""
-        coef = self.dual_coef_ if self.dual_coef_.ndim == 1 else self.dual_coef_.T
-        return Expansion(self._gram, self._basis, coef).values(X, n_jobs=self.n_jobs)
 
 
 def scale_first(X):

@@ -4,12 +4,10 @@ import warnings
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
@@ -20,10 +18,11 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import SignedRows
+from skmoderndata.kernels._machines import MachineClassifierMixin
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 
-class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
+class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     r"""Kernel classifier whose training looks at all samples and computes with few.
 
     Minimises the squared hinge loss with a penalised offset, as
@@ -36,23 +35,21 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     with the weights :math:`u_i` of samples and classes and the constant a, `intercept_scaling`.
     Its dual is the minimum enclosing ball of the samples in a feature space, the centre being
     constrained. The ball is found on a core set, a few samples to which those furthest away are
-    added [1]_. Several classes are separated each from the rest.
+    added [1]_. Several classes are separated each from all others.
 
     Parameters
     ----------
     C : float, default=1.0
         Cost of violating the margin; the larger, the fewer training errors.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.05
         Relative duality gap to reach.
@@ -147,7 +144,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
     inside the margin is a support vector, so that on noisy data S grows with n: there a large
     `tol`, `radius_tol` or `max_core` keeps it small.
 
-    The published rule measures in radii, but the margin is a tiny part of a radius:
+    The published rule measures in radii, but the margin is a tiny fraction of a radius:
     ``radius_tol=1e-6`` means 5 % of a margin at ten thousand samples and more than one at a
     million [3]_. `dual_gap_` tells, and a warning says when `radius_tol` exceeds one margin.
 
@@ -252,13 +249,13 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the classifier.
+        """Find the largest margin with a core set of the samples.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed). A memory map is read by blocks.
+            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
+            read by blocks.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -288,42 +285,6 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
         self._store(rows, found, problems, codes, active)
         self._warn(found, X)
         return self
-
-    def decision_function(self, X):
-        """Signed distances from the separating surface, in margins.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for the second of two classes; else the largest tells the class.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        scores = self._expansion_values(X) + self.intercept_
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[scores.argmax(axis=1)]
 
     def _weights(self, X, y, sample_weight):
         """Return weights of samples times those of their classes, None if all are one."""
@@ -408,7 +369,7 @@ class CoreVectorMachine(CoreVectors, ClassifierMixin, Base):
             coef = signed / (result.rho * problem.scale) if result.rho > 0 else 0.0 * signed
             dual_coef[k, np.searchsorted(all_support, place)] = coef
             self.intercept_[k] = bias * coef.sum()
-        self._store_expansion(rows, all_support, dual_coef)
+        self._keep_support(rows.gram, rows.X, all_support, dual_coef)
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in found]) * scales
         # a margin of zero, which is rounding, proves nothing

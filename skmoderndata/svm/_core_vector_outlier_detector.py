@@ -35,7 +35,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
     with the weights :math:`u_i` of samples. The dual is a minimum enclosing ball with a
     constrained centre, found on a core set [1]_. The cost c is chosen so that the mean slack is
-    a given share of the margin.
+    a given fraction of the margin.
 
     Parameters
     ----------
@@ -45,18 +45,16 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     slack : float, default=0.05
         Mean of ``max(0, rho - w phi(x)) / rho`` over the training samples, between 0 and 1.
         Towards 1 the score becomes the kernel density; near 0 the ball holds the outliers too,
-        and ranks badly. At least this share of the samples gets weight.
+        and ranks badly. At least this fraction of the samples gets weight.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel of the separating function, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     max_samples : int, default=None
         Train on so many samples drawn at random, the threshold coming from all; None trains on
@@ -224,8 +222,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed). A memory map is read by blocks.
+            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
+            read by blocks.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -265,7 +263,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         multiple, threshold = problem.solution(
             found.values, found.core[used], found.weights[used], found.rho
         )
-        self._store_expansion(rows, ids[place], multiple * found.weights[used][order])
+        self._keep_support(rows.gram, rows.X, ids[place], multiple * found.weights[used][order])
         self.rho_ = threshold
         margin = float(found.rho * problem.scale)
         # the dual has the value -margin / 2, and the gap is relative to it
@@ -293,7 +291,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             Weighted sums of the similarities to the support vectors; small for outliers.
         """
         check_is_fitted(self)
-        return self._expansion_values(self._samples(X, reset=False))
+        return self._function_values(self._samples(X, reset=False))
 
     def decision_function(self, X):
         """Scores less the threshold.
@@ -326,7 +324,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def score(self, X, y=None):
-        """How well the share of outliers among new samples agrees with `contamination`.
+        """How well the fraction of outliers among new samples agrees with `contamination`.
 
         Parameters
         ----------
@@ -338,7 +336,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Returns
         -------
         score : float
-            Minus the difference of the two shares, at most 0. To rank settings by how well they
+            Minus the difference of the two fractions, at most 0. To rank settings by how well they
             find outliers, use labelled ones and `scoring="roc_auc"`.
         """
         expected = 0.0 if self.contamination == "auto" else self.contamination
@@ -365,7 +363,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         if self.contamination == "auto":
             return self.rho_
         there = weights > 0
-        scores, weights = self._expansion_values(X)[there], weights[there]
+        scores, weights = self._function_values(X)[there], weights[there]
         order = np.argsort(scores, kind="stable")
         passed = np.cumsum(weights[order])
         k = int(np.searchsorted(passed, self.contamination * passed[-1] * (1 + 1e-12), "right"))

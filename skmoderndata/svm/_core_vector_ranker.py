@@ -42,16 +42,14 @@ class CoreVectorRanker(CoreVectors, Base):
     C : float, default=0.01
         Cost of a pair that is not in order by a margin of one.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel of the scoring function, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.05
         Relative duality gap to reach.
@@ -203,8 +201,7 @@ class CoreVectorRanker(CoreVectors, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,), default=None
             Grades, higher is better. Not needed with `pairs`.
         query_ids : array-like of shape (n_samples,), default=None
@@ -253,7 +250,7 @@ class CoreVectorRanker(CoreVectors, Base):
                 dual_coef = coef / found.rho if found.rho > 0 else 0.0 * coef
         self.core_pairs_ = np.stack(problem.ends(found.core), axis=1)
         used = dual_coef != 0
-        self._store_expansion(rows, support[used], dual_coef[used])
+        self._keep_support(rows.gram, rows.X, support[used], dual_coef[used])
         self._store_work(rows, [found])
         self._core = self.core_pairs_, found.weights
         if all_pairs and found.full:
@@ -283,10 +280,10 @@ class CoreVectorRanker(CoreVectors, Base):
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
-        return self._expansion_values(X)
+        return self._function_values(X)
 
     def score(self, X, y, query_ids=None):
-        """Share of the pairs with different grades that are in order, ties counting half.
+        """Fraction of the pairs with different grades that are in order, ties counting half.
 
         Parameters
         ----------

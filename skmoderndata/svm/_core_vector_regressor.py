@@ -1,9 +1,7 @@
 """Core vector regression: support vector regression of large samples on a core set."""
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
@@ -14,13 +12,14 @@ from skmoderndata._compat import (
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import TubeRows
+from skmoderndata.kernels._machines import MachineRegressorMixin
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 LARGEST = 1e30  # similarity of a sample to itself that is still computed with
 
 
-class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
+class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     r"""Sparse kernel regression with a tube of free width, on a core set.
 
     With the targets scaled to mean zero and deviation one, minimises
@@ -43,16 +42,14 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         Mean distance to the tube, in deviations of y. Small values need few support vectors;
         large ones end in kernel ridge regression.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.02
         Relative duality gap to reach.
@@ -88,7 +85,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the kernels.
     intercept_ : float
-        Constant part of the function.
+        Offset of the function.
     epsilon_ : float
         Half the width of the tube, in units of y.
     dual_gap_ : float
@@ -111,7 +108,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
 
     Notes
     -----
-    The support vectors are the samples outside of the tube, whose number is a share of all
+    The support vectors are the samples outside of the tube, whose number is a fraction of all
     samples that depends on `tube_distance` and the noise. The method is for sparse models of many
     samples with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and
     ridge regression are faster at the same error. In the published problem the width may become
@@ -203,13 +200,13 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the function.
+        """Fit a function and the width of its tube with a core set.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed). A memory map is read by blocks.
+            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
+            read by blocks.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -228,8 +225,8 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         rows, diagonal = self._kernel_rows(X, weights)
         if not diagonal < LARGEST:
             raise ValueError(
-                f"kernel={self.kernel!r} gives similarities of {diagonal:.1e}, beside which "
-                "rounding hides the targets: rescale X."
+                f"kernel={self.kernel!r} gives similarities of {diagonal:.1e}, compared with "
+                "which rounding hides the targets: rescale X."
             )
         target, center, spread = _standardised(y, weights / weights.max())
         costs = self._costs(weights if ids is None else weights[ids])
@@ -255,7 +252,7 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         core = np.unique(found.core[found.core < 2 * problem.n_units] // 2)
         self.core_indices_ = core if ids is None else ids[core]
         support = units[used] if ids is None else ids[units[used]]
-        self._store_expansion(rows, support, coef)
+        self._keep_support(rows.gram, rows.X, support, coef)
         self.intercept_ = float(coef.sum()) + center
         active = found.weights > 0
         _, width = problem.solution(
@@ -267,23 +264,6 @@ class CoreVectorRegressor(CoreVectors, RegressorMixin, Base):
         if not found.converged:
             self._warn_above_tol(found, X)
         return self
-
-    def predict(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
-        """
-        check_is_fitted(self)
-        X = self._samples(X, reset=False)
-        return self._expansion_values(X) + self.intercept_
 
 
 def _standardised(y, weights):

@@ -4,10 +4,8 @@ from numbers import Real
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
@@ -21,7 +19,12 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import by_cvxpy
 from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinate_descent
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
+from skmoderndata.kernels._machines import (
+    MACHINE_CONSTRAINTS,
+    KernelMachine,
+    MachineClassifierMixin,
+    MachineRegressorMixin,
+)
 
 ADATRON_CONSTRAINTS = {
     **MACHINE_CONSTRAINTS,
@@ -82,7 +85,7 @@ class Adatron(KernelMachine):
             )
 
 
-class KernelAdatronClassifier(Adatron, ClassifierMixin, Base):
+class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     r"""Support vector classifier without free offset, by steps of one coefficient.
 
     The kernel adatron [1]_ [2]_ minimises, for each class against the others,
@@ -99,16 +102,14 @@ class KernelAdatronClassifier(Adatron, ClassifierMixin, Base):
     C : float, default=1.0
         Cost of the loss. ``np.inf`` is the hard margin.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss.
@@ -245,13 +246,12 @@ class KernelAdatronClassifier(Adatron, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the classifier.
+        """Maximise the dual problem of each class.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -314,43 +314,8 @@ class KernelAdatronClassifier(Adatron, ClassifierMixin, Base):
 
         return self._descend(store, box, 0.0, gap, rng, progress)
 
-    def decision_function(self, X):
-        """Values of the functions.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for the second of two classes; else the largest tells the class.
-        """
-        check_is_fitted(self)
-        values = self._function_values(self._samples(X, reset=False)) + self.intercept_
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X):
-        """Labels of samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
-        """
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            return self.classes_[(values > 0).astype(int)]
-        return self.classes_[values.argmax(axis=1)]
-
-
-class KernelAdatronRegressor(Adatron, RegressorMixin, Base):
+class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     r"""Support vector regression without free offset, by steps of one coefficient.
 
     Minimises [1]_
@@ -368,18 +333,16 @@ class KernelAdatronRegressor(Adatron, RegressorMixin, Base):
     C : float, default=1.0
         Cost of the loss; finite.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
+        Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     epsilon : float, default=0.1
         Half the width of the tube in which errors cost nothing.
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     omega : float, default=1.0
         Relaxation, between 0 and 2; 1 is the exact minimum in one coefficient.
@@ -509,13 +472,12 @@ class KernelAdatronRegressor(Adatron, RegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the function.
+        """Maximise the dual problem of the regression, one coefficient at a time.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -551,19 +513,3 @@ class KernelAdatronRegressor(Adatron, RegressorMixin, Base):
             found = self._descend(store, box, tube, gap, rng, progress)
         self._finish(gram, store, X, active, found.w, [found])
         return self
-
-    def predict(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
-        """
-        check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False)) + self.intercept_

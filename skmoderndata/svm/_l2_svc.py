@@ -35,16 +35,14 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     C : float, default=1.0
         Cost of the squared loss, that of `LinearSVC(loss="squared_hinge")`.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+        Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
@@ -104,7 +102,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     -----
     Every sample inside the margin is a support vector, 1.3 to 1.5 times as many as with the hinge
     loss: predictions take longer by that factor. Rows of the kernel matrix are computed when they
-    are needed, 64 together, and shared by all pairs of classes; above 2000 samples they are kept
+    are needed, 64 together, and shared by all pairs of classes; above 2000 samples they are stored
     in single precision, which moves the optimum by about 1e-6 of its value. For 100 000 samples
     and more take `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
 
@@ -188,13 +186,12 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the classifier.
+        """Find the hyperplane of the largest soft margin for each pair of classes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None

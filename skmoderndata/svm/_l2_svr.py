@@ -1,17 +1,19 @@
 """Support vector regression with squared insensitive loss and free offset."""
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import NON_NEGATIVE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import squared_tube
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
+from skmoderndata.kernels._machines import (
+    MACHINE_CONSTRAINTS,
+    KernelMachine,
+    MachineRegressorMixin,
+)
 
 
-class L2SVR(KernelMachine, RegressorMixin, Base):
+class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     r"""Support vector regression with squared insensitive loss and free offset.
 
     Minimises
@@ -34,18 +36,16 @@ class L2SVR(KernelMachine, RegressorMixin, Base):
     C : float, default=1.0
         Cost of the squared loss, that of `LinearSVR(loss="squared_epsilon_insensitive")`.
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
+        Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     epsilon : float, default=0.1
         Half the width of the tube in which errors cost nothing.
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.001
         Relative duality gap to reach.
@@ -91,7 +91,7 @@ class L2SVR(KernelMachine, RegressorMixin, Base):
     Notes
     -----
     Time is about the kernel values of the samples outside of the tube with all others. Above 2000
-    samples these are kept in single precision, which moves the optimum by about 1e-6 of its
+    samples these are stored in single precision, which moves the optimum by about 1e-6 of its
     value.
 
     References
@@ -163,13 +163,12 @@ class L2SVR(KernelMachine, RegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Learn the function.
+        """Fit the function that balances flatness and squared deviations beyond the tube.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -207,19 +206,3 @@ class L2SVR(KernelMachine, RegressorMixin, Base):
             self.coef_ = np.ravel(self.dual_coef_ @ self._basis)
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self
-
-    def predict(self, X):
-        """Values of the function.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted targets.
-        """
-        check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False)) + self.intercept_

@@ -43,13 +43,13 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     kernel : str, Kernel or callable, default="linear"
         "linear" is input space; else a name of `sklearn.metrics.pairwise`, a kernel object, a
         callable that gives the Gram matrix of two sets of samples, or "precomputed".
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     solver : {"core_set", "away_steps", "badoiu_clarkson", "cvxpy"}, default="core_set"
         Exact balls of few samples, to which the furthest are added; steps towards the furthest
@@ -284,10 +284,8 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-        heights : array-like of shape (n_samples,), default=None
-            Distances along the axis to which the centre may not move.
+        X, heights
+            As in `score_samples`.
 
         Returns
         -------
@@ -301,10 +299,8 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples.
-        heights : array-like of shape (n_samples,), default=None
-            Distances along the axis to which the centre may not move.
+        X, heights
+            As in `score_samples`.
 
         Returns
         -------
@@ -314,7 +310,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return np.where(self.decision_function(X, heights) >= 0, 1, -1)
 
     def score(self, X, y=None):
-        """Share of samples inside the ball.
+        """Fraction of samples inside the ball.
 
         Parameters
         ----------

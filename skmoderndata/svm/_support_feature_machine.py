@@ -72,7 +72,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         None allows no slack (hard margin); "auto" allows none where the classes are separable,
         and takes 1 where they are not.
     formulation : {"margin", "centers"}, default="margin"
-        What fixes the length of w.
+        What fixes the norm of w.
     algorithm : {"reweighted", "rescaled", "rescaled_l2"}, default="reweighted"
         "reweighted" gives each feature a cost proportional to
         :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that features may come back.
@@ -153,7 +153,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         minimum, relative to its value, at most. Zero: the weights are a stationary point of the
         objective. The largest of all problems; NaN for ``algorithm="rescaled_l2"``.
     n_iter_ : int
-        Number of linear programs of the start that was kept, the most of all problems.
+        Number of linear programs of the best start, the most of all problems.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

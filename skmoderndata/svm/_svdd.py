@@ -33,19 +33,17 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed".
+        Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     nu : float, default=0.1
         At most this fraction of the training samples is outside of the ball, and at least this
         fraction is not strictly inside; by weight, with `sample_weight`. 0 is the hard ball.
-    gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, with weighted
-        samples.
+    gamma : float, {"scale", "auto"} or None, default="scale"
+        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
-    kernel_params : dict, default=None
+    kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     margin : float, default=0.0
         Added to the squared radius in `predict`: samples within it are not called outliers.
@@ -176,8 +174,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples (a list for kernels on other objects; all similarities when the
-            kernel is precomputed).
+            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -328,26 +328,56 @@ def test_stop_before_the_end_warns(seed):
 
 
 @pytest.mark.edge
-def test_messages():
+def test_precomputed_similarities_suffice_for_a_score():
     X = blobs(0, n=20)
     K = X @ X.T
-    with pytest.raises(ValueError, match=r"n_samples=20 should be >= n_clusters=30"):
-        KernelKMeans(30).fit(X)
-    with pytest.raises(ValueError, match=r"n_samples=1 of positive weight should be >="):
-        KernelKMeans(2).fit(X, sample_weight=np.eye(20)[0])
-    with pytest.raises(ValueError, match="one integer from 0 to"):
-        KernelKMeans(2, init=np.zeros(7, dtype=int)).fit(X)
-    with pytest.raises(ValueError, match="init holds labels from 0 to 5"):
-        KernelKMeans(2, init=np.full(20, 5) * (np.arange(20) > 3)).fit(X)
-    with pytest.raises(ValueError, match=r"init has shape \(2, 9\); wanted is \(2, 4\)"):
-        KernelKMeans(2, init=np.zeros((2, 9))).fit(X)
-    with pytest.raises(ValueError, match="labels from 0 to 2"):
-        KernelKMeans(2, init=np.full((3, 20), 2) * (np.arange(20) > 3)).fit(X)
-    with pytest.raises(ValueError, match="needs the square matrix"):
-        KernelKMeans(2, kernel="precomputed").fit(X)
-    with pytest.raises(ValueError, match="not symmetric"):
-        KernelKMeans(2, kernel="precomputed").fit(K + np.triu(np.ones((20, 20)), 1))
     model = KernelKMeans(2, kernel="precomputed", random_state=0).fit(K)
     assert np.isfinite(model.score(K[:5]))
-    with pytest.raises(ValueError, match="similarity of new samples to themselves"):
-        model.transform(K[:5])
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (r"n_samples=20 should be >= n_clusters=30", lambda X, K, model: KernelKMeans(30).fit(X)),
+        (
+            r"n_samples=1 of positive weight should be >=",
+            lambda X, K, model: KernelKMeans(2).fit(X, sample_weight=np.eye(20)[0]),
+        ),
+        (
+            "one integer from 0 to",
+            lambda X, K, model: KernelKMeans(2, init=np.zeros(7, dtype=int)).fit(X),
+        ),
+        (
+            "init holds labels from 0 to 5",
+            lambda X, K, model: KernelKMeans(2, init=np.full(20, 5) * (np.arange(20) > 3)).fit(X),
+        ),
+        (
+            r"init has shape \(2, 9\); wanted is \(2, 4\)",
+            lambda X, K, model: KernelKMeans(2, init=np.zeros((2, 9))).fit(X),
+        ),
+        (
+            "labels from 0 to 2",
+            lambda X, K, model: KernelKMeans(
+                2, init=np.full((3, 20), 2) * (np.arange(20) > 3)
+            ).fit(X),
+        ),
+        (
+            "needs the square matrix",
+            lambda X, K, model: KernelKMeans(2, kernel="precomputed").fit(X),
+        ),
+        (
+            "not symmetric",
+            lambda X, K, model: KernelKMeans(2, kernel="precomputed").fit(
+                K + np.triu(np.ones((20, 20)), 1)
+            ),
+        ),
+        ("similarity of new samples to themselves", lambda X, K, model: model.transform(K[:5])),
+    ],
+)
+def test_messages(message, call):
+    X = blobs(0, n=20)
+    K = X @ X.T
+    model = KernelKMeans(2, kernel="precomputed", random_state=0).fit(K)
+    with pytest.raises(ValueError, match=message):
+        call(X, K, model)

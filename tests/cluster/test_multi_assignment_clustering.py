@@ -401,19 +401,40 @@ def test_row_without_observed_bits_gets_the_empty_set():
 
 
 @pytest.mark.edge
-def test_bad_input_is_explained():
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            r"threshold=None\) needs 0 and 1 only",
+            lambda X, model: MultiAssignmentClustering(2, threshold=None).fit(2 * X),
+        ),
+        (
+            "not take NaN in sparse input",
+            lambda X, model: MultiAssignmentClustering(2).fit(
+                sparse.csr_array(np.where(X > 0, np.nan, 0))
+            ),
+        ),
+        (
+            "makes 1048576 assignment sets",
+            lambda X, model: MultiAssignmentClustering(
+                20, max_assignments=20, algorithm="all"
+            ).fit(np.eye(50)),
+        ),
+        (
+            "n_clusters up to 12",
+            lambda X, model: MultiAssignmentClustering(13, refine="gibbs").fit(X),
+        ),
+        (
+            "Z has 3 columns, but there are 2 sources",
+            lambda X, model: model.inverse_transform(np.zeros((1, 3))),
+        ),
+    ],
+)
+def test_bad_input_is_explained(message, call):
     X = np.eye(4)
-    with pytest.raises(ValueError, match=r"threshold=None\) needs 0 and 1 only"):
-        MultiAssignmentClustering(2, threshold=None).fit(2 * X)
-    with pytest.raises(ValueError, match="not take NaN in sparse input"):
-        MultiAssignmentClustering(2).fit(sparse.csr_array(np.where(X > 0, np.nan, 0)))
-    with pytest.raises(ValueError, match="makes 1048576 assignment sets"):
-        MultiAssignmentClustering(20, max_assignments=20, algorithm="all").fit(np.eye(50))
-    with pytest.raises(ValueError, match="n_clusters up to 12"):
-        MultiAssignmentClustering(13, refine="gibbs").fit(X)
     model = MultiAssignmentClustering(2, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="Z has 3 columns, but there are 2 sources"):
-        model.inverse_transform(np.zeros((1, 3)))
+    with pytest.raises(ValueError, match=message):
+        call(X, model)
 
 
 @pytest.mark.edge

@@ -254,14 +254,6 @@ def test_borders(seed):
     with pytest.warns(ConvergenceWarning, match="only 1 different samples"):
         same = NeuralGas(3, random_state=seed).fit(np.ones((5, 2)))
     assert_allclose(same.cluster_centers_, 1)
-    with pytest.raises(ValueError, match="n_samples=8 should be >= n_clusters=9"):
-        NeuralGas(9).fit(X)
-    with pytest.raises(ValueError, match=r"init has shape \(2, 2\)"):
-        NeuralGas(2, init=np.ones((2, 2))).fit(X)
-    with pytest.raises(ValueError, match="takes no sparse X"):
-        NeuralGas(2, algorithm="online").fit(sparse.csr_array(X))
-    with pytest.raises(ValueError, match="partial_fit takes no sparse X"):
-        NeuralGas(2).partial_fit(sparse.csr_array(X))
     # far units that no sample comes near to stay where they are when the range is small
     far = np.concatenate([X[:2], np.full((1, 3), 1e3)])
     dead = NeuralGas(3, init=far, neighborhood=0.02, polish=False).fit(X)
@@ -275,10 +267,35 @@ def test_borders(seed):
     ).fit(X, sample_weight=np.arange(8))
     assert np.isfinite(online.cluster_centers_).all()
     assert online.n_steps_ == 5 * 7
-    with pytest.raises(ValueError, match="between 1e-100 and 1e100"):
-        one.predict(sparse.csr_array(1e150 * X))
-    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
-        one.score(X, sample_weight=-np.ones(8))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("n_samples=8 should be >= n_clusters=9", lambda X, one: NeuralGas(9).fit(X)),
+        (r"init has shape \(2, 2\)", lambda X, one: NeuralGas(2, init=np.ones((2, 2))).fit(X)),
+        (
+            "takes no sparse X",
+            lambda X, one: NeuralGas(2, algorithm="online").fit(sparse.csr_array(X)),
+        ),
+        (
+            "partial_fit takes no sparse X",
+            lambda X, one: NeuralGas(2).partial_fit(sparse.csr_array(X)),
+        ),
+        ("between 1e-100 and 1e100", lambda X, one: one.predict(sparse.csr_array(1e150 * X))),
+        (
+            "Negative values in data passed to `sample_weight`",
+            lambda X, one: one.score(X, sample_weight=-np.ones(8)),
+        ),
+    ],
+)
+def test_bad_input_is_refused(seed, message, call):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(8, 3))
+    one = NeuralGas(1, random_state=seed).fit(X)
+    with pytest.raises(ValueError, match=message):
+        call(X, one)
 
 
 @pytest.mark.invariance

@@ -417,14 +417,6 @@ def test_borders(seed):
     model = FeatureSignDictionaryLearning(4, alpha=0.1, random_state=seed).fit(hidden)
     assert np.isfinite(model.components_).all()
     assert (model.transform(hidden)[0] == 0).all()
-    with pytest.raises(ValueError, match="init has a zero atom"):
-        FeatureSignDictionaryLearning(2, init=np.zeros((2, 4))).fit(X)
-    with pytest.raises(ValueError, match=r"init has shape \(2, 3\)"):
-        FeatureSignDictionaryLearning(2, init=np.ones((2, 3))).fit(X)
-    with pytest.raises(ValueError, match="partial_fit takes no missing entries"):
-        FeatureSignDictionaryLearning(2).partial_fit(hidden)
-    with pytest.raises(ValueError, match="5 codes a row"):
-        zeros.inverse_transform(np.ones((1, 5)))
     for changed, data in (({}, np.ones((5, 3))), ({"n_components": 2}, X)):
         warm = FeatureSignDictionaryLearning(3, warm_start=True, random_state=seed).fit(X)
         with pytest.raises(ValueError, match=r"last fit \(warm_start=True\) must be .* shape"):
@@ -434,6 +426,38 @@ def test_borders(seed):
         FeatureSignDictionaryLearning(3, alpha=0.1, max_iter=2, random_state=seed).fit(
             rng.normal(size=(50, 4))
         )
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            "init has a zero atom",
+            lambda X, zeros, hidden: FeatureSignDictionaryLearning(2, init=np.zeros((2, 4))).fit(
+                X
+            ),
+        ),
+        (
+            r"init has shape \(2, 3\)",
+            lambda X, zeros, hidden: FeatureSignDictionaryLearning(2, init=np.ones((2, 3))).fit(X),
+        ),
+        (
+            "partial_fit takes no missing entries",
+            lambda X, zeros, hidden: FeatureSignDictionaryLearning(2).partial_fit(hidden),
+        ),
+        ("5 codes a row", lambda X, zeros, hidden: zeros.inverse_transform(np.ones((1, 5)))),
+    ],
+)
+def test_bad_input_is_refused(seed, message, call):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(10, 4))
+    zeros = FeatureSignDictionaryLearning(3, random_state=seed).fit(np.zeros((5, 4)))
+    hidden = np.where(rng.uniform(size=X.shape) < 0.5, np.nan, X)
+    hidden[0] = np.nan
+    hidden[:, 1] = np.nan
+    with pytest.raises(ValueError, match=message):
+        call(X, zeros, hidden)
 
 
 @pytest.mark.edge

@@ -417,18 +417,26 @@ def test_more_components_than_can_be_had_warn():
 
 
 @pytest.mark.edge
-def test_refused():
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("n_whitened=30 exceeds n_features=27", lambda X: ISFA(2, n_whitened=30, degree=2).fit(X)),
+        (
+            r"n_components=3 \(was 2\), degree=2 \(was 1\)",
+            lambda X: ISFA(2).partial_fit(X).set_params(n_components=3, degree=2).partial_fit(X),
+        ),
+        ("inconsistent numbers of samples", lambda X: ISFA(2).fit(X, sequence_ids=np.zeros(29))),
+        (
+            "sequence_ids contains NaN",
+            lambda X: ISFA(2).partial_fit(X, sequence_ids=np.full(30, np.nan)),
+        ),
+        ("amnesic_ramp", lambda X: ISFA(2, amnesic_ramp=()).fit(X)),
+    ],
+)
+def test_refused(message, call):
     X, _ = sources(0, n=30)
-    with pytest.raises(ValueError, match="n_whitened=30 exceeds n_features=27"):
-        ISFA(2, n_whitened=30, degree=2).fit(X)
-    with pytest.raises(ValueError, match=r"n_components=3 \(was 2\), degree=2 \(was 1\)"):
-        ISFA(2).partial_fit(X).set_params(n_components=3, degree=2).partial_fit(X)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        ISFA(2).fit(X, sequence_ids=np.zeros(29))
-    with pytest.raises(ValueError, match="sequence_ids contains NaN"):
-        ISFA(2).partial_fit(X, sequence_ids=np.full(30, np.nan))
-    with pytest.raises(ValueError, match="amnesic_ramp"):
-        ISFA(2, amnesic_ramp=()).fit(X)
+    with pytest.raises(ValueError, match=message):
+        call(X)
 
 
 @pytest.mark.edge

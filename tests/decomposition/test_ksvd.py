@@ -21,6 +21,7 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     users_of_atoms,
 )
 from skmoderndata._solvers.dictionaries.ksvd import code_in_batches
+from skmoderndata.sparse_coding import SparseCoder
 from tests.oracles import ksvd as oracle
 
 
@@ -468,7 +469,7 @@ def test_borders_of_the_constant_atom(positive, seed):
     kept.fit(X).set_params(dc_atom=True).fit(X)
     assert_array_equal(kept.components_[0], np.full(4, 0.5))
     if not positive:
-        with pytest.raises(ValueError, match="init has a constant atom beside the first"):
+        with pytest.raises(ValueError, match="init has a constant atom besides the first"):
             KSVD(2, init=[[1, 2, 1, 1], [3, 3, 3, 3]], **given).fit(X)
 
 
@@ -580,12 +581,37 @@ def test_batches_keep_codes_in_the_order_of_the_signals(seed):
 
 
 @pytest.mark.certificate
-def test_the_error_bound_holds_for_new_signals(seed):
-    X = planted(seed, 800, snr=20)[0]
-    bound = np.sqrt(1.2 * np.mean(np.sum(X**2, axis=1))) / 10
-    model = KSVD(40, residual_tol=bound, max_iter=10, random_state=seed).fit(X[:600])
-    rest = X[600:] - model.inverse_transform(model.transform(X[600:]))
-    assert (np.linalg.norm(rest, axis=1) <= bound * (1 + 1e-9)).all()
+@pytest.mark.parametrize("algorithm", ["ormp", "omp"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_error_bound_holds_for_new_signals(seed, dtype, algorithm):
+    """For the codes and atoms as they are returned, multiplied in double precision."""
+    X = planted(seed, 800, snr=20)[0].astype(dtype)
+    bound = np.sqrt(1.2 * np.mean(np.sum(X**2, axis=1, dtype=float))) / 10
+    model = KSVD(40, residual_tol=bound, algorithm=algorithm, max_iter=10, random_state=seed)
+    codes = model.fit(X[:600]).transform(X[600:])
+    assert codes.dtype == model.components_.dtype == dtype
+    residual = X[600:] - codes.astype(float) @ model.components_.astype(float)
+    assert (np.linalg.norm(residual, axis=1) <= bound * (1 + 1e-9)).all()
+
+
+@pytest.mark.certificate
+def test_rounded_codes_keep_a_bound_that_is_just_met(seed):
+    """Bounds equal to residuals of codes in double precision: rounding must not exceed them."""
+    rng = np.random.default_rng(seed)
+    X, D, _ = planted(seed, 60)
+    X = (X + 3e-6 * rng.normal(size=X.shape)).astype(np.float32)
+    model = KSVD(len(D), init=D, residual_tol=1.0, max_iter=1, random_state=seed).fit(X)
+    model.components_ = D.astype(np.float32)
+    atoms = model.components_.astype(float)
+    double = SparseCoder(atoms, transform_algorithm="omp", transform_n_nonzero_coefs=3)
+    reached = np.linalg.norm(X - double.fit(X).transform(X.astype(float)) @ atoms, axis=1)
+    # below twice the margin for rounding, 2^-20 of the norm of a signal, no bound is promised
+    promised = reached > 2.0**-19 * np.linalg.norm(X, axis=1)
+    assert promised.sum() >= 40
+    for x, bound in zip(X[promised], reached[promised], strict=True):
+        code = model.set_params(residual_tol=bound).transform(x[None])
+        assert code.dtype == np.float32
+        assert np.linalg.norm(x - code[0].astype(float) @ atoms) <= bound * (1 + 1e-9)
 
 
 @pytest.mark.edge

@@ -756,10 +756,17 @@ def test_rows_without_steps_are_refused():
     with pytest.raises(ValueError, match="no step"):
         SlowFeatureAnalysis().fit(X)
     assert SlowFeatureAnalysis(lag=2).fit(X).n_steps_ == 9
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("X", "mask"),
+    [(np.full((5, 2), np.nan), None), (np.ones((5, 2)), np.zeros(5, dtype=bool))],
+    ids=["missing", "masked"],
+)
+def test_no_usable_row_is_refused(X, mask):
     with pytest.raises(ValueError, match="no usable row"):
-        SlowFeatureAnalysis().fit(np.full((5, 2), np.nan))
-    with pytest.raises(ValueError, match="no usable row"):
-        SlowFeatureAnalysis().fit(np.ones((5, 2)), sample_mask=np.zeros(5, dtype=bool))
+        SlowFeatureAnalysis().fit(X, sample_mask=mask)
 
 
 @pytest.mark.edge
@@ -814,50 +821,97 @@ def test_overflow_in_a_later_batch_is_reported():
 
 
 @pytest.mark.edge
-def test_bad_row_information_is_refused():
+def test_times_restart_with_a_sequence():
     X = series(0, n=30, p=2)
     fit = SlowFeatureAnalysis().fit
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        fit(X, sequence_ids=np.zeros(29))
-    with pytest.raises(ValueError, match="contains NaN"):
-        fit(X, sequence_ids=np.r_[np.zeros(29), np.nan])
-    with pytest.raises(ValueError, match="must be Boolean"):
-        fit(X, sample_mask=np.ones(30, dtype=int))
-    with pytest.raises(ValueError, match="times must be finite and increase"):
-        fit(X, times=np.zeros(30))
-    with pytest.raises(ValueError, match="times must be finite and increase"):
-        fit(X, times=np.r_[np.arange(29), np.inf])
     times = np.tile(np.arange(15.0), 2)
-    with pytest.raises(ValueError, match="times must be finite and increase"):
-        fit(X, times=times)
     fit(X, times=times, sequence_ids=np.repeat([0, 1], 15))
     model = SlowFeatureAnalysis().fit(X, times=np.arange(30.0))
-    with pytest.raises(ValueError, match="in every call of partial_fit, or in none"):
-        model.partial_fit(X)
-    with pytest.raises(ValueError, match="times must be finite and increase"):
-        model.partial_fit(X, times=np.arange(30.0))
     model.partial_fit(X, times=np.arange(30.0), new_sequence=True)
     assert np.isfinite(model.score(X))
-    with pytest.raises(ValueError, match="score needs at least one step"):
-        model.score(X[:1])
 
 
 @pytest.mark.edge
-def test_bad_parameters_are_refused():
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            "inconsistent numbers of samples",
+            lambda X, fit, times, model: fit(X, sequence_ids=np.zeros(29)),
+        ),
+        (
+            "contains NaN",
+            lambda X, fit, times, model: fit(X, sequence_ids=np.r_[np.zeros(29), np.nan]),
+        ),
+        (
+            "must be Boolean",
+            lambda X, fit, times, model: fit(X, sample_mask=np.ones(30, dtype=int)),
+        ),
+        (
+            "times must be finite and increase",
+            lambda X, fit, times, model: fit(X, times=np.zeros(30)),
+        ),
+        (
+            "times must be finite and increase",
+            lambda X, fit, times, model: fit(X, times=np.r_[np.arange(29), np.inf]),
+        ),
+        ("times must be finite and increase", lambda X, fit, times, model: fit(X, times=times)),
+        (
+            "in every call of partial_fit, or in none",
+            lambda X, fit, times, model: model.partial_fit(X),
+        ),
+        (
+            "times must be finite and increase",
+            lambda X, fit, times, model: model.partial_fit(X, times=np.arange(30.0)),
+        ),
+        ("score needs at least one step", lambda X, fit, times, model: model.score(X[:1])),
+    ],
+)
+def test_bad_row_information_is_refused(message, call):
     X = series(0, n=30, p=2)
-    with pytest.raises(ValueError, match=r"degree=2 and expansion=.* were both given"):
-        SlowFeatureAnalysis(degree=2, expansion=SplineTransformer()).fit(X)
+    fit = SlowFeatureAnalysis().fit
+    times = np.tile(np.arange(15.0), 2)
+    model = SlowFeatureAnalysis().fit(X, times=np.arange(30.0))
+    with pytest.raises(ValueError, match=message):
+        call(X, fit, times, model)
+
+
+@pytest.mark.edge
+def test_attributes_and_pre_pca_of_unfitted_estimators():
+    X = series(0, n=30, p=2)
     for pre_pca in (3, 1.0, 2.5):
         with pytest.raises(ValueError, match="must be a number of components"):
             SlowFeatureAnalysis(pre_pca=pre_pca).fit(X)
-    with pytest.raises(AttributeError, match="partial_fit"):
-        SlowFeatureAnalysis(pre_pca=1).partial_fit(X)
-    with pytest.raises(ValueError, match="needs degree=1 or 2"):
-        SlowFeatureAnalysis(degree=3).fit(X).quadratic_form()
-    with pytest.raises(TypeError, match="dense data is required"):
-        SlowFeatureAnalysis().fit(sparse.csr_array(X))
     assert not hasattr(SlowFeatureAnalysis(), "expansion_names_")
     assert not hasattr(SlowFeatureAnalysis(), "components_")
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("error", "message", "call"),
+    [
+        (
+            ValueError,
+            r"degree=2 and expansion=.* were both given",
+            lambda X: SlowFeatureAnalysis(degree=2, expansion=SplineTransformer()).fit(X),
+        ),
+        (AttributeError, "partial_fit", lambda X: SlowFeatureAnalysis(pre_pca=1).partial_fit(X)),
+        (
+            ValueError,
+            "needs degree=1 or 2",
+            lambda X: SlowFeatureAnalysis(degree=3).fit(X).quadratic_form(),
+        ),
+        (
+            TypeError,
+            "dense data is required",
+            lambda X: SlowFeatureAnalysis().fit(sparse.csr_array(X)),
+        ),
+    ],
+)
+def test_bad_parameters_are_refused(error, message, call):
+    X = series(0, n=30, p=2)
+    with pytest.raises(error, match=message):
+        call(X)
 
 
 @pytest.mark.edge

@@ -232,21 +232,38 @@ def test_borders(seed):
     assert np.ptp(huge) < np.ptp(noisy)
     assert patch_cosines(8, 8, 1, 256).shape == (256, 64)
     assert patch_cosines(8, 8, 3, 100).shape == (100, 192)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            "filled in by DictionaryInpainter",
+            lambda noisy, model: model.fit(np.where(noisy > 200, np.nan, noisy)),
+        ),
+        ("takes one image of shape", lambda noisy, model: model.fit(noisy[0])),
+        ("infinity", lambda noisy, model: model.fit(np.where(noisy > 200, np.inf, noisy))),
+        (
+            r"patch_size=.* must be a whole number or two",
+            lambda noisy, model: DictionaryDenoiser(patch_size=(8, 0)).fit(noisy),
+        ),
+        (
+            "dictionary has atoms of 5 numbers",
+            lambda noisy, model: DictionaryDenoiser(dictionary=np.ones((3, 5))).fit(noisy),
+        ),
+        (
+            "images need as many",
+            lambda noisy, model: model.fit(noisy).transform(noisy[:, :, None].repeat(3, axis=2)),
+        ),
+        ("compares two images", lambda noisy, model: model.fit(noisy).score(noisy, noisy[:5])),
+    ],
+)
+def test_bad_input_is_refused(seed, message, call):
+    _, noisy = picture(seed)
     model = DictionaryDenoiser(20, n_components=64, max_iter=1)
-    with pytest.raises(ValueError, match="filled in by DictionaryInpainter"):
-        model.fit(np.where(noisy > 200, np.nan, noisy))
-    with pytest.raises(ValueError, match="takes one image of shape"):
-        model.fit(noisy[0])
-    with pytest.raises(ValueError, match="infinity"):
-        model.fit(np.where(noisy > 200, np.inf, noisy))
-    with pytest.raises(ValueError, match=r"patch_size=.* must be a whole number or two"):
-        DictionaryDenoiser(patch_size=(8, 0)).fit(noisy)
-    with pytest.raises(ValueError, match="dictionary has atoms of 5 numbers"):
-        DictionaryDenoiser(dictionary=np.ones((3, 5))).fit(noisy)
-    with pytest.raises(ValueError, match="images need as many"):
-        model.fit(noisy).transform(noisy[:, :, None].repeat(3, axis=2))
-    with pytest.raises(ValueError, match="compares two images"):
-        model.score(noisy, noisy[:5])
+    with pytest.raises(ValueError, match=message):
+        call(noisy, model)
 
 
 @pytest.mark.invariance

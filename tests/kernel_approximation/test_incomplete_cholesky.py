@@ -127,19 +127,35 @@ def test_borders():
 
 
 @pytest.mark.edge
-def test_kernels_that_are_not_positive_are_refused():
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            r"not positive semi-definite.*SpectrumCorrector",
+            lambda S, model: IncompleteCholesky(3, kernel="precomputed").fit(S),
+        ),
+        (
+            "finite and at least 0",
+            lambda S, model: IncompleteCholesky(3, kernel="precomputed").fit(-np.eye(2)),
+        ),
+        (
+            "symmetric",
+            lambda S, model: IncompleteCholesky(3, kernel="precomputed").fit(
+                [[1.0, 1.0], [0.0, 1.0]]
+            ),
+        ),
+        (
+            "square matrix",
+            lambda S, model: IncompleteCholesky(3, kernel="precomputed").fit(np.ones((2, 3))),
+        ),
+        ("similarity of new samples", lambda S, model: model.score(np.ones((2, 3)))),
+    ],
+)
+def test_kernels_that_are_not_positive_are_refused(message, call):
     S = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.9], [0.2, 0.9, 1.0]])
-    with pytest.raises(ValueError, match=r"not positive semi-definite.*SpectrumCorrector"):
-        IncompleteCholesky(3, kernel="precomputed").fit(S)
-    with pytest.raises(ValueError, match="finite and at least 0"):
-        IncompleteCholesky(3, kernel="precomputed").fit(-np.eye(2))
-    with pytest.raises(ValueError, match="symmetric"):
-        IncompleteCholesky(3, kernel="precomputed").fit([[1.0, 1.0], [0.0, 1.0]])
-    with pytest.raises(ValueError, match="square matrix"):
-        IncompleteCholesky(3, kernel="precomputed").fit(np.ones((2, 3)))
     model = IncompleteCholesky(1, kernel="precomputed").fit(np.eye(3))
-    with pytest.raises(ValueError, match="similarity of new samples"):
-        model.score(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=message):
+        call(S, model)
 
 
 @pytest.mark.slow

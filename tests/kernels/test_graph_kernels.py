@@ -132,7 +132,7 @@ def test_outside_of_its_range_the_series_would_not_be_positive():
         (ExponentialDiffusion(np.triu(PATH)), [0], r"\(A \+ A.T\) / 2"),
         (ExponentialDiffusion(PATH, np.nan), [0], "lam"),
         (DAGPath([(0, 1, 1.0), (1, 0, 1.0)], 0, 1), [[0.0]], "cycle; use GraphPath"),
-        (DAGPath([(0, 1, -1.0)], 0, 1), [[0.0]], "carries -1.0"),
+        (DAGPath([(0, 1, -1.0)], 0, 1), [[0.0]], "has the weight -1.0"),
         (DAGPath([(0, 1)], 0, 1), [[0.0]], "an edge is"),
         (DAGPath([(0, 1, 1.0)], 0, 2), [[0.0]], "sink=2"),
         (GraphPath([(0, 0, 1.0), (0, 1, 1.0)], 0, 1), [[0.0]], "spectral radius being 1"),

@@ -131,20 +131,38 @@ def test_samples_that_are_not_vectors():
 
 
 @pytest.mark.edge
-def test_errors_say_what_to_do():
-    X = samples(0)
-    with pytest.raises(ValueError, match=r"square matrix .* shape \(7, 3\)"):
-        resolve_kernel("precomputed", X)
-    with pytest.raises(ValueError, match=r"\['width'\], which kernel='rbf' does not know"):
-        resolve_kernel("rbf", X, kernel_params={"width": 1})
-    with pytest.raises(ValueError, match="no use with the kernel object"):
-        resolve_kernel(RBF(), X, kernel_params={"length_scale": 1})
-    with pytest.raises(ValueError, match=r"shape \(7,\) for 7 and 7 samples"):
-        resolve_kernel(lambda A, B: np.ones(len(A)), X)(X)
-    K = X @ X.T
-    with pytest.raises(ValueError, match="similarity of new samples to themselves"):
-        resolve_kernel("precomputed", K).diag(K[:2])
+def test_scale_of_a_constant_table_is_one():
     assert resolve_kernel("rbf", np.ones((3, 2)), gamma="scale").params["gamma"] == 1.0
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (r"square matrix .* shape \(7, 3\)", lambda X, K: resolve_kernel("precomputed", X)),
+        (
+            r"\['width'\], which kernel='rbf' does not know",
+            lambda X, K: resolve_kernel("rbf", X, kernel_params={"width": 1}),
+        ),
+        (
+            "no use with the kernel object",
+            lambda X, K: resolve_kernel(RBF(), X, kernel_params={"length_scale": 1}),
+        ),
+        (
+            r"shape \(7,\) for 7 and 7 samples",
+            lambda X, K: resolve_kernel(lambda A, B: np.ones(len(A)), X)(X),
+        ),
+        (
+            "similarity of new samples to themselves",
+            lambda X, K: resolve_kernel("precomputed", K).diag(K[:2]),
+        ),
+    ],
+)
+def test_errors_say_what_to_do(message, call):
+    X = samples(0)
+    K = X @ X.T
+    with pytest.raises(ValueError, match=message):
+        call(X, K)
 
 
 @pytest.mark.edge

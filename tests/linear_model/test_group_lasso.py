@@ -486,22 +486,8 @@ def test_threads_of_the_blas_are_given_back():
 
 
 @pytest.mark.edge
-def test_errors_name_the_remedy():
+def test_warning_and_weights_of_groups():
     X, y, labels = planted(0)
-    with pytest.raises(ValueError, match="groups has 39 labels, and X 40 features"):
-        GroupLasso(groups=labels[:-1]).fit(X, y)
-    with pytest.raises(ValueError, match=r"groups leave out 38 of 40 features, the first is 0"):
-        GroupLasso(groups=[[1], [2]]).fit(X, y)
-    with pytest.raises(ValueError, match=r"groups overlap: a feature of groups\[1\]"):
-        GroupLasso(groups=[list(range(40)), [3]]).fit(X, y)
-    with pytest.raises(ValueError, match=r"groups\[0\] names feature 40, and X has"):
-        GroupLasso(groups=[[40]]).fit(X, y)
-    with pytest.raises(ValueError, match="group_weights must be positive numbers, one for each"):
-        GroupLasso(groups=labels, group_weights=np.zeros(9)).fit(X, y)
-    with pytest.raises(ValueError, match=r"group_weights must be positive .* got shape"):
-        GroupLasso(groups=labels, group_weights=np.ones(3)).fit(X, y)
-    with pytest.raises(ValueError, match="must contain at least one non-zero"):
-        GroupLasso(groups=labels).fit(X, y, np.zeros(60))
     with pytest.warns(ConvergenceWarning, match=r"relative duality gap .* raise max_iter"):
         GroupLasso(0.001, 2, max_iter=1).fit(X[:30] ** 3, y[:30])
     weighted = GroupLasso(0.3, labels, group_weights=[9.0, *np.ones(8)]).fit(X, y)
@@ -510,6 +496,46 @@ def test_errors_name_the_remedy():
     plain = GroupLasso(0.3, labels).fit(X, y)
     assert least < objective(X, y, labels, 0.3, plain.coef_, plain.intercept_,
                              weights=[9.0, *np.ones(8)])  # fmt: skip
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            "groups has 39 labels, and X 40 features",
+            lambda X, labels, y: GroupLasso(groups=labels[:-1]).fit(X, y),
+        ),
+        (
+            r"groups leave out 38 of 40 features, the first is 0",
+            lambda X, labels, y: GroupLasso(groups=[[1], [2]]).fit(X, y),
+        ),
+        (
+            r"groups overlap: a feature of groups\[1\]",
+            lambda X, labels, y: GroupLasso(groups=[list(range(40)), [3]]).fit(X, y),
+        ),
+        (
+            r"groups\[0\] names feature 40, and X has",
+            lambda X, labels, y: GroupLasso(groups=[[40]]).fit(X, y),
+        ),
+        (
+            "group_weights must be positive numbers, one for each",
+            lambda X, labels, y: GroupLasso(groups=labels, group_weights=np.zeros(9)).fit(X, y),
+        ),
+        (
+            r"group_weights must be positive .* got shape",
+            lambda X, labels, y: GroupLasso(groups=labels, group_weights=np.ones(3)).fit(X, y),
+        ),
+        (
+            "must contain at least one non-zero",
+            lambda X, labels, y: GroupLasso(groups=labels).fit(X, y, np.zeros(60)),
+        ),
+    ],
+)
+def test_errors_name_the_remedy(message, call):
+    X, y, labels = planted(0)
+    with pytest.raises(ValueError, match=message):
+        call(X, labels, y)
 
 
 @pytest.mark.oracle

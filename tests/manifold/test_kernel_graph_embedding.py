@@ -173,20 +173,38 @@ def test_zero_kernel_few_samples_and_lists():
 
 
 @pytest.mark.edge
-def test_messages():
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            "requires y to be passed",
+            lambda X, K, given: KernelGraphEmbedding(graph="class").fit(X),
+        ),
+        (
+            "at least two classes",
+            lambda X, K, given: KernelGraphEmbedding(graph="marginal").fit(X, np.ones(60)),
+        ),
+        (
+            r"matrix of shape \(2, 2\)",
+            lambda X, K, given: KernelGraphEmbedding(
+                graph=lambda X, y: (np.eye(2), np.eye(2))
+            ).fit(X),
+        ),
+        (
+            "symmetric matrices without negative entries",
+            lambda X, K, given: KernelGraphEmbedding(
+                graph=lambda X, y: (-np.ones((60, 60)), np.eye(60))
+            ).fit(X),
+        ),
+        ("among themselves", lambda X, K, given: given.score(K[:5])),
+    ],
+)
+def test_messages(message, call):
     X, _ = classes(0)
-    with pytest.raises(ValueError, match="requires y to be passed"):
-        KernelGraphEmbedding(graph="class").fit(X)
-    with pytest.raises(ValueError, match="at least two classes"):
-        KernelGraphEmbedding(graph="marginal").fit(X, np.ones(60))
-    with pytest.raises(ValueError, match=r"matrix of shape \(2, 2\)"):
-        KernelGraphEmbedding(graph=lambda X, y: (np.eye(2), np.eye(2))).fit(X)
-    with pytest.raises(ValueError, match="symmetric matrices without negative entries"):
-        KernelGraphEmbedding(graph=lambda X, y: (-np.ones((60, 60)), np.eye(60))).fit(X)
     K = X @ X.T
     given = KernelGraphEmbedding(kernel="precomputed").fit(K)
-    with pytest.raises(ValueError, match="among themselves"):
-        given.score(K[:5])
+    with pytest.raises(ValueError, match=message):
+        call(X, K, given)
 
 
 @pytest.mark.edge

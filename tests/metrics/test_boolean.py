@@ -70,16 +70,30 @@ def test_borders():
     assert boolean_coverage_score([[0, 0]], [[1, 0]]) == 1
     assert boolean_over_coverage([[0, 0]], [[1, 0]]) == np.inf
     assert boolean_over_coverage([[0, 0]], [[0, 0]]) == 0
-    with pytest.raises(ValueError, match="must hold 0 and 1 only"):
-        source_mismatch([[2, 0]], [[1, 0]])
-    with pytest.raises(ValueError, match="same features"):
-        source_mismatch([[1, 0]], [[1, 0, 1]])
-    with pytest.raises(ValueError, match="must agree"):
-        boolean_reconstruction_error([[1, 0]], [[1, 0, 1]])
-    with pytest.raises(ValueError, match="reveal"):
-        generalization_error(SimpleNamespace(components_=np.eye(2)), np.eye(2), reveal=1)
-    with pytest.raises(ValueError, match="features"):
-        generalization_error(SimpleNamespace(components_=np.eye(3)), np.eye(2))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("must hold 0 and 1 only", lambda: source_mismatch([[2, 0]], [[1, 0]])),
+        ("same features", lambda: source_mismatch([[1, 0]], [[1, 0, 1]])),
+        ("must agree", lambda: boolean_reconstruction_error([[1, 0]], [[1, 0, 1]])),
+        (
+            "reveal",
+            lambda: generalization_error(
+                SimpleNamespace(components_=np.eye(2)), np.eye(2), reveal=1
+            ),
+        ),
+        (
+            "features",
+            lambda: generalization_error(SimpleNamespace(components_=np.eye(3)), np.eye(2)),
+        ),
+    ],
+)
+def test_bad_input_is_refused(message, call):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 @pytest.mark.recovery

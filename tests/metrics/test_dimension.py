@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist, squareform
 
-from skmoderndata.metrics import intrinsic_dimension
+from skmoderndata.metrics import _dimension, intrinsic_dimension
 
 
 @pytest.mark.oracle
@@ -18,6 +18,25 @@ def test_moments_pair_by_pair(seed):
     assert_allclose(intrinsic_dimension(X, metric="manhattan"), wanted)
     square = squareform(pdist(X, "cityblock"))
     assert_allclose(intrinsic_dimension(square, metric="precomputed"), wanted)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "cosine", "manhattan", "chebyshev", "seuclidean", "mahalanobis"]
+)
+def test_drawn_pairs_have_the_distances_of_the_metric(metric, seed, monkeypatch):
+    X = np.random.default_rng(seed).normal(size=(30, 4))
+    i, j = np.triu_indices(30, 1)  # every pair once, in place of random ones
+
+    class Pairs:
+        def randint(self, low, high=None, size=None):
+            return i if high is None else j - i
+
+    monkeypatch.setattr(_dimension, "check_random_state", lambda _: Pairs())
+    monkeypatch.setattr(_dimension, "ALL_PAIRS", 2)
+    drawn = intrinsic_dimension(X, metric=metric, n_pairs=435)
+    monkeypatch.undo()
+    assert_allclose(drawn, intrinsic_dimension(X, metric=metric))
 
 
 @pytest.mark.recovery

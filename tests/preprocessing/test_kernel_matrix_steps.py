@@ -70,7 +70,8 @@ def test_all_eigenvectors_give_the_same_map(algorithm, signs, seed):
     assert_allclose(step.projection_, (U * gain) @ U.T, atol=1e-11)
     assert_allclose(step.eigenvalues_, np.sort(w)[::-1], atol=1e-11)
     assert step.n_negative_ == negative
-    assert step.negative_share_ == pytest.approx(-w[:negative].sum() / np.abs(w).sum(), abs=1e-12)
+    fraction = -w[:negative].sum() / np.abs(w).sum()
+    assert step.negative_fraction_ == pytest.approx(fraction, abs=1e-12)
     used = w > 0 if algorithm in ("clip", "shift") else w != 0
     inverse = (U[:, used] / np.abs(w[used])) @ U[:, used].T
     new = rng.normal(size=(4, 100))
@@ -246,13 +247,13 @@ def test_borders():
     zero = np.zeros((4, 4))
     assert_array_equal(KernelNormalizer().fit_transform(zero), zero)
     assert_array_equal(SpectrumCorrector().fit_transform(zero), zero)
-    assert SpectrumCorrector().fit(zero).negative_share_ == 0
+    assert SpectrumCorrector().fit(zero).negative_fraction_ == 0
     assert KernelProjector().fit(zero).n_components_ == 0
     assert KernelWhitener().fit_transform(np.ones((4, 4))).shape == (4, 0)
     assert_array_equal(SpectrumCorrector("shift").fit_transform([[-2.0]]), [[0.0]])
     already = K3 / 10
     assert_allclose(SpectrumCorrector().fit_transform(already), already, atol=1e-12)
-    assert SpectrumCorrector().fit(already).negative_share_ <= 1e-12
+    assert SpectrumCorrector().fit(already).negative_fraction_ <= 1e-12
     one = KernelNormalizer().fit_transform([[4.0, 0], [0, 0]])
     assert_array_equal(one, [[1, 0], [0, 0]])
     assert SpectrumCorrector("clip").fit(S).score(S) < SpectrumCorrector("clip").fit(K3).score(K3)

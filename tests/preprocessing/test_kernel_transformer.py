@@ -233,17 +233,20 @@ def test_an_indefinite_similarity_of_bags_is_corrected_and_classified():
 
 @pytest.mark.edge
 @pytest.mark.parametrize("step", [KernelTransformer(Intersection()), AsSamples()], ids=repr)
-def test_what_is_no_collection_of_samples_is_refused(step):
-    with pytest.raises(ValueError, match="0 samples"):
-        step.fit([])
-    with pytest.raises(ValueError, match="select one column"):
-        step.fit(pd.DataFrame({"a": [{1}]}))
-    with pytest.raises(ValueError, match="select one column"):
-        step.fit(np.array([[{1}], [{2}]], dtype=object))
-    with pytest.raises(TypeError, match="collection of samples"):
-        step.fit("cat")
-    with pytest.raises(TypeError, match="collection of samples"):
-        step.fit(3)
+@pytest.mark.parametrize(
+    ("error", "message", "X"),
+    [
+        (ValueError, "0 samples", []),
+        (ValueError, "select one column", pd.DataFrame({"a": [{1}]})),
+        (ValueError, "select one column", np.array([[{1}], [{2}]], dtype=object)),
+        (TypeError, "collection of samples", "cat"),
+        (TypeError, "collection of samples", 3),
+    ],
+    ids=["empty", "frame", "column", "string", "number"],
+)
+def test_what_is_no_collection_of_samples_is_refused(step, error, message, X):
+    with pytest.raises(error, match=message):
+        step.fit(X)
 
 
 @pytest.mark.edge

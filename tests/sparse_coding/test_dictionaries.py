@@ -269,7 +269,7 @@ def test_kinds_of_matrices(seed):
         (lambda: gabor_dictionary((8, 8), phases=[np.nan]), "phases=.* finite"),
         (lambda: gabor_dictionary((8, 8), orientations=0), "orientations=0 must be an int"),
         (lambda: gabor_dictionary((8, 8), stride=2.5), "stride=2.5 must be an int"),
-        (lambda: gabor_dictionary((1, 1)), "No atom is left: .* larger patches"),
+        (lambda: gabor_dictionary((1, 1)), "No atom remains: .* larger patches"),
         (lambda: gabor_dictionary((8, 8), sigma=0.01), "sigma that is wider than 0.01"),
         (lambda: random_dictionary(-4, 2), "n_features=-4 must be an int of at least 1"),
         (lambda: random_dictionary(4, 0), "n_atoms=0 must be an int of at least 1"),

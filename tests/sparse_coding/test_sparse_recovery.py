@@ -650,84 +650,144 @@ def test_missing_measurements_of_an_operator_are_named(missing):
 
 
 @pytest.mark.edge
-def test_errors_name_the_remedy():
+@pytest.mark.parametrize(
+    ("name", "fit"),
+    [
+        ("X", lambda operator, y: SparseRecovery().fit(operator, y)),
+        ("basis", lambda operator, y: SparseRecovery(operator).fit(np.ones((3, 60)), np.ones(3))),
+    ],
+)
+def test_operators_of_the_wrong_kind_are_refused(name, fit):
     Phi, codes = planted(0)
     y = Phi @ codes[0]
-    with pytest.raises(ValueError, match=r"shape=\(7, 7\) has 49 values, and signals have 120"):
-        SparseRecovery("dct", shape=(7, 7)).fit(Phi, y)
-    with pytest.raises(ValueError, match="basis has atoms of 60 values, and signals have 120"):
-        SparseRecovery(dct_dictionary(60)).fit(Phi, y)
-    with pytest.raises(ValueError, match="basis must be a finite array"):
-        SparseRecovery(np.full((2, 120), np.nan)).fit(Phi, y)
-    with pytest.raises(ValueError, match="X gives 60 measurements, and y has 59"):
-        SparseRecovery().fit(aslinearoperator(Phi), y[:-1])
-    with pytest.raises(ValueError, match="basis has complex values: stack"):
-        SparseRecovery(1j * dct_dictionary(120)).fit(Phi, y)
-    for name, fit in (
-        ("X", lambda operator: SparseRecovery().fit(operator, y)),
-        ("basis", lambda operator: SparseRecovery(operator).fit(np.ones((3, 60)), np.ones(3))),
-    ):
-        with pytest.raises(ValueError, match=f"{name} is an operator of complex values: stack"):
-            fit(aslinearoperator(1j * Phi))
-        one_way = LinearOperator((60, 120), matvec=lambda x: Phi @ x, dtype=float)
-        with pytest.raises(ValueError, match=f"{name} has no product with its transpose"):
-            fit(one_way)
-        with pytest.raises(ValueError, match=f"{name} gives NaN or infinity"):
-            fit(aslinearoperator(np.where(Phi > 1, np.nan, Phi)))
-    with pytest.raises(ValueError, match="Input y contains NaN"):
-        SparseRecovery().fit(aslinearoperator(Phi), np.where(y > 1, np.nan, y))
-    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
-        SparseRecovery().fit(Phi[0], y)
-    with pytest.raises(
-        ValueError, match="'n_nonzero_coefs' parameter of SparseRecovery must be an int"
-    ):
-        SparseRecovery(n_nonzero_coefs=0).fit(Phi, y)
-    for memory in (0, 1024):
-        with config_context(working_memory=memory):
-            with pytest.raises(
-                ValueError,
-                match=r"no non-negative coefficients reproduce .* residual_tol: raise it",
-            ):
-                SparseRecovery(algorithm="basis_pursuit", positive=True, residual_tol=1e-3).fit(
-                    np.abs(Phi), np.where(np.arange(60) < 40, -1.0, 1.0)
-                )
-            with pytest.raises(
-                ValueError, match=r"no coefficients reproduce .* residual_tol: raise it"
-            ):
-                SparseRecovery(algorithm="basis_pursuit", residual_tol=0.1).fit(Phi[:, :4], y)
-    model = SparseRecovery().fit(aslinearoperator(Phi), y)
-    single = SparseRecovery().fit(aslinearoperator(Phi.astype(np.float32)), y.astype(np.float32))
-    assert single.coef_.dtype == np.float32
-    with pytest.raises(ValueError, match="X has 119 features, but SparseRecovery is expecting"):
-        model.predict(aslinearoperator(Phi[:, :-1]))
-    long = LinearOperator((3, 5000), matvec=lambda x: x[:3], rmatvec=lambda y: np.zeros(5000))
-    with pytest.raises(ValueError, match="basis='haar' makes a matrix for an axis"):
-        SparseRecovery("haar").fit(long, np.ones(3))
-    with pytest.raises(ValueError, match="delta must hold numbers above 0"):
-        phase_transition(SparseRecovery(), delta=[0.0])
-    with pytest.raises(ValueError, match="coefficients='cauchy' must be one of"):
-        phase_transition(SparseRecovery(), coefficients="cauchy")
-    for theory in ("foo", 1.5, None):
-        display = PhaseTransitionDisplay(delta=[0.5], rho=[0.2], success=[[1]], theory=theory)
-        with pytest.raises(ValueError, match=r"theory=.* must be True, False or 'positive'"):
-            display.plot()
-    with pytest.raises(ValueError, match="theory='foo' must be"):  # at once
-        PhaseTransitionDisplay.from_estimator(SparseRecovery(), n_trials=10**9, theory="foo")
-    for grids, message in (
+    with pytest.raises(ValueError, match=f"{name} is an operator of complex values: stack"):
+        fit(aslinearoperator(1j * Phi), y)
+    one_way = LinearOperator((60, 120), matvec=lambda x: Phi @ x, dtype=float)
+    with pytest.raises(ValueError, match=f"{name} has no product with its transpose"):
+        fit(one_way, y)
+    with pytest.raises(ValueError, match=f"{name} gives NaN or infinity"):
+        fit(aslinearoperator(np.where(Phi > 1, np.nan, Phi)), y)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("memory", [0, 1024])
+def test_equations_without_solution_are_refused(memory):
+    Phi, codes = planted(0)
+    y = Phi @ codes[0]
+    signs = np.where(np.arange(60) < 40, -1.0, 1.0)
+    bounded = SparseRecovery(algorithm="basis_pursuit", positive=True, residual_tol=1e-3)
+    free = SparseRecovery(algorithm="basis_pursuit", residual_tol=0.1)
+    with config_context(working_memory=memory):
+        with pytest.raises(
+            ValueError, match=r"no non-negative coefficients reproduce .* residual_tol: raise it"
+        ):
+            bounded.fit(np.abs(Phi), signs)
+        with pytest.raises(
+            ValueError, match=r"no coefficients reproduce .* residual_tol: raise it"
+        ):
+            free.fit(Phi[:, :4], y)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"theory": "foo"}, r"theory=.* must be True, False or 'positive'"),
+        ({"theory": 1.5}, r"theory=.* must be True, False or 'positive'"),
+        ({"theory": None}, r"theory=.* must be True, False or 'positive'"),
         ({"delta": [0.5, 0.5]}, "delta must hold different numbers"),
         ({"rho": [0.0, 0.5]}, "rho must hold numbers above 0"),
         ({"rho": [0.2, 0.4, 0.6]}, r"success has the shape \(2, 2\), and .* \(2, 3\)"),
-    ):
-        full = {"delta": [0.3, 0.6], "rho": [0.2, 0.5], "success": np.eye(2)} | grids
-        with pytest.raises(ValueError, match=message):
-            PhaseTransitionDisplay(**full).plot()
-    with pytest.raises(ValueError, match="n_trials=0"):
-        phase_transition(SparseRecovery(), n_trials=0)
-    with pytest.raises(ValueError, match="delta must hold"):
-        l1_phase_transition([1.5])
+    ],
+)
+def test_displays_of_wrong_grids_are_refused(changed, message):
+    full = {"delta": [0.3, 0.6], "rho": [0.2, 0.5], "success": np.eye(2)} | changed
+    with pytest.raises(ValueError, match=message):
+        PhaseTransitionDisplay(**full).plot()
+
+
+@pytest.mark.edge
+def test_single_precision_and_impossible_equations():
+    Phi, codes = planted(0)
+    y = Phi @ codes[0]
+    single = SparseRecovery().fit(aslinearoperator(Phi.astype(np.float32)), y.astype(np.float32))
+    assert single.coef_.dtype == np.float32
     tall = np.vstack([np.eye(3), np.eye(3)])
     apart = np.array([1.0, 2, 3, 3, 2, 1])
     least = SparseRecovery(algorithm="basis_pursuit").fit(tall, apart)
     assert_allclose(least.coef_, 2)  # the smallest residual where no equality is
     found = recover(apart[None], from_matrix(tall), method="basis_pursuit")
     assert_allclose(found.residual, 2)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            r"shape=\(7, 7\) has 49 values, and signals have 120",
+            lambda Phi, y, model, long: SparseRecovery("dct", shape=(7, 7)).fit(Phi, y),
+        ),
+        (
+            "basis has atoms of 60 values, and signals have 120",
+            lambda Phi, y, model, long: SparseRecovery(dct_dictionary(60)).fit(Phi, y),
+        ),
+        (
+            "basis must be a finite array",
+            lambda Phi, y, model, long: SparseRecovery(np.full((2, 120), np.nan)).fit(Phi, y),
+        ),
+        (
+            "X gives 60 measurements, and y has 59",
+            lambda Phi, y, model, long: SparseRecovery().fit(aslinearoperator(Phi), y[:-1]),
+        ),
+        (
+            "basis has complex values: stack",
+            lambda Phi, y, model, long: SparseRecovery(1j * dct_dictionary(120)).fit(Phi, y),
+        ),
+        (
+            "Input y contains NaN",
+            lambda Phi, y, model, long: SparseRecovery().fit(
+                aslinearoperator(Phi), np.where(y > 1, np.nan, y)
+            ),
+        ),
+        (
+            "Expected 2D array, got 1D array instead",
+            lambda Phi, y, model, long: SparseRecovery().fit(Phi[0], y),
+        ),
+        (
+            "'n_nonzero_coefs' parameter of SparseRecovery must be an int",
+            lambda Phi, y, model, long: SparseRecovery(n_nonzero_coefs=0).fit(Phi, y),
+        ),
+        (
+            "X has 119 features, but SparseRecovery is expecting",
+            lambda Phi, y, model, long: model.predict(aslinearoperator(Phi[:, :-1])),
+        ),
+        (
+            "basis='haar' makes a matrix for an axis",
+            lambda Phi, y, model, long: SparseRecovery("haar").fit(long, np.ones(3)),
+        ),
+        (
+            "delta must hold numbers above 0",
+            lambda Phi, y, model, long: phase_transition(SparseRecovery(), delta=[0.0]),
+        ),
+        (
+            "coefficients='cauchy' must be one of",
+            lambda Phi, y, model, long: phase_transition(SparseRecovery(), coefficients="cauchy"),
+        ),
+        (
+            "theory='foo' must be",
+            lambda Phi, y, model, long: PhaseTransitionDisplay.from_estimator(
+                SparseRecovery(), n_trials=10**9, theory="foo"
+            ),
+        ),
+        ("n_trials=0", lambda Phi, y, model, long: phase_transition(SparseRecovery(), n_trials=0)),
+        ("delta must hold", lambda Phi, y, model, long: l1_phase_transition([1.5])),
+    ],
+)
+def test_errors_name_the_remedy(message, call):
+    Phi, codes = planted(0)
+    y = Phi @ codes[0]
+    model = SparseRecovery().fit(aslinearoperator(Phi), y)
+    long = LinearOperator((3, 5000), matvec=lambda x: x[:3], rmatvec=lambda y: np.zeros(5000))
+    with pytest.raises(ValueError, match=message):
+        call(Phi, y, model, long)

@@ -201,7 +201,7 @@ def _columns(row, at, count, similar, table, diagonal, ends):
 def _sums(x, lanes, lengths, local, width, period, table, similar, bits, out):
     """Logarithms of the sums over alignments, in plain numbers with scales that are powers of two.
 
-    Columns stand in blocks of `width`, whose scales are renewed every `period` rows. Lanes in
+    Columns are in blocks of `width`, whose scales are renewed every `period` rows. Lanes in
     which a number came near the smallest one are NaN in `out`: what vanishes there may be all that
     survives later.
     """

@@ -44,7 +44,7 @@ def _next_row(xi, i, lanes, low, high, rooted, row, work, width):
     """Go from row i - 1 of the tables to row i: ``D(i, j) = d(i, j) + min`` of three neighbours.
 
     `row[j + 1]` holds D(i, j) of all lanes, and `row[low]` the cell left of the corridor.
-    `work[1]` carries D(i - 1, j - 1) along.
+    `work[1]` holds D(i - 1, j - 1).
     """
     cost, diagonal = work[0], work[1]
     n_channels = lanes.shape[1]

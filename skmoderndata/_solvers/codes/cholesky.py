@@ -1,6 +1,6 @@
 """A lower Cholesky factor that grows and shrinks by one row, and solves.
 
-The factor ``L L^T = A`` of a matrix with t rows stands in the leading t x t part of a larger
+The factor ``L L^T = A`` of a matrix with t rows is the leading t x t block of a larger
 array; what lies above the diagonal or beyond row t is never read. Codes hold the factor of
 ``G_II``, the inner products of the chosen atoms I.
 """

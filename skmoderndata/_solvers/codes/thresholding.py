@@ -94,7 +94,7 @@ class Fit(NamedTuple):
 class Work(NamedTuple):
     """Arrays of the signal that is coded.
 
-    The code `now` stands in `dense` (k,) once more, and `c` (k,) are the correlations of its
+    The code `now` is also given in `dense` (k,), and `c` (k,) are the correlations of its
     residual with the atoms.
     """
 

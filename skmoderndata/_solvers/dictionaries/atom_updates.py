@@ -85,7 +85,7 @@ def least_squares_atoms(
 ) -> None:
     """Best atoms for the given codes, in place: the method of optimal directions.
 
-    ``D = (A^T A)^+ A^T X``, then atoms to unit norm and their coefficients in proportion, which
+    ``D = (A^T A)^+ A^T X``, then atoms to unit norm and their coefficients scaled to match, which
     leaves ``A D`` as it is; by non-negative least squares with `positive`. Hidden entries are
     filled with ``A D`` in each of `n_rounds` rounds, none of which raises the sum over the known
     ones. Atoms that nobody uses, or that would become zero, stay; the latter's coefficients
@@ -211,7 +211,7 @@ def power_sweep(
 ):
     """Power steps for each atom, without forming what the other atoms leave.
 
-    With g the coefficients of the users and E what is left, ``g E = g X - (g A) D + |g|^2 d`` and
+    With g the coefficients of the users and E the residual, ``g E = g X - (g A) D + |g|^2 d`` and
     ``E d = X d - A (D d) + g``: two products with the users' signals and some lookups.
     """
     k, n = D.shape

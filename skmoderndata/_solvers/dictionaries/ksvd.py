@@ -1,7 +1,7 @@
 """K-SVD: dictionary learning by decompositions of residuals, one atom after the other.
 
 Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A. The updates of the
-atoms stand in `atom_updates`, their replacement in `atom_replacement`.
+atoms are in `atom_updates`, their replacement in `atom_replacement`.
 """
 
 from collections.abc import Callable
@@ -231,7 +231,7 @@ def add_batch(
     constant: bool = False,
     n_sweeps: int = 2,
 ) -> tuple[Array, Stream, int]:
-    """Add a batch to the statistics and move the atoms to their optima; D and X are left alone.
+    """Add a batch to the statistics and move the atoms to their optima; D and X are not changed.
 
     Statistics of earlier batches are multiplied by `forget`; None takes
     ``(1 - m / N) ** RHO`` for a batch of m of N signals so far, so that what counts is a fixed
@@ -241,7 +241,7 @@ def add_batch(
     With `replace`, atoms that had ``WAIT`` times k signals to find `min_usage` users and did not,
     and the less used of two atoms that are alike, become the signals of the batch that are
     represented worst. What they did for earlier signals is taken from these first: the statistics
-    of the others are then those of what was left for them.
+    of the others are then those of their residuals.
 
     Returns the atoms, the statistics, and how many atoms were replaced.
     """

@@ -273,7 +273,7 @@ def _k_means(
 
 
 def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
-    """Units with the one that is missed least beside the one of largest error [Fritzke 1997].
+    """Units with the one that is missed least next to the one of largest error [Fritzke 1997].
 
     A unit is missed by what the inertia rises when its samples go to their second nearest units.
     The two halves stand on the line of largest variance, at one standard deviation.
@@ -348,8 +348,8 @@ def sparse_coding_gas(
 
     A signal ranks the atoms by how much of it each explains, all atoms move towards what they
     would explain (Oja's rule), with the strength of their rank, and the best one is taken away;
-    this is repeated with the rest, among what is orthogonal to the atoms chosen. `n_steps` signals
-    are drawn at random, in rounds over all of them.
+    this is repeated with the residual, orthogonal to the atoms chosen. `n_steps` signals are
+    drawn at random, in rounds over all of them.
     """
     D = np.array(atoms, dtype=np.float64)
     D /= np.linalg.norm(D, axis=1, keepdims=True)

@@ -108,7 +108,7 @@ def training_patches(
     count = _box_sums(seen, grid)
     square = _box_sums(image64**2, grid) - _box_sums(image64, grid) ** 2 / np.maximum(count, 1)
     count, square = count.sum(axis=2).ravel(), square.sum(axis=2).ravel()
-    # above 0: what is left of a constant patch is rounding
+    # above 0: the residual of a constant patch is rounding
     floor = np.maximum(above * count, 1e-12 * square.max(initial=0.0))
     index = np.flatnonzero((square > floor) & (count >= max(1.0, min_known * grid.size)))
     if len(index) > max_patches:

@@ -450,7 +450,7 @@ def factorize(
 def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
     """Codes for given components: exact, or the best of some where rows have a given sparseness.
 
-    The code of a row depends on that row alone. Not `exact`, coordinate descent stands in for
+    The code of a row depends on that row alone. Not `exact`, coordinate descent replaces
     pivoting: good enough to start from, and a third less to compile.
     """
     W = np.zeros((data.shape[0], V.shape[1]))

@@ -37,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SMALL = 400  # decompositions up to this size are computed in full
 EXTRA = 4  # columns of a block beyond the number of pairs wanted
 RULES = ("shrinkage", "ridge", "bach-jordan")
-INDEFINITE = 1e-8  # eigenvalues below minus this share of the largest are not rounding errors
+INDEFINITE = 1e-8  # eigenvalues below minus this fraction of the largest are not rounding errors
 
 
 class Samples(NamedTuple):
@@ -397,7 +397,7 @@ class _Side:
         return R[: at - old]
 
     def _norm(self, w: Array, s: Array) -> float:
-        """Length, 0 where `w` is in the null space of K as far as rounding can tell."""
+        """Norm, 0 where `w` is in the null space of K as far as rounding can tell."""
         squared = float(s @ (self.c * s + self.t * w))
         return float(np.sqrt(squared)) if squared > self.rounding * float(w @ w) else 0.0
 

@@ -252,7 +252,7 @@ def plus_plus_start(
 ) -> Array:
     """Clusters around samples drawn by k-means++ [Arthur 2007], the best of some trials each.
 
-    A sample is drawn with probability in proportion to its weight times its squared distance, in
+    A sample is drawn with probability proportional to its weight times its squared distance, in
     feature space, from the nearest one drawn before.
     """
     w, diagonal = clusters.weights, clusters.diagonal
@@ -272,7 +272,7 @@ def plus_plus_start(
 
 
 def random_start(clusters: Clusters, k: int, rng: np.random.RandomState) -> Array:
-    """Clusters around k different samples drawn in proportion to their weights."""
+    """Clusters around k different samples drawn with probability proportional to weight."""
     w = clusters.weights
     chosen = rng.choice(len(w), size=k, replace=False, p=w / w.sum())
     return assign_to_samples(clusters.rows(chosen), clusters.diagonal[chosen])
@@ -341,7 +341,7 @@ def spectral_relaxation(product: Any, diagonal: Array, weights: Array, k: int) -
 
 
 def _draw(mass: Array, rng: np.random.RandomState, size: int) -> Array:
-    """Draw samples in proportion to `mass`."""
+    """Draw samples with probability proportional to `mass`."""
     heap = np.cumsum(mass)
     if not heap[-1] > 0:  # fewer different samples than clusters
         return rng.randint(len(mass), size=size)

@@ -1,6 +1,6 @@
-"""The road to a completed table: choose lam, follow the path of solutions, polish, certify.
+"""Completion of a table: choose lam, follow the path of solutions, polish, certify.
 
-The problems themselves, soft-impute and ADMM, stand in `completion`.
+The problems themselves, soft-impute and ADMM, are in `completion`.
 """
 
 import math

@@ -82,7 +82,7 @@ def svt(
     near the leading right singular vectors as returned before; it ends in "gram" when the rank
     exceeds a third of the smaller dimension, or when `max_passes` have not brought the estimated
     relative error below `tol` (with `best_effort` that is returned all the same). "auto" takes
-    "gram" for small or elongated arrays and "subspace" for the rest. Operators always take
+    "gram" for small or elongated arrays and "subspace" for others. Operators always take
     "subspace". `max_rank` bounds the number of singular values that are returned.
     """
     n, p = A.shape

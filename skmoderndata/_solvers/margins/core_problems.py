@@ -455,7 +455,7 @@ class _Pairs(_Units):
         return np.asarray(f[: len(indices)] - f[len(indices) :])
 
     def norm(self, core: Array, a: Array, rho: float) -> float:
-        """Squared length of the weights of the function."""
+        """Squared norm of the weights of the function."""
         return max(0.0, rho - float(a @ a) / self.cost)
 
 

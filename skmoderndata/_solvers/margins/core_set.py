@@ -20,7 +20,7 @@ MOST_PASSES = 1000  # full passes before the search for a certificate is given u
 FEWEST_ADDED, MOST_ADDED = 16, 512  # points that join the core set at a time
 QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
 SAMPLE_SEARCHES = 30  # first points, found in small samples
-RARE = 1e-2  # share of violators that random samples of the published rule do not find
+RARE = 1e-2  # fraction of violators that random samples of the published rule do not find
 WHOLE = 2000  # variables up to which the whole problem is solved, without a core set
 WHOLE_SPREAD = 1e-3  # spread of half the gradient to begin with, in margins
 EXACT_UNITS = 100  # problems up to this size are solved to rounding
@@ -35,7 +35,7 @@ class CoreSetResult(NamedTuple):
     rho: float  # a' K' a
     level: float  # a' g
     gap: float  # relative duality gap
-    violation: float  # largest violation left, in units of the margin
+    violation: float  # largest remaining violation, in units of the margin
     values: Array  # values of the function at all units, from the last pass
     n_iter: int
     n_passes: int

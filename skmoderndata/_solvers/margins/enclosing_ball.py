@@ -31,7 +31,7 @@ class Points(Protocol):
         """Inner products of points."""
 
     def diag(self, a: Array | slice) -> Array:
-        """Squared lengths."""
+        """Squared norms."""
 
     def expansion(self, b: Array, coef: Array) -> Any:
         """Weighted sum of points."""
@@ -49,7 +49,7 @@ class BallResult(NamedTuple):
     radius: float  # of a ball that holds everything
     lower: float  # no ball with a smaller radius does
     gap: float  # radius / lower - 1
-    norm: float  # squared length of the centre
+    norm: float  # squared norm of the centre
     n_iter: int
     n_passes: int
     converged: bool
@@ -120,7 +120,7 @@ class Ball:
         self.n_passes = 0
 
     def distances(self, support: Array, weights: Array) -> tuple[Array, float, float]:
-        """Squared distances, `r^2` that the weights prove, squared length of the centre."""
+        """Squared distances, `r^2` that the weights prove, squared norm of the centre."""
         expansion = self.points.expansion(support, weights)
         values = self.points.values(expansion, self.everything)
         self.n_passes += 1

@@ -107,7 +107,7 @@ def feature_rounds(
 ) -> Rounds:
     """Find few features for each task, leave them out, and look again.
 
-    A task ends when a round finds nothing or no more features are left; with `n_rounds="auto"`
+    A task ends when a round finds nothing or no more features remain; with `n_rounds="auto"`
     also when a round needs as much as with permuted labels [Klement, Anders, Martinetz 2013].
 
     Parameters

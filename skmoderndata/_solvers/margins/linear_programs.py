@@ -12,9 +12,9 @@ from skmoderndata._solvers.common.convex_problems import solve, sparse_separatio
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BATCH = 60  # columns of the first program, and at most so many more at a time
-PRICE_TOL = 1e-9  # a column prices out when its reduced cost is below minus this share of its cost
+PRICE_TOL = 1e-9  # fraction of its cost below minus which the reduced cost of a column prices out
 FEASIBLE = 1e-6  # sum of artificial variables below which a hard problem counts as feasible
-ZERO = 1e-9  # weights below this share of the largest are zero
+ZERO = 1e-9  # weights below this fraction of the largest are zero
 
 
 class Infeasible(Exception):

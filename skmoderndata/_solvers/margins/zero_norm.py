@@ -50,7 +50,7 @@ def reweighted_l1(
 
     The logarithm lies below its tangents, so that a linear program with the costs
     ``1 / ((e + |w_j|) ln(1 + 1 / epsilon))`` in place of the first sum lowers F until it gives the
-    same w again (Frank and Wolfe's algorithm with steps of length 1; Weston et al. 2003, section
+    same w again (Frank and Wolfe's algorithm with step size 1; Weston et al. 2003, section
     3). A weight as large as the largest of the first program adds 1 to F.
 
     Parameters
@@ -294,8 +294,8 @@ def squared_hinge_svm(
     """Minimise ``|w|^2 / 2 + sum_i weight_i max(0, 1 - y_i (x_i w + b))^2`` by Newton steps.
 
     The objective is piecewise quadratic: once the rows with a loss stay the same, a full step
-    ends at the optimum. The intercept b carries no penalty. At most `max_iter` steps, each with
-    halving of its length until the objective falls.
+    ends at the optimum. The intercept b is not penalised. At most `max_iter` steps, each with
+    halving of the step size until the objective falls.
     """
     n, p = X.shape
     A = np.column_stack([X, np.ones(n)]) if intercept else X

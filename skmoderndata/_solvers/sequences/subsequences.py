@@ -77,7 +77,7 @@ def _level(plane, before, row, skips, skip, scale, total):
 
     With S(j) = match(j) v(j), v the row of the shorter subsequences before this symbol, the row
     becomes ``w(j + 1) = skip w(j + 1) + run(j)`` with ``run(j) = skips(j) run(j - 1) + S(j)``.
-    Four lanes stand in scalars: written as a loop over lanes this is 3 times slower, as the
+    Four lanes are scalars: written as a loop over lanes this is 3 times slower, as the
     compiler cannot tell that the arrays do not overlap.
     """
     r0 = r1 = r2 = r3 = 0.0
