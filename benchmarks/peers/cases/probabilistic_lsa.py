@@ -143,6 +143,7 @@ def _passes(rows):
 
 
 SIZES = {
+    "200 documents of 40 words, 5 topics": (200, 300, 5, 40, 10),
     "4,000 documents of 80 words, 20 topics": (4000, 5000, 20, 80, 2),
     "1,000 documents of 60 words, 10 topics": (1000, 1500, 10, 60, 10),
 }
@@ -155,10 +156,10 @@ CASE = Case(
         "those words, and the other half?"
     ),
     remarks=(
-        "One thread. The likelihood has many maxima: each contender makes two starts at the first "
-        "size and ten at the second; times are those of all starts, likelihoods their mean. "
+        "One thread. The likelihood has many maxima: each contender makes two starts with 4,000 "
+        "documents and ten with fewer; times are those of all starts, likelihoods their mean. "
         "Documents are drawn from mixtures of topics over words of Zipf's "
-        "frequencies; the first size has some 2.4e5 counts that are not zero. Whatever a "
+        "frequencies; 4,000 of them have some 2.4e5 counts that are not zero. Whatever a "
         "contender is, the mixtures for its topics are found by the same routine, to 1e-6 nats "
         "per token, on the words seen. For words kept back one per cent of each topic is "
         "replaced by the frequencies in all documents, as otherwise a single word that a topic "

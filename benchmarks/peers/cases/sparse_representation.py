@@ -166,6 +166,9 @@ GROUPS = "1,397 training digits, 50 new ones, classes as groups"
 SINGLE = "1,397 training digits, 50 new ones, lasso"
 QUICK_GROUPS = "200 training digits, 10 new ones, classes as groups"
 QUICK_SINGLE = "200 training digits, 10 new ones, lasso"
+QUICK = {QUICK_GROUPS: (200, 10, True), QUICK_SINGLE: (200, 10, False)}
+MANY_GROUPS = "1,397 training digits, 400 new ones, classes as groups"
+MANY_SINGLE = "1,397 training digits, 400 new ones, lasso"
 
 CASE = Case(
     title="Classification by sparse representation",
@@ -179,8 +182,14 @@ CASE = Case(
         "least one at which a code is zero. Gap and labels are computed alike for all."
     ),
     ours="SparseRepresentationClassifier",
-    sizes={GROUPS: (1397, 50, True), SINGLE: (1397, 50, False)},
-    quick_sizes={QUICK_GROUPS: (200, 10, True), QUICK_SINGLE: (200, 10, False)},
+    sizes=QUICK
+    | {
+        GROUPS: (1397, 50, True),
+        SINGLE: (1397, 50, False),
+        MANY_GROUPS: (1397, 400, True),
+        MANY_SINGLE: (1397, 400, False),
+    },
+    quick_sizes=QUICK,
     warmup=(100, 5, True),
     work=work,
     contenders={
@@ -212,7 +221,7 @@ CASE = Case(
             run=sklearn_lasso,
             requires="scikit-learn>=1.9",
             note="`Lasso`, `tol=1e-7`",
-            sizes=(SINGLE, QUICK_SINGLE),
+            sizes=(SINGLE, MANY_SINGLE, QUICK_SINGLE),
             why_not="has no group lasso",
         ),
     },
