@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def run_each(names, command, *, timeout, done=lambda name: False, say=print):
@@ -31,7 +32,8 @@ def run_each(names, command, *, timeout, done=lambda name: False, say=print):
 
 def _run(command, timeout):
     """Return "" after success, else what went wrong."""
-    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    environment = {**ONE_THREAD, **os.environ}  # the caller may ask for more threads
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
     try:
         status = process.wait(timeout)
     except subprocess.TimeoutExpired:

@@ -259,9 +259,10 @@ def test_memory_is_written_in_units():
     assert by_name(rows, "3")["failing"].memory is None
 
 
-def test_crash_and_time_out_of_one_case_do_not_end_the_run():
+def test_crash_and_time_out_of_one_case_do_not_end_the_run(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     programs = {
-        "good": "pass",
+        "good": "import os; assert os.environ['OMP_NUM_THREADS'] == '1'",
         "crashing": "import os; os.abort()",
         "hanging": "import time; time.sleep(60)",
         "before": "raise SystemExit(1)",
