@@ -98,7 +98,7 @@ def _against(contender, figure):
         if not pairs:
             return None, "not measured"
         worst, size = max(pairs)
-        return worst <= 1, f"at most {worst:.3g} ({size})"
+        return worst <= 1, f"at most {worst:.4g} ({size})"
 
     return check
 
@@ -118,7 +118,7 @@ def _in_equal_time(rows):
     if not pairs:
         return None, "none that takes no longer"
     worst, size = max(pairs)
-    return worst <= 1, f"at most {worst:.3g} ({size})"
+    return worst <= 1, f"at most {worst:.4g} ({size})"
 
 
 def _speed_up(rows):
