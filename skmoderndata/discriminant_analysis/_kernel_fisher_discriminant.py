@@ -123,8 +123,8 @@ class KernelFisherDiscriminant(
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="odd_digits",
-            grid={"alpha": (1e-7, 1e-6, 1e-5), "gamma": (0.0002, 0.0005, 0.001)},
-            baseline_grid={"C": (0.3, 1.0, 10.0), "gamma": (0.0002, 0.0005, 0.001)},
+            grid={"alpha": (1e-8, 1e-7, 1e-6), "gamma": (0.0005, 0.001, 0.002)},
+            baseline_grid={"C": (0.3, 1.0, 10.0), "gamma": (0.0005, 0.001, 0.002)},
         ),
     )
     _parameter_constraints = {

@@ -231,9 +231,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         comparison=Comparison(
             baseline="sklearn.decomposition.SparseCoder",
             problem="noisy_patches",
-            grid={"transform_n_nonzero_coefs": (1, 2, 3, 4, 6)},
+            grid={"transform_n_nonzero_coefs": (2, 3, 4, 6, 8)},
             baseline_params={"dictionary": None, "transform_algorithm": "omp"},
-            baseline_grid={"transform_n_nonzero_coefs": (1, 2, 3, 4, 6)},
+            baseline_grid={"transform_n_nonzero_coefs": (2, 3, 4, 6, 8)},
         ),
     )
     _parameter_constraints = {

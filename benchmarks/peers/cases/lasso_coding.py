@@ -15,7 +15,11 @@ def sklearn_descent(patches):
 
     # tol is a gap in proportion to the squared norm of the signal
     model = Lasso(
-        alpha=ALPHA / 64, fit_intercept=False, tol=1e-7, max_iter=100_000, precompute=True
+        alpha=ALPHA / patches.X.shape[1],
+        fit_intercept=False,
+        tol=1e-7,
+        max_iter=100_000,
+        precompute=True,
     )
     return model.fit(patches.D.T, patches.X.T).coef_
 
