@@ -195,7 +195,7 @@ class KernelCCA(KernelViews):
             baseline="sklearn.cross_decomposition.CCA",
             problem="digit_halves",
             params={"n_components": 5},
-            grid={"alpha": (1e-6, 1e-5, 1e-4)},
+            grid={"alpha": (1e-5, 1e-4, 1e-3)},
             baseline_params={"n_components": 5, "max_iter": 5000},
             baseline_grid={"scale": (True, False)},
         ),

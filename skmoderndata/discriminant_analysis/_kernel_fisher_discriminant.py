@@ -123,8 +123,8 @@ class KernelFisherDiscriminant(
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="odd_digits",
-            grid={"alpha": (1e-8, 1e-7, 1e-6), "gamma": (0.0005, 0.001, 0.002)},
-            baseline_grid={"C": (0.3, 1.0, 10.0), "gamma": (0.0005, 0.001, 0.002)},
+            grid={"alpha": (1e-9, 1e-8, 1e-7), "gamma": (0.001, 0.002, 0.005)},
+            baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.001, 0.002, 0.005)},
         ),
     )
     _parameter_constraints = {

@@ -45,6 +45,9 @@ def plain(problem):
             for c in range(k):
                 inside = labels == c
                 m = inside.sum()
+                if m == 0:
+                    D[:, c] = np.inf
+                    continue
                 inner = K[np.ix_(inside, inside)].sum() / m**2
                 D[:, c] = K.diagonal() - 2 * K[:, inside].sum(axis=1) / m + inner
             new = D.argmin(axis=1)
