@@ -145,7 +145,7 @@ CASE = Case(
             run=fista,
             requires="group-lasso>=1.5",
             note="FISTA, change of coefficients 1e-8, at most 5,000 steps",
-            sizes=(SMALL, TALL, *QUICK),
+            sizes=(SMALL, *QUICK),
             why_not="takes minutes",
         ),
     },

@@ -167,6 +167,7 @@ SINGLE = "1,397 training digits, 50 new ones, lasso"
 QUICK_GROUPS = "200 training digits, 10 new ones, classes as groups"
 QUICK_SINGLE = "200 training digits, 10 new ones, lasso"
 QUICK = {QUICK_GROUPS: (200, 10, True), QUICK_SINGLE: (200, 10, False)}
+FEW = (GROUPS, SINGLE, *QUICK)
 MANY_GROUPS = "1,397 training digits, 400 new ones, classes as groups"
 MANY_SINGLE = "1,397 training digits, 400 new ones, lasso"
 
@@ -204,6 +205,8 @@ CASE = Case(
             prepare=compiled(fista),
             peer=False,
             note='`SparseCoder(transform_algorithm="fista")`, gap of at most 1e-6',
+            sizes=FEW,
+            why_not="takes a minute and more",
         ),
         "celer": Contender(
             run=celer,
@@ -221,8 +224,8 @@ CASE = Case(
             run=sklearn_lasso,
             requires="scikit-learn>=1.9",
             note="`Lasso`, `tol=1e-7`",
-            sizes=(SINGLE, MANY_SINGLE, QUICK_SINGLE),
-            why_not="has no group lasso",
+            sizes=(SINGLE, QUICK_SINGLE),
+            why_not="has no group lasso; shown for up to 50 new samples",
         ),
     },
     quality=quality,
