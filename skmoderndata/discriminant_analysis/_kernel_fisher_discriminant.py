@@ -123,7 +123,7 @@ class KernelFisherDiscriminant(
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="odd_digits",
-            grid={"alpha": (1e-9, 1e-8, 1e-7), "gamma": (0.001, 0.002, 0.005)},
+            grid={"alpha": (1e-12, 1e-10, 1e-8), "gamma": (0.001, 0.002, 0.005)},
             baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.001, 0.002, 0.005)},
         ),
     )
