@@ -157,7 +157,7 @@ def docs(rest):
 
 def peers(rest):
     """Race our methods against other libraries for the same work."""
-    return run(environment(VENV_BENCH, "bench"), "-m", "benchmarks.peers", *rest)
+    return run(environment(VENV_BENCH, "bench"), "-m", "benchmarks.peers", *rest, **ONE_THREAD)
 
 
 def papers(rest):

@@ -1,11 +1,14 @@
 """`python -m benchmarks.peers [CASE ...]`: measure, print, and write what was measured."""
 
 import argparse
+import json
+import shutil
 import sys
 from pathlib import Path
 
 from benchmarks.peers import report
 from benchmarks.peers.discover import find_cases
+from benchmarks.peers.processes import run_each
 from benchmarks.peers.runner import measure_memory, run_case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,14 +31,82 @@ def main(arguments=None):
         return 2
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
+    names = list(dict.fromkeys(options.case)) or list(cases)
+    failed = []
     try:
-        for name in options.case or cases:
-            _measure(name, cases[name], options, folder)
+        if len(names) == 1:
+            _measure(names[0], cases[names[0]], options, folder)
+        else:
+            failed = _measure_each({name: cases[name] for name in names}, options, folder)
     except KeyboardInterrupt:
-        print(f"\ninterrupted; the cases that were finished are in {folder}/")
+        print(f"\ninterrupted; the cases that were finished are in {folder}/ (go on: --resume)")
         return 130
+    if failed:
+        print(f"not finished: {', '.join(failed)}")
     print(f"written to {folder}/")
-    return 0
+    return int(bool(failed))
+
+
+def _measure_each(cases, options, folder):
+    """Give every case a process of its own; the record that it writes last marks it as done."""
+    if not options.resume:
+        for name in cases:
+            (folder / f"{name}.json").unlink(missing_ok=True)
+    shared = ["--output", str(folder.resolve()), "--budget", str(options.budget)]
+    switches = {
+        "--quick": options.quick,
+        "--no-memory": options.no_memory,
+        "--write-docs": options.write_docs,
+    }
+    shared += [name for name, on in switches.items() if on]
+    for size in options.size or ():
+        shared += ["--size", size]
+
+    def command(name):
+        return [sys.executable, "-m", "benchmarks.peers", name, *_changed(options), *shared]
+
+    def done(name):
+        if not (options.resume and _is_done(name, cases[name], options, folder)):
+            return False
+        if options.write_docs:
+            _publish(name, folder)
+        return True
+
+    return run_each(list(cases), command, timeout=options.timeout, done=done, say=_line)
+
+
+def _is_done(name, case, options, folder):
+    """Tell whether the folder has a record of the same command at all sizes that are asked for."""
+    path = folder / f"{name}.json"
+    if not path.exists():
+        return False
+    measured = json.loads(path.read_text(encoding="utf-8"))
+    return (
+        measured["command"] == _command(name, options)
+        and measured["quick"] == options.quick
+        and {row["size"] for row in measured["rows"]}
+        == set(options.size or (case.quick_sizes if options.quick else case.sizes))
+    )
+
+
+def _command(name, options):
+    """Return the command that makes the page."""
+    return " ".join(["python -m benchmarks.peers", name, *_changed(options), "--write-docs"])
+
+
+def _changed(options):
+    """Options of the command line that change the figures."""
+    out = []
+    for key, usual in (("repeat", None), ("seed", 0)):
+        if getattr(options, key) != usual:
+            out += [f"--{key}", str(getattr(options, key))]
+    return out
+
+
+def _publish(name, folder):
+    docs = ROOT / "docs" / "benchmarks"
+    docs.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(folder / f"{name}.md", docs / f"{name}.md")
 
 
 def _measure(name, case, options, folder):
@@ -52,23 +123,20 @@ def _measure(name, case, options, folder):
         say=_say,
     )
     _say("")
-    changed = "".join(
-        f" --{key} {getattr(options, key)}"
-        for key, usual in (("repeat", None), ("seed", 0))
-        if getattr(options, key) != usual
-    )
-    command = f"python -m benchmarks.peers {name}{changed} --write-docs"
     measured = report.record(
-        name, case, rows, command=command, quick=options.quick, seed=options.seed
+        name,
+        case,
+        rows,
+        command=_command(name, options),
+        quick=options.quick,
+        seed=options.seed,
     )
     page = report.markdown(case, rows, measured)
-    (folder / f"{name}.json").write_text(report.to_json(measured), encoding="utf-8")
     (folder / f"{name}.md").write_text(page, encoding="utf-8")
     print(report.terminal(name, case, rows, measured), end="\n\n", flush=True)
     if options.write_docs:
-        docs = ROOT / "docs" / "benchmarks"
-        docs.mkdir(parents=True, exist_ok=True)
-        (docs / f"{name}.md").write_text(page, encoding="utf-8")
+        _publish(name, folder)
+    (folder / f"{name}.json").write_text(report.to_json(measured), encoding="utf-8")
 
 
 def _parser(cases):
@@ -90,12 +158,26 @@ def _parser(cases):
         metavar="SECONDS",
         help="a contender that has used so much at one size gets no further round",
     )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="a case that takes longer is stopped, and the next one starts",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out the cases that the last run finished"
+    )
     parser.add_argument("--no-memory", action="store_true", help="measure no peak memory")
     parser.add_argument("--output", default="build/peers", metavar="FOLDER")
     parser.add_argument(
         "--write-docs", action="store_true", help="write docs/benchmarks/<case>.md as well"
     )
     return parser
+
+
+def _line(text):
+    print(text, flush=True)
 
 
 def _say(line):

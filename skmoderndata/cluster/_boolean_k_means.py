@@ -123,9 +123,9 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
             problem="access_roles",
-            grid={"n_clusters": [6, 12, 24, 48]},
+            grid={"n_clusters": [12, 24, 48, 96]},
             params={"n_init": 10, "random_state": 0},
-            baseline_grid={"n_clusters": [6, 12, 24, 48]},
+            baseline_grid={"n_clusters": [12, 24, 48, 96]},
             baseline_params={"n_init": 10, "random_state": 0},
         ),
     )

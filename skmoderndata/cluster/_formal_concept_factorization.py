@@ -108,7 +108,7 @@ class FormalConceptFactorization(BooleanFactors):
         comparison=Comparison(
             baseline="sklearn.decomposition.NMF",
             problem="access_roles",
-            grid={"n_clusters": (4, 6, 8)},
+            grid={"n_clusters": (20, 40, 80)},
             baseline_params={"max_iter": 1000, "random_state": 0},
             baseline_grid={"n_components": (4, 6, 8)},
         ),

@@ -178,9 +178,9 @@ class NeuralGas(
             baseline="sklearn.cluster.KMeans",
             problem="digits",
             params={"random_state": 0},
-            grid={"n_clusters": (40, 80, 160)},
+            grid={"n_clusters": (80, 160, 240)},
             baseline_params={"n_init": 10, "random_state": 0},
-            baseline_grid={"n_clusters": (40, 80, 160)},
+            baseline_grid={"n_clusters": (80, 160, 240)},
         ),
     )
     _parameter_constraints = {

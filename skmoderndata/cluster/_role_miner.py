@@ -121,7 +121,7 @@ class RoleMiner(BooleanFactors):
         comparison=Comparison(
             baseline="sklearn.decomposition.NMF",
             problem="access_roles",
-            grid={"n_clusters": (4, 6, 8)},
+            grid={"n_clusters": (30, 60, 120)},
             baseline_params={"max_iter": 1000, "random_state": 0},
             baseline_grid={"n_components": (4, 6, 8)},
         ),

@@ -119,7 +119,7 @@ class RoundedSVD(BooleanFactors):
         comparison=Comparison(
             baseline="sklearn.decomposition.TruncatedSVD",
             problem="access_roles",
-            grid={"n_clusters": [4, 6, 8]},
+            grid={"n_clusters": (12, 30, 60)},
             baseline_grid={"n_components": [4, 6, 8]},
         ),
     )

@@ -5,15 +5,9 @@ from numbers import Real
 import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
-from skmoderndata._registry import MethodCard
+from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import RULES
-from skmoderndata.cross_decomposition._base import (
-    AGAINST_CCA,
-    LABELS,
-    PAIRS,
-    mean_correlations,
-    warn_of_moving,
-)
+from skmoderndata.cross_decomposition._base import LABELS, PAIRS, mean_correlations, warn_of_moving
 from skmoderndata.cross_decomposition._kernel_base import KernelViews
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
@@ -197,7 +191,14 @@ class KernelCCA(KernelViews):
             {"criterion": "gcca", "kernel": "poly", "degree": 2},
         ),
         known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
-        comparison=AGAINST_CCA,
+        comparison=Comparison(
+            baseline="sklearn.cross_decomposition.CCA",
+            problem="digit_halves",
+            params={"n_components": 5},
+            grid={"alpha": (1e-5, 1e-4, 1e-3)},
+            baseline_params={"n_components": 5, "max_iter": 5000},
+            baseline_grid={"scale": (True, False)},
+        ),
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],

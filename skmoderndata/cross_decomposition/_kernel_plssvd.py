@@ -126,7 +126,7 @@ class KernelPLSSVD(KernelViews):
             baseline="sklearn.cross_decomposition.PLSSVD",
             problem="digit_halves",
             params={"n_components": 5, "kernel": "rbf"},
-            grid={"gamma": (0.003, 0.01, 0.03, 0.1)},
+            grid={"gamma": (0.1, 0.3, 1.0, 3.0)},
             baseline_params={"n_components": 5},
             baseline_grid={"scale": (True, False)},
         ),

@@ -141,7 +141,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",
             grid={"gamma": (0.0003, 0.001, 0.003), "n_components": (0.5, 0.7, 0.9)},
-            baseline_grid={"gamma": (0.0001, 0.0003, 0.001), "nu": (0.1, 0.2, 0.4)},
+            baseline_grid={"gamma": (0.0003, 0.001, 0.003), "nu": (0.2, 0.4, 0.6)},
         ),
     )
     _parameter_constraints = {

@@ -227,7 +227,7 @@ class KSVD(
             baseline="sklearn.decomposition.MiniBatchDictionaryLearning",
             problem="noisy_patches",
             params={"n_components": 72},
-            grid={"n_nonzero_coefs": (2, 3, 4, 5)},
+            grid={"n_nonzero_coefs": (5, 8, 12, 16)},
             baseline_params={
                 "n_components": 72,
                 "transform_algorithm": "omp",
@@ -235,7 +235,7 @@ class KSVD(
                 "fit_algorithm": "cd",  # the same atoms as by "lars", in a third of the time
                 "max_iter": 10,
             },
-            baseline_grid={"transform_n_nonzero_coefs": (2, 3, 4, 5)},
+            baseline_grid={"transform_n_nonzero_coefs": (5, 8, 12, 16)},
         ),
     )
     _parameter_constraints = {

@@ -161,7 +161,7 @@ class ProbabilisticLSA(
             params={"smoothing": 0.1},  # against the priors of the baseline
             grid={"n_components": (4, 6, 8)},
             baseline_params={"max_iter": 15},  # better than after the usual 10 passes
-            baseline_grid={"n_components": (6, 8, 12)},
+            baseline_grid={"n_components": (8, 12, 16)},
         ),
     )
     _parameter_constraints = {

@@ -118,8 +118,8 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="odd_digits",
-            grid={"alpha": (1e-7, 1e-6, 1e-5), "gamma": (0.0002, 0.0005, 0.001)},
-            baseline_grid={"C": (0.3, 1.0, 10.0), "gamma": (0.0002, 0.0005, 0.001)},
+            grid={"alpha": (1e-12, 1e-10, 1e-8), "gamma": (0.001, 0.002, 0.005)},
+            baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.001, 0.002, 0.005)},
         ),
     )
     _parameter_constraints = {

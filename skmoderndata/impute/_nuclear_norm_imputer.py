@@ -205,7 +205,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             baseline="sklearn.impute.KNNImputer",
             problem="ratings",
             grid={"n_components": (2, 3, 4)},
-            baseline_grid={"n_neighbors": (10, 20, 40)},
+            baseline_grid={"n_neighbors": (5, 10, 20)},
         ),
     )
     _parameter_constraints = {

@@ -129,9 +129,9 @@ class IncompleteCholesky(KernelFeatures):
             baseline="sklearn.kernel_approximation.Nystroem",
             problem="digits",
             params={"n_components": 60, "random_state": 0},
-            grid={"gamma": (0.0001, 0.0003, 0.001)},
+            grid={"gamma": (0.00003, 0.0001, 0.0003)},
             baseline_params={"n_components": 60, "random_state": 0},
-            baseline_grid={"gamma": (0.0001, 0.0003, 0.001)},
+            baseline_grid={"gamma": (0.00003, 0.0001, 0.0003)},
         ),
     )
     _parameter_constraints = {

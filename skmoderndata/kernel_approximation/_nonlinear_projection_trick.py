@@ -124,9 +124,9 @@ class NonlinearProjectionTrick(KernelFeatures):
                 "max_rank": 200,
                 "random_state": 0,
             },
-            grid={"gamma": (0.0001, 0.0003, 0.001)},
+            grid={"gamma": (1e-6, 1e-5, 1e-4)},
             baseline_params={"n_components": 30, "random_state": 0},
-            baseline_grid={"gamma": (0.0001, 0.0003, 0.001)},
+            baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
         ),
     )
     _parameter_constraints = {

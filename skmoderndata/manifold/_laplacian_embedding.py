@@ -103,7 +103,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             baseline="sklearn.manifold.Isomap",
             problem="digits",
             params={"n_components": 10},
-            grid={"gamma": (0.001, 0.003, 0.01)},
+            grid={"gamma": (0.003, 0.01, 0.03)},
             baseline_params={"n_components": 10},
             baseline_grid={"n_neighbors": (5, 10, 20)},
         ),

@@ -312,7 +312,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
             params={"direct_link": True, "random_state": 0},
-            grid={"n_centers": (100, 200, 400)},
+            grid={"n_centers": (200, 400, 800)},
             baseline_params={"kernel": "rbf"},
             baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
         ),

@@ -110,7 +110,7 @@ class AlignedKernelCombination(AgainstTraining):
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="pairs",
-            grid={"gamma": (0.001, 0.003, 0.01)},
+            grid={"gamma": (0.003, 0.01, 0.03)},
             baseline_params={"C": 10.0},
             baseline_grid={"gamma": (0.01, 0.03, 0.1)},
         ),

@@ -126,7 +126,7 @@ class KernelPRank(KernelRankingMachine, Base):
             problem="graded",
             params={"random_state": 0, "average": True},
             grid={"gamma": (0.003, 0.03, 0.1), "max_iter": (5, 20)},
-            baseline_grid={"C": (1.0, 3.0, 10.0), "gamma": (0.03, 0.1)},
+            baseline_grid={"C": (3.0, 10.0, 30.0), "gamma": (0.03, 0.1)},
         ),
     )
     _parameter_constraints = {

@@ -231,9 +231,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         comparison=Comparison(
             baseline="sklearn.decomposition.SparseCoder",
             problem="noisy_patches",
-            grid={"transform_n_nonzero_coefs": (1, 2, 3, 4, 6)},
+            grid={"transform_n_nonzero_coefs": (4, 8, 12, 16, 24)},
             baseline_params={"dictionary": None, "transform_algorithm": "omp"},
-            baseline_grid={"transform_n_nonzero_coefs": (1, 2, 3, 4, 6)},
+            baseline_grid={"transform_n_nonzero_coefs": (4, 8, 12, 16, 24)},
         ),
     )
     _parameter_constraints = {

@@ -162,8 +162,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             baseline="sklearn.svm.OneClassSVM",
             problem="rare_digit",
             params={"random_state": 0},
-            grid={"gamma": (0.003, 0.01, 0.03, 0.1), "slack": (0.02, 0.05, 0.1, 0.3)},
-            baseline_grid={"gamma": (0.003, 0.01, 0.03, 0.1), "nu": (0.02, 0.05, 0.1, 0.3)},
+            grid={"gamma": (0.1, 0.3, 1.0, 3.0), "slack": (0.1, 0.3, 0.6, 0.9)},
+            baseline_grid={"gamma": (0.1, 0.3, 1.0, 3.0), "nu": (0.3, 0.6, 0.9, 0.95)},
         ),
     )
     _parameter_constraints = {

@@ -148,7 +148,7 @@ class CoreVectorRanker(CoreVectors, Base):
             problem="graded",
             params={"random_state": 0},
             grid={"C": (0.01, 0.1, 1.0), "gamma": (0.03, 0.1)},
-            baseline_grid={"C": (1.0, 3.0, 10.0), "gamma": (0.03, 0.1)},
+            baseline_grid={"C": (3.0, 10.0, 30.0), "gamma": (0.03, 0.1)},
         ),
     )
     _parameter_constraints = {

@@ -146,10 +146,10 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="friedman_many",
-            params={"gamma": 0.03, "random_state": 0},
-            grid={"C": (1.0, 10.0, 100.0), "tube_distance": (0.1, 0.3)},
-            baseline_params={"gamma": 0.03},
-            baseline_grid={"C": (3.0, 10.0, 30.0), "epsilon": (0.03, 0.1)},
+            params={"gamma": 0.03, "tube_distance": 0.1, "random_state": 0},
+            grid={"C": (10.0, 100.0, 300.0)},
+            baseline_params={"gamma": 0.03, "epsilon": 0.1},
+            baseline_grid={"C": (10.0, 30.0, 100.0)},
         ),
     )
     _parameter_constraints = {

@@ -197,9 +197,9 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digits_kernel",
-            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.01, 0.03, 0.1, 0.3)},
             params={"random_state": 0},
-            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
         ),
     )
     _parameter_constraints = {
@@ -421,9 +421,9 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="diabetes",
-            grid={"C": (1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            grid={"C": (10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
             params={"epsilon": 10.0, "random_state": 0},
-            baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            baseline_grid={"C": (10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
             baseline_params={"epsilon": 10.0},
         ),
     )

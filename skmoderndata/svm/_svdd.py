@@ -126,9 +126,9 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",
             params={"kernel": "poly", "degree": 2, "gamma": 0.00039, "coef0": 1},
-            grid={"nu": (0.02, 0.05, 0.1, 0.2, 0.4)},
+            grid={"nu": (0.2, 0.4, 0.6, 0.8, 0.95)},
             baseline_params={"kernel": "poly", "degree": 2, "gamma": 0.00039, "coef0": 1},
-            baseline_grid={"nu": (0.02, 0.05, 0.1, 0.2, 0.4)},
+            baseline_grid={"nu": (0.2, 0.4, 0.6, 0.8, 0.95)},
         ),
     )
     _parameter_constraints = {

@@ -13,7 +13,9 @@ from benchmarks.papers import Entry, find_entries
 from benchmarks.papers import __main__ as papers
 from benchmarks.papers import value as paper_value
 from benchmarks.peers import Case, Contender, at_least, at_most, find_cases, none_faster, report
+from benchmarks.peers import __main__ as peers
 from benchmarks.peers.memory import peak_of
+from benchmarks.peers.processes import run_each
 from benchmarks.peers.runner import missing, order_of_round, run_case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -255,6 +257,60 @@ def test_memory_is_written_in_units():
     rows = run_toy(case, measure=lambda contender, size: 48.0)
     assert by_name(rows, "3")["ours"].memory == 2
     assert by_name(rows, "3")["failing"].memory is None
+
+
+def test_crash_and_time_out_of_one_case_do_not_end_the_run(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    programs = {
+        "good": "import os; assert os.environ['OMP_NUM_THREADS'] == '1'",
+        "crashing": "import os; os.abort()",
+        "hanging": "import time; time.sleep(60)",
+        "before": "raise SystemExit(1)",
+        "last": "pass",
+    }
+    told = []
+    failed = run_each(
+        list(programs),
+        lambda name: [sys.executable, "-c", programs[name]],
+        timeout=3,
+        done=lambda name: name == "before",
+        say=told.append,
+    )
+    assert failed == ["crashing", "hanging"]
+    assert [line.split(": ", 1)[0] for line in told] == [
+        f"[{number}/5] {name}" for number, name in enumerate(programs, 1)
+    ]
+    assert "done, " in told[0]
+    assert "failed with status -6" in told[1]
+    assert "stopped after 3 s" in told[2]
+    assert told[3].endswith("measured before")
+    assert "done, " in told[4]
+
+
+def test_resume_leaves_out_what_was_measured_by_the_same_command(tmp_path, monkeypatch):
+    runs = []
+
+    def pretend(names, command, *, done, say, timeout):
+        runs.append([name for name in names if not done(name)])
+        return []
+
+    def measured(name, case, repeat):
+        record = {
+            "command": f"python -m benchmarks.peers {name}{repeat} --write-docs",
+            "quick": True,
+            "rows": [{"size": size} for size in case.quick_sizes],
+        }
+        (tmp_path / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+
+    monkeypatch.setattr(peers, "run_each", pretend)
+    cases = {name: find_cases()[name] for name in ("elm", "ksvd", "nu_svor")}
+    arguments = [*cases, "--quick", "--output", str(tmp_path)]
+    measured("elm", cases["elm"], "")
+    measured("ksvd", cases["ksvd"], " --repeat 1")
+    peers.main([*arguments, "--resume"])
+    peers.main([*arguments])
+    assert runs == [["ksvd", "nu_svor"], list(cases)]
+    assert not list(tmp_path.glob("*.json"))  # a run from the beginning removes the records
 
 
 @pytest.mark.parametrize("name", find_cases())

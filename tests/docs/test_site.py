@@ -162,6 +162,7 @@ def test_a_page_of_figures_is_read(tmp_path):
     )
     page = benchmarks.read(path)
     assert (page.title, page.reached, page.missed) == ("Race", 1, 1)
+    assert page.misses == ["b (measured: 2)"]
     theirs = [row for row in page.ratios if row[1] == "theirs"]
     assert theirs == [(0.5, "theirs", "n = 1"), (2.5, "theirs", "n = 2")]
     assert benchmarks.verdict(theirs) == "faster in 1 of 2 comparisons"

@@ -48,4 +48,5 @@ PROBLEM = Problem(
     plot=plot,
     plot_size=(10.5, 3.4),
     splitter=folds,
+    n_outer=5,
 )

@@ -87,13 +87,16 @@ CASE = Case(
     "loops, for three pairs.",
     ours="pairwise_dtw",
     sizes={
+        "12 x 128": (12, 128, 1, None),
         "120 x 128": (120, 128, 1, None),
         "120 x 128, radius 12": (120, 128, 1, 12),
         "120 x 128, 3 channels": (120, 128, 3, None),
+        "16 x 1000": (16, 1000, 1, None),
+        "400 x 128": (400, 128, 1, None),
     },
     quick_sizes={"40 x 64": (40, 64, 1, None)},
     warmup=(10, 32, 1, 4),
-    repeat=5,
+    repeat=3,
     work=work,
     contenders={
         "pairwise_dtw": Contender(run=ours, peer=False, note="default"),

@@ -61,10 +61,15 @@ CASE = Case(
     question="How fast is the nearest series under dynamic time warping found?",
     remarks=f"One neighbour, radius {RADIUS}, one thread; fitting included.",
     ours="DTWNeighborsClassifier",
-    sizes={"60 queries, 400 x 128": (60, 400, 128)},
+    sizes={
+        "20 queries, 40 x 128": (20, 40, 128),
+        "60 queries, 400 x 128": (60, 400, 128),
+        "10 queries, 100 x 1,000": (10, 100, 1000),
+        "60 queries, 4,000 x 128": (60, 4000, 128),
+    },
     quick_sizes={"20 queries, 100 x 64": (20, 100, 64)},
     warmup=(4, 20, 32),
-    repeat=5,
+    repeat=3,
     work=work,
     contenders={
         "DTWNeighborsClassifier": Contender(run=ours, peer=False, note="default"),

@@ -82,6 +82,8 @@ CASE = Case(
     remarks="One core for the core set. Gaussian points.",
     ours="MinimumEnclosingBall",
     sizes={
+        "1 000 x 5": (1_000, 5),
+        "200 x 2 000": (200, 2_000),
         "10 000 x 10": (10_000, 10),
         "100 000 x 10": (100_000, 10),
         "100 000 x 100": (100_000, 100),
@@ -133,5 +135,5 @@ CASE = Case(
         Target(text="1 000 000 x 10 in two seconds", check=_at_once("1 000 000 x 10", 2.0)),
         Target(text="the cvxpy statement takes 50 times as long", check=_many_times),
     ),
-    repeat=2,
+    repeat=3,
 )

@@ -69,9 +69,11 @@ CASE = Case(
     "error is that of the logarithm of one value against log-sum-exp in plain loops.",
     ours="GlobalAlignment",
     sizes={
+        "12 x 128": (12, 128, 11.0),
         "60 x 128": (60, 128, 11.0),
         "60 x 128, sigma 0.28": (60, 128, 0.28),
         "16 x 1000": (16, 1000, 30.0),
+        "200 x 128": (200, 128, 11.0),
     },
     quick_sizes={"20 x 64": (20, 64, 8.0)},
     warmup=(4, 32, 5.0),

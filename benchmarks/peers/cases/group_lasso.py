@@ -105,6 +105,7 @@ LOW = "1,000 x 10,000, alpha 0.03 of the largest"
 TALL = "20,000 x 500, alpha 0.05 of the largest"
 QUICK = {"100 x 200, alpha 0.1 of the largest": (100, 200, 0.1)}
 SIZES = {
+    **QUICK,
     SMALL: (500, 1000, 0.1),
     WIDE: (1000, 10_000, 0.1),
     LOW: (1000, 10_000, 0.03),
@@ -144,7 +145,7 @@ CASE = Case(
             run=fista,
             requires="group-lasso>=1.5",
             note="FISTA, change of coefficients 1e-8, at most 5,000 steps",
-            sizes=(SMALL, TALL, *QUICK),
+            sizes=(SMALL, *QUICK),
             why_not="takes minutes",
         ),
     },

@@ -87,8 +87,11 @@ CASE = Case(
     ),
     ours="HMMFisher",
     sizes={
+        "5 states, 30 sequences of 200": (5, 30, 200),
         "5 states, 300 sequences of 200": (5, 300, 200),
         "20 states, 100 sequences of 200": (20, 100, 200),
+        "5 states, 3,000 sequences of 200": (5, 3000, 200),
+        "5 states, 10 sequences of 10,000": (5, 10, 10_000),
     },
     quick_sizes={"5 states, 50 sequences of 100": (5, 50, 100)},
     warmup=(3, 5, 10),
@@ -107,5 +110,5 @@ CASE = Case(
         Target(text="at least 15 times as fast as a loop over hmmlearn", check=_speed_up),
         at_most("scores equal to 1e-12", "HMMFisher", "error", 1e-12),
     ),
-    repeat=9,
+    repeat=5,
 )

@@ -123,5 +123,5 @@ CASE = Case(
         ),
         Target(text="time linear in n", check=_linear),
     ),
-    repeat=1,
+    repeat=3,
 )

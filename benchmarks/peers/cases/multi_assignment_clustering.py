@@ -84,10 +84,14 @@ CASE = Case(
     remarks=f"{K} sources, up to {LARGEST} per row (176 assignment sets), one start. "
     "The memory counts what the fit adds to the input.",
     ours="MultiAssignmentClustering",
-    sizes={SMALL: (10_000, N_FEATURES), LARGE: (100_000, N_FEATURES)},
+    sizes={
+        "1,000 x 500": (1000, N_FEATURES),
+        SMALL: (10_000, N_FEATURES),
+        LARGE: (100_000, N_FEATURES),
+    },
     quick_sizes={"1,000 x 200": (1000, 200)},
     warmup=(200, 50),
-    repeat=1,
+    repeat=3,
     work=work,
     contenders={
         "MultiAssignmentClustering": Contender(

@@ -102,6 +102,7 @@ def _lower_than_one_start(rows):
 
 
 SIZES = {
+    "400 digits, 16 prototypes": ("digits", 400, 16),
     "10,000 samples of 60 clusters, 90 prototypes": ("clusters", 10_000, 90),
     "5,000 samples of 24 clusters, 36 prototypes": ("clusters", 5_000, 36),
     "1,797 digits, 64 prototypes": ("digits", 1797, 64),

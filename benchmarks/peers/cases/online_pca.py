@@ -90,9 +90,12 @@ CASE = Case(
     ),
     ours="CCIPCA.partial_fit",
     sizes={
+        "50 features, 1,000 rows": (1_000, 50),
         "200 features, 20,000 rows": (20_000, 200),
         "1000 features, 5,000 rows": (5_000, 1000),
+        "100 features, 200,000 rows": (200_000, 100),
     },
+    repeat=3,
     quick_sizes={"50 features, 5,000 rows": (5_000, 50)},
     warmup=(500, 20),
     work=work,

@@ -108,7 +108,11 @@ CASE = Case(
         "`GaussianProcessRegressor` sees 1,000 samples."
     ),
     ours="SparseGaussianProcessRegressor",
-    sizes={"10,000 x 8, 100 inducing": (10_000, 100), LARGE: (100_000, 200)},
+    sizes={
+        "1,000 x 8, 50 inducing": (1000, 50),
+        "10,000 x 8, 100 inducing": (10_000, 100),
+        LARGE: (100_000, 200),
+    },
     quick_sizes={"3,000 x 8, 50 inducing": (3000, 50)},
     warmup=(300, 20),
     work=work,

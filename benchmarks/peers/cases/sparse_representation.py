@@ -166,6 +166,10 @@ GROUPS = "1,397 training digits, 50 new ones, classes as groups"
 SINGLE = "1,397 training digits, 50 new ones, lasso"
 QUICK_GROUPS = "200 training digits, 10 new ones, classes as groups"
 QUICK_SINGLE = "200 training digits, 10 new ones, lasso"
+QUICK = {QUICK_GROUPS: (200, 10, True), QUICK_SINGLE: (200, 10, False)}
+FEW = (GROUPS, SINGLE, *QUICK)
+MANY_GROUPS = "1,397 training digits, 400 new ones, classes as groups"
+MANY_SINGLE = "1,397 training digits, 400 new ones, lasso"
 
 CASE = Case(
     title="Classification by sparse representation",
@@ -179,8 +183,14 @@ CASE = Case(
         "least one at which a code is zero. Gap and labels are computed alike for all."
     ),
     ours="SparseRepresentationClassifier",
-    sizes={GROUPS: (1397, 50, True), SINGLE: (1397, 50, False)},
-    quick_sizes={QUICK_GROUPS: (200, 10, True), QUICK_SINGLE: (200, 10, False)},
+    sizes=QUICK
+    | {
+        GROUPS: (1397, 50, True),
+        SINGLE: (1397, 50, False),
+        MANY_GROUPS: (1397, 400, True),
+        MANY_SINGLE: (1397, 400, False),
+    },
+    quick_sizes=QUICK,
     warmup=(100, 5, True),
     work=work,
     contenders={
@@ -195,6 +205,8 @@ CASE = Case(
             prepare=compiled(fista),
             peer=False,
             note='`SparseCoder(transform_algorithm="fista")`, gap of at most 1e-6',
+            sizes=FEW,
+            why_not="takes a minute and more",
         ),
         "celer": Contender(
             run=celer,
@@ -213,7 +225,7 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             note="`Lasso`, `tol=1e-7`",
             sizes=(SINGLE, QUICK_SINGLE),
-            why_not="has no group lasso",
+            why_not="has no group lasso; shown for up to 50 new samples",
         ),
     },
     quality=quality,

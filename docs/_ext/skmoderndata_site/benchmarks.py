@@ -18,6 +18,8 @@ class Page(NamedTuple):
         Time of a contender divided by ours, its name, the size.
     reached, missed : int
         Figures to reach, or published values, that were reached or missed.
+    misses : list of str
+        Figures to reach that were missed, with what was measured.
     """
 
     stem: str
@@ -25,6 +27,7 @@ class Page(NamedTuple):
     ratios: list
     reached: int
     missed: int
+    misses: list
 
 
 def render(docs):
@@ -33,21 +36,41 @@ def render(docs):
     if not pages:
         return "No figures are written down yet.\n"
     peers = _peers(docs.parent)
-    out = ["## Compared with other libraries", "", _summary(pages, peers), ""]
-    out += ["| measured | verdict on time | fastest peer: time / ours | figures reached |"]
-    out += ["|---|---|---|---:|"]
-    published = ["## Published figures", ""]
-    published += ["| what was repeated | values that agree |", "|---|---:|"]
-    for page in pages:
-        score = f"{page.reached} of {page.reached + page.missed}"
-        link = f"{{doc}}`{page.title} </benchmarks/{page.stem}>`"
-        if page.stem.startswith("paper_"):
-            published.append(f"| {link} | {score} |")
-            continue
+    races = [page for page in pages if not page.stem.startswith("paper_")]
+    papers = [page for page in pages if page.stem.startswith("paper_")]
+    out = ["## Compared with other libraries", "", _summary(races, peers), ""]
+    out += [
+        "| measured | sizes | verdict on time | fastest peer: time / ours | figures reached |",
+        "|---|---:|---|---|---:|",
+    ]
+    for page in sorted(races, key=_title):
         rivals = _rivals(page, peers)
-        out.append(f"| {link} | {verdict(rivals)} | {_fastest(rivals)} | {score} |")
-    out += ["", *published, "", "```{toctree}", ":hidden:", ""]
+        sizes = len({size for _, _, size in page.ratios}) or ""
+        cells = [_link(page), f"{sizes}", verdict(rivals), _fastest(rivals), _score(page)]
+        out.append(f"| {' | '.join(cells)} |")
+    missed = [
+        f"- {_link(page)}: {text}" for page in sorted(races, key=_title) for text in page.misses
+    ]
+    if missed:
+        out += ["", "### Figures that were not reached", "", *missed]
+    out += ["", "## Published figures", ""]
+    out += ["| what was repeated | values that agree |", "|---|---:|"]
+    out += [f"| {_link(page)} | {_score(page)} |" for page in sorted(papers, key=_title)]
+    out += ["", "```{toctree}", ":hidden:", ""]
     return "\n".join([*out, *(f"/benchmarks/{page.stem}" for page in pages), "```", ""])
+
+
+def _title(page):
+    return page.title.lower()
+
+
+def _link(page):
+    return f"{{doc}}`{page.title} </benchmarks/{page.stem}>`"
+
+
+def _score(page):
+    total = page.reached + page.missed
+    return f"{page.reached} of {total}" if total else "none set"
 
 
 def _rivals(page, peers):
@@ -69,7 +92,7 @@ def read(path):
     """Read a page: its tables have known heads."""
     text = path.read_text(encoding="utf-8")
     title = re.search(r"^# (.*)$", text, re.MULTILINE)[1]
-    ratios, marks = [], []
+    ratios, marks, misses = [], [], []
     head = ()
     for line in text.splitlines():
         if not line.startswith("|"):
@@ -83,7 +106,9 @@ def read(path):
                 ratios.append((float(row["time / ours"]), row["contender"], row["size"]))
         elif head[-1] in ("reached", "agrees", "within the limit"):
             marks.append(cells[-1].strip("*"))
-    return Page(path.stem, title, ratios, marks.count("yes"), marks.count("no"))
+            if head[:2] == ["figure", "measured"] and marks[-1] == "no":
+                misses.append(f"{cells[0]} (measured: {cells[1]})")
+    return Page(path.stem, title, ratios, marks.count("yes"), marks.count("no"), misses)
 
 
 def verdict(rivals):
