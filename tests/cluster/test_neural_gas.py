@@ -412,6 +412,7 @@ class Watch:
         return self.passes == self.at
 
 
+@pytest.mark.callbacks
 @pytest.mark.edge
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("algorithm", ["batch", "online"])

@@ -338,6 +338,10 @@ def test_refused_parameters():
 
 
 @pytest.mark.edge
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.9"),
+    reason="older searches do not pass metadata on to the score of a pipeline",
+)
 def test_sequence_ids_reach_every_step_of_a_search(seed):
     """In a pipeline the ids are routed to fit, transform and score, and cut with the rows."""
     X, ids = sequences(np.random.default_rng(seed), n_sequences=6)
