@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.fixes import parse_version
 
 from skmoderndata.preprocessing import TimeDelayEmbedding
 from tests.oracles import time_delay_embedding as oracle
