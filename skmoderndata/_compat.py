@@ -1,6 +1,7 @@
 """The only module that imports private or experimental names from scikit-learn."""
 
 import functools
+from inspect import signature
 from numbers import Integral, Real
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils._param_validation import (
     validate_params,
 )
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _check_sample_weight as _sklearn_check_sample_weight
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -66,6 +67,18 @@ __all__ = [
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NON_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+
+# scikit-learn before 1.9 lets weights that are all zero pass
+_ZEROS_PASS = "allow_all_zero_weights" not in signature(_sklearn_check_sample_weight).parameters
+
+
+def check_sample_weight(sample_weight, X, **options):
+    """Weights of samples as an array, at least one of them not zero."""
+    weights = _sklearn_check_sample_weight(sample_weight, X, **options)
+    if _ZEROS_PASS and not as_numpy(weights).any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
 
 
 def svm_training_samples(machine):

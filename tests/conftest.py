@@ -1,6 +1,9 @@
 """Shared fixtures; `TEST_SEEDS=all` runs every seeded test with twenty seeds."""
 
+import importlib.util
 import os
+
+import pytest
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before scikit-learn: else one check is skipped
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -12,6 +15,10 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
+    if importlib.util.find_spec("sklearn.callback") is None:
+        for item in items:
+            if item.get_closest_marker("callbacks"):
+                item.add_marker(pytest.mark.skip(reason="needs scikit-learn's callbacks"))
     if "slow" not in config.getoption("-m"):
         deselected = [item for item in items if item.get_closest_marker("slow")]
         if deselected:

@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn
 from sklearn.cluster import MiniBatchKMeans
 
 from skmoderndata._compat import as_numpy, get_array_namespace, move_array
@@ -161,7 +162,8 @@ def choose_points(X, w, covariance, how, m, rng):
         ]
     seed = rng.randint(2**31 - 1)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
-    with warnings.catch_warnings():  # a centre without samples is no harm here
+    # NumPy arrays, whatever X is; a centre without samples is no harm here
+    with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         centres.fit(sample, sample_weight=np.asarray(as_numpy(w))[rows])
     return np.unique(centres.cluster_centers_, axis=0)

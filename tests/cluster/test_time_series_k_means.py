@@ -164,12 +164,11 @@ class Counting:
         return self.seen >= self.stop
 
 
+@pytest.mark.callbacks
 @pytest.mark.edge
 def test_callbacks_hear_of_passes_and_may_stop():
     X, _ = bumps(0)
     model = TimeSeriesKMeans(3, random_state=0)
-    if not hasattr(model, "set_callbacks"):
-        return
     counting = Counting()
     model.set_callbacks(counting).fit(X)
     assert counting.seen == model.n_iter_ + 1  # the fit itself is a task

@@ -18,6 +18,7 @@ def checkout(tmp_path, monkeypatch):
 
 
 def test_files_of_a_new_method(checkout):
+    pytest.importorskip("ruff")
     assert new_method.main(["METHOD=BooleanKMeans", "MODULE=cluster"]) == 0
     test_file = checkout / "tests" / "cluster" / "test_boolean_k_means.py"
     source = test_file.read_text()

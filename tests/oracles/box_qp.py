@@ -64,8 +64,10 @@ def squared_hinge_with_offset(K, y, costs):
 
     F = factor(K)
     w, b = cp.Variable(F.shape[1]), cp.Variable()
-    slack = cp.multiply(np.sqrt(costs), cp.pos(1 - cp.multiply(y, F @ w + b)))
-    value = solved(0.5 * cp.sum_squares(w) + cp.sum_squares(slack))
+    slack = cp.Variable(len(y), nonneg=True)
+    squares = cp.sum_squares(cp.multiply(np.sqrt(costs), slack))
+    margins = cp.multiply(y, F @ w + b)
+    value = solved(0.5 * cp.sum_squares(w) + squares, [margins >= 1 - slack])
     return value, F @ w.value, float(b.value)
 
 
@@ -75,6 +77,8 @@ def squared_tube_with_offset(K, y, costs, tube):
 
     F = factor(K)
     w, b = cp.Variable(F.shape[1]), cp.Variable()
-    excess = cp.multiply(np.sqrt(costs), cp.pos(cp.abs(y - F @ w - b) - tube))
-    value = solved(0.5 * cp.sum_squares(w) + cp.sum_squares(excess))
+    excess = cp.Variable(len(y), nonneg=True)
+    squares = cp.sum_squares(cp.multiply(np.sqrt(costs), excess))
+    within = [cp.abs(y - F @ w - b) <= tube + excess]
+    value = solved(0.5 * cp.sum_squares(w) + squares, within)
     return value, F @ w.value, float(b.value)

@@ -51,9 +51,9 @@ def tube_primal(X, y, cost, level):
     import cvxpy as cp
 
     w, width = cp.Variable(X.shape[1]), cp.Variable(nonneg=True)
-    rest = cp.pos(cp.abs(y - X @ w) - width)
-    objective = 0.5 * cp.sum_squares(w) + 0.5 * cost * cp.sum_squares(rest) + level * width
-    problem = cp.Problem(cp.Minimize(objective))
+    slack = cp.Variable(len(y), nonneg=True)
+    objective = 0.5 * cp.sum_squares(w) + 0.5 * cost * cp.sum_squares(slack) + level * width
+    problem = cp.Problem(cp.Minimize(objective), [cp.abs(y - X @ w) <= width + slack])
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return float(problem.value), np.asarray(w.value), float(width.value)
 
@@ -100,8 +100,9 @@ def one_class_primal(K, costs):
     values, vectors = np.linalg.eigh(K)
     F = vectors * np.sqrt(np.maximum(values, 0.0))  # K = F F'
     w, rho = cp.Variable(len(K)), cp.Variable()
-    slack = cp.multiply(np.sqrt(costs), cp.pos(rho - F @ w))
-    objective = 0.5 * cp.sum_squares(w) - rho + 0.5 * cp.sum_squares(slack)
-    problem = cp.Problem(cp.Minimize(objective))
+    slack = cp.Variable(len(K), nonneg=True)
+    squares = cp.sum_squares(cp.multiply(np.sqrt(costs), slack))
+    objective = 0.5 * cp.sum_squares(w) - rho + 0.5 * squares
+    problem = cp.Problem(cp.Minimize(objective), [F @ w >= rho - slack])
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return float(problem.value), F @ w.value, float(rho.value)

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import manifold
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering
 from sklearn.manifold import MDS, TSNE, Isomap
@@ -18,6 +19,13 @@ from sklearn.pipeline import make_pipeline
 from skmoderndata.metrics import pairwise_edit_distance
 from skmoderndata.preprocessing import AsSamples, DistanceTransformer
 from tests.oracles.edit_distance import edit_distance as naive
+
+# scikit-learn 1.8 renamed the parameter of MDS that says that distances are given
+MDS_OF_DISTANCES = (
+    MDS(metric="precomputed", n_init=1, init="random", random_state=0)
+    if hasattr(manifold, "ClassicalMDS")
+    else MDS(dissimilarity="precomputed", n_init=1, random_state=0)
+)
 
 
 def families(n, seed=0, length=24):
@@ -79,7 +87,7 @@ def test_clusterings_find_the_families(estimator):
     "estimator",
     [
         Isomap(metric="precomputed", n_neighbors=25),
-        MDS(metric="precomputed", n_init=1, init="random", random_state=0),
+        MDS_OF_DISTANCES,
         TSNE(metric="precomputed", init="random", perplexity=10, random_state=0),
     ],
     ids=lambda e: type(e).__name__,

@@ -164,7 +164,7 @@ def unfold_at_most(
 ) -> Unfolding:
     """Ascend the form "at_most" by the method of multipliers; the penalty nu grows.
 
-    It grows tenfold where the violation has not fallen to a quarter, a thousandfold in all. After
+    It grows threefold where the violation has not halved, a thousandfold in all. After
     each pass the points are shrunk until no edge is too long, so that the value is attained; the
     bound holds for any multipliers (residual: their relative difference).
     """
@@ -186,8 +186,8 @@ def unfold_at_most(
             bound, best_w = found, lifted
         it.residual = relative_gap(float((best**2).sum()), bound)
         violation = float((excess / graph.d2).max())
-        if violation > 0.25 * before:
-            nu = min(10 * nu, top)
+        if violation > 0.5 * before:
+            nu = min(3 * nu, top)
         before = violation
         stalled = stalled + 1 if n_iter == 0 else 0
         it.ended = total >= max_iter or stalled == 10
