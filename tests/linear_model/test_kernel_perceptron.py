@@ -196,9 +196,11 @@ def test_mistake_bound_on_separable_classes(seed):
         weighted = clone(model).fit(X, y, sample_weight=weights)
         assert weighted.margin_bound_[0] >= margin
     # a function with a budget may go on to err: its mistakes bound no margin
-    model = KernelPerceptron("linear", budget=1, max_iter=500, random_state=seed).fit(X, y)
-    assert model.mistakes_[-1] > 0
-    assert model.margin_bound_[0] >= margin
+    for policy in ("oldest", "smallest", "project"):
+        model = KernelPerceptron("linear", budget=1, budget_policy=policy, max_iter=200)
+        model.set_params(random_state=seed).fit(X, y)
+        assert ((X**2).sum(axis=1).max() + 1) / model.n_updates_ < margin**2
+        assert model.margin_bound_[0] >= margin
 
 
 @pytest.mark.recovery
