@@ -143,7 +143,9 @@ class KernelClassifierMixin(KernelSamples, ClassifierMixin):  # type: ignore[mis
         labels : ndarray of shape (n_samples,)
             The predicted labels.
         """
-        values: Array = self.decision_function(X)
+        return self._decided(self.decision_function(X))
+
+    def _decided(self, values: Array) -> Array:
         best = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         labels: Array = self.classes_[best]
         return labels

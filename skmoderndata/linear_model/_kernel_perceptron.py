@@ -1,13 +1,17 @@
 """The perceptron with a kernel: in one pass or many, averaged, with a budget, from a stream."""
 
+from numbers import Real
+
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -18,15 +22,22 @@ from skmoderndata.kernels._online import BLOCK, Stream
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 from skmoderndata.kernels._samples import KernelClassifierMixin
 
+WEIGHTS_ARE_NO_COPIES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "a weight multiplies the step of a "
+    "mistake; a copy of the sample is looked at after that step"
+    for kind in ("dense", "sparse")
+}
+
 
 class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     r"""Classifier that changes on mistakes only, with a kernel.
 
     The perceptron [1]_ [2]_ goes through the samples. One whose value
     :math:`f(x_i) = \sum_j a_j k(x_j, x_i)` has the wrong sign, or none, gets
-    :math:`a_i \leftarrow a_i + y_i`. If a function of norm one separates the classes with margin
-    :math:`\gamma`, at most :math:`R^2 / \gamma^2` mistakes happen, for samples of norm at most
-    R. Several classes: each against the others.
+    :math:`a_i \leftarrow a_i + c_i y_i`, with its weight :math:`c_i`, which is 1 unless the
+    user gives weights of samples or classes. If a function of norm one separates the classes
+    with margin :math:`\gamma`, at most :math:`R^2 / \gamma^2` mistakes happen without weights,
+    for samples of norm at most R. Several classes: each against the others.
 
     Parameters
     ----------
@@ -55,10 +66,23 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     budget_policy : {"project", "oldest", "smallest"}, default="project"
         What happens to a mistake when the budget is spent: it is projected on the span of the
         samples that are kept [3]_, or is added, and the oldest or the one of smallest norm goes.
+        "project" also projects a mistake whose distance from that span is at most a thousandth
+        of its norm.
     shuffle : bool, default=True
         Whether `fit` draws a new order of the samples for each pass.
+    early_stopping : bool, default=False
+        Whether `fit` sets a fraction of each class aside, passes over the others, and ends when
+        the accuracy on that fraction has not risen for `n_iter_no_change` passes. The function
+        is the one at the end, as in scikit-learn's `Perceptron`. Not for `partial_fit`.
+    validation_fraction : float, default=0.1
+        Fraction that `early_stopping` sets aside.
+    n_iter_no_change : int, default=5
+        Passes without a higher accuracy after which `early_stopping` ends.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of their samples; "balanced" is
+        ``n_samples / (n_classes * np.bincount(y))``. `partial_fit` needs a dict or None.
     random_state : int, RandomState instance or None, default=None
-        Draws the orders.
+        Draws the fraction set aside and the orders.
     n_jobs : int, default=None
         Threads for the values of new samples. Results do not depend on it.
 
@@ -79,13 +103,17 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         Offsets.
     margin_bound_ : ndarray of shape (n_functions,)
         No function of norm one, offset included, has a larger margin on the samples seen:
-        ``R / sqrt(mistakes)``, infinite before the first mistake.
+        ``R / sqrt(mistakes)``, with weights ``R * sqrt(sum of c^2) / sum of c`` over the
+        mistakes. Infinite before the first mistake, and with a budget, which nothing is proved
+        for.
     mistakes_ : list of int
         Mistakes of all functions in each pass.
     n_updates_ : int
         Their number in all passes.
     n_iter_ : int
         Passes.
+    validation_scores_ : list of float
+        Accuracy after each pass on the fraction set aside; empty without `early_stopping`.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -102,7 +130,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     There is no optimum to be near to. The certificate is `margin_bound_`, Novikoff's theorem
     turned round; it holds whether or not the passes ended. Time is one kernel value for each
     sample and each member of the support, in each pass. `fit` warns if the last pass had
-    mistakes, unless `average` or `budget` is set, which do not need a pass without.
+    mistakes, unless `average`, `budget` or `early_stopping` is set, which do not need a pass
+    without.
 
     References
     ----------
@@ -128,12 +157,13 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         cite=("freund1999large", "orabona2009bounded", "shawetaylor2004kernel"),
         cost="T n |S|",
         checks=(
-            # without average or budget, labels that no function separates lead to a warning
+            {"random_state": 0},
             {"average": True, "random_state": 0},
             {"kernel": "linear", "average": True, "random_state": 0},
             {"budget": 30, "max_iter": 10, "shuffle": False},
             {"budget": 60, "budget_policy": "oldest", "max_iter": 10, "random_state": 0},
         ),
+        known_failures=WEIGHTS_ARE_NO_COPIES,
         comparison=Comparison(
             baseline="sklearn.linear_model.Perceptron",
             problem="odd_digits",
@@ -154,6 +184,10 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         "budget": [AT_LEAST_ONE, None],
         "budget_policy": [StrOptions({"project", "oldest", "smallest"})],
         "shuffle": ["boolean"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [AT_LEAST_ONE],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
         "n_jobs": MACHINE_CONSTRAINTS["n_jobs"],
     }
@@ -172,6 +206,10 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         budget=None,
         budget_policy="project",
         shuffle=True,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        class_weight=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -186,12 +224,16 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         self.budget = budget
         self.budget_policy = budget_policy
         self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
-        """Update the functions at each mistake.
+    def fit(self, X, y, sample_weight=None):
+        """Update the functions at each mistake, up to `max_iter` times through the samples.
 
         Parameters
         ----------
@@ -199,6 +241,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which multiply the steps; a sample of weight zero is absent.
 
         Returns
         -------
@@ -207,21 +251,33 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         """
         X, y = self._samples_and_target(X, y)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        weights = self._weights_of(X, sample_weight)
+        active = np.flatnonzero(weights)
+        self.classes_ = np.unique(y[active])
         rng = check_random_state(self.random_state)
         self._begin(X)
-        n = count_samples(X)
+        steps = self._signed_steps(y, weights, self.classes_)
+        train, held_out = self._split(y, active, rng)
+        scores, waited = self.validation_scores_, 0
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, 0.0, progress)
             for _ in it:
-                order = rng.permutation(n) if self.shuffle else np.arange(n)
-                self._one_pass(X, codes, order)
+                order = rng.permutation(train) if self.shuffle else train
+                self._one_pass(X, steps, order)
                 self._stream.gather()
                 it.residual = self.mistakes_[-1]
+                if self.early_stopping:
+                    self._settle()
+                    labels = self._decided(self._values(take(X, held_out)))
+                    score = accuracy_score(y[held_out], labels, sample_weight=weights[held_out])
+                    waited = 0 if score > max(scores, default=-1.0) else waited + 1
+                    scores.append(float(score))
+                    it.ended = waited >= self.n_iter_no_change
         self._settle()
         if not self._primal:
             self.support_ = self._stream.index[self._used]
-        if self.mistakes_[-1] and not self.average and self.budget is None:
+        steady = self.early_stopping or self.average or self.budget is not None
+        if self.mistakes_[-1] and not steady:
             warn_not_converged(
                 self,
                 reached=f"the last of {self.n_iter_} passes made {self.mistakes_[-1]} mistakes",
@@ -231,7 +287,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go through further samples once, in their order.
 
         Parameters
@@ -242,6 +298,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             Labels.
         classes : array-like of shape (n_classes,), default=None
             All labels; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, which multiply the steps; a sample of weight zero is absent.
 
         Returns
         -------
@@ -253,6 +311,16 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             raise ValueError(
                 f"{name}.partial_fit needs a kernel that can be evaluated for samples of "
                 "different calls, got kernel='precomputed'."
+            )
+        if self.early_stopping:
+            raise ValueError(
+                f"{name}.partial_fit sets no samples aside: set early_stopping=False."
+            )
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"{name}.partial_fit does not know how frequent the classes are, got "
+                "class_weight='balanced': give a dict, for example by "
+                "sklearn.utils.compute_class_weight on a sample of the labels."
             )
         first = not hasattr(self, "_stream")
         if first and classes is None:
@@ -271,10 +339,12 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             raise ValueError(
                 f"y holds {unknown[0]!r}, which is not among the classes {labels.tolist()}."
             )
+        weights = self._weights_of(X, sample_weight)
+        steps = self._signed_steps(y, weights, labels)
         if first:
             self.classes_ = labels
             self._begin(X)
-        self._one_pass(X, np.searchsorted(labels, y), np.arange(len(y)))
+        self._one_pass(X, steps, np.flatnonzero(weights))
         self._settle()
         vars(self).pop("support_", None)
         return self
@@ -293,12 +363,37 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             Positive for the second of two classes; else the largest tells the class.
         """
         check_is_fitted(self)
-        X = self._samples(X, reset=False)
+        return self._values(self._samples(X, reset=False))
+
+    def _values(self, X):
+        """Values of the functions at validated samples."""
         if self._primal:
             values = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         else:
             values = self._function_values(X) + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
+
+    def _signed_steps(self, y, weights, classes):
+        """Return what a mistake adds to each function, of shape (n_functions, n_samples)."""
+        present = y[weights > 0]
+        by_class = compute_class_weight(self.class_weight, classes=classes, y=present)
+        if not (np.isfinite(by_class).all() and (by_class >= 0).all()):
+            raise ValueError(
+                f"{type(self).__name__}: class_weight has to hold finite numbers of at least 0, "
+                f"got {self.class_weight!r}."
+            )
+        own = y == classes[:, None]
+        weights = weights * (by_class @ own)
+        return np.where(own[1:] if len(classes) == 2 else own, weights, -weights)
+
+    def _split(self, y, active, rng):
+        """Split the samples with weight in those to pass over and those set aside."""
+        if not self.early_stopping:
+            return active, active[:0]
+        seed = rng.randint(np.iinfo(np.int32).max)
+        split = StratifiedShuffleSplit(1, test_size=self.validation_fraction, random_state=seed)
+        train, held_out = next(split.split(active[:, None], y[active]))
+        return active[np.sort(train)], active[np.sort(held_out)]
 
     def _begin(self, X):
         name = type(self).__name__
@@ -315,35 +410,32 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         # weights of the features and the offset, and the sum of their changes times the time
         n_weights = X.shape[1] + 1 if self._primal else 0
         self._weights, self._late = np.zeros((2, n_functions, n_weights))
-        self._counts, self._radius_sq = np.zeros(n_functions, int), 0.0
-        self.mistakes_ = []
+        self._sizes, self._squares = np.zeros((2, n_functions))
+        self._radius_sq, self.mistakes_, self.validation_scores_ = 0.0, [], []
 
-    def _one_pass(self, X, codes, order):
+    def _one_pass(self, X, steps, order):
         """Pass over samples in an order, from the functions as they are."""
-        rows = X.diagonal() if self._gram.precomputed else self._gram.diag(X)
-        size = float(np.max(rows)) + self.fit_intercept
+        norms_sq = X.diagonal() if self._gram.precomputed else self._gram.diag(X)
+        size = float(np.max(norms_sq[order])) + self.fit_intercept
         self._radius_sq = max(self._radius_sq, size)
-        labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        signs = np.stack([np.where(codes == label, 1.0, -1.0) for label in labels])
-        counts = np.zeros(len(labels), int)
+        counts = np.zeros(len(steps), int)
         if self._primal:
             self._weights, self._late = self._weights.copy(), self._late.copy()
             for start in range(0, len(order), BLOCK):
-                counts += self._primal_block(X, signs, order[start : start + BLOCK])
+                counts += self._primal_block(X, steps, order[start : start + BLOCK])
         else:
             stream, plus = self._stream, float(self.fit_intercept)
 
             def step(K, function, chosen, time):
-                here = self._block(X, K + plus, function, signs[:, chosen], time)
+                here = self._block(X, K + plus, function, steps[:, chosen], time)
                 counts[:] += here
                 return int(here.sum())
 
             stream.go_through(X, order, step)
-        self._counts = self._counts + counts
         self.mistakes_ = [*self.mistakes_, int(counts.sum())]
         self.n_iter_ = len(self.mistakes_)
 
-    def _block(self, X, K, function, signs, time):
+    def _block(self, X, K, function, steps, time):
         """Pass of each function over a block."""
         stream = self._stream
         budget = -1 if self.budget is None else int(self.budget)
@@ -357,19 +449,19 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
                 )
             return np.array(
                 [
-                    projectron_block(K, own, part, sign, budget)
-                    for part, sign in zip(parts, signs, strict=True)
+                    projectron_block(K, own, part, step, budget)
+                    for part, step in zip(parts, steps, strict=True)
                 ]
             )
         smallest = self.budget_policy == "smallest" and budget > 0
-        return np.array(
-            [
-                perceptron_block(K, K @ part.coef, part, sign, time, budget, smallest)
-                for part, sign in zip(parts, signs, strict=True)
-            ]
-        )
+        counts = [
+            perceptron_block(K, K @ part.coef, part, step, time, budget, smallest)
+            for part, step in zip(parts, steps, strict=True)
+        ]
+        self._sum_up(function.coef[:, -K.shape[0] :])
+        return np.array(counts)
 
-    def _primal_block(self, X, signs, chosen):
+    def _primal_block(self, X, steps, chosen):
         """Pass over a block with weights of the features in place of samples."""
         stream, block = self._stream, take(X, chosen)
         plus = float(self.fit_intercept)
@@ -377,26 +469,35 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             K = np.asarray(safe_sparse_dot(block, block.T, dense_output=True), np.float64) + plus
             start = safe_sparse_dot(block, self._weights[:, :-1].T, dense_output=True)
         values = np.asarray(start, np.float64) + self._weights[:, -1]
-        none = np.zeros((len(signs), len(chosen)))
+        none = np.zeros((len(steps), len(chosen)))
         function = Expanded(none, none.copy(), none - 1)
         count = [
             perceptron_block(
-                K, values[:, c].copy(), Expanded(*part), signs[c, chosen], stream.time, -1, False
+                K, values[:, c].copy(), Expanded(*part), steps[c, chosen], stream.time, -1, False
             )
             for c, part in enumerate(zip(*function, strict=True))
         ]
+        self._sum_up(function.coef)
         for weights, change in ((self._weights, function.coef), (self._late, function.late)):
             weights[:, :-1] += safe_sparse_dot(change, block, dense_output=True)
             weights[:, -1] += plus * change.sum(axis=1)
         stream.time += len(chosen)
         return np.array(count)
 
+    def _sum_up(self, steps):
+        """Add the sizes of the steps of a block, and their squares, for `margin_bound_`."""
+        self._sizes = self._sizes + np.abs(steps).sum(axis=1)
+        self._squares = self._squares + (steps**2).sum(axis=1)
+
     def _settle(self):
         """Set what is predicted by, the last functions or their means."""
         stream = self._stream
-        self.n_updates_ = int(self._counts.sum())
-        with np.errstate(divide="ignore"):
-            self.margin_bound_ = np.sqrt(self._radius_sq) / np.sqrt(self._counts)
+        self.n_updates_ = int(sum(self.mistakes_))
+        self.margin_bound_ = np.full(len(self._sizes), np.inf)
+        if self.budget is None and self._sizes.any():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                bound = np.sqrt(self._radius_sq * self._squares) / self._sizes
+            self.margin_bound_ = np.where(self._sizes > 0, bound, np.inf)
         if self._primal:
             mean = self._weights - self._late / max(1, stream.time)
             weights = mean if self.average else self._weights

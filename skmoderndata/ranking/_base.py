@@ -1,6 +1,5 @@
-"""What the ranking machines share: the order of the classes, and predictions by thresholds."""
+"""What the ranking machines share: predictions from values and thresholds."""
 
-import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,41 +40,6 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
         """
         values = self.decision_function(X)
         return self.classes_[ranks_above(values, self.thresholds_)]
-
-
-def ordered_classes(y, classes, *, owner):
-    """Return the classes that y holds, lowest first, and the rank of each sample from 0.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Labels.
-    classes : array-like or None
-        All labels, lowest first; None sorts those of y.
-    owner : str
-        Named in messages.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-    ranks : ndarray of int of shape (n_samples,)
-    """
-    present, codes = np.unique(y, return_inverse=True)
-    if classes is None:
-        return present, codes
-    order = np.asarray(classes)
-    known = order.tolist()
-    if order.ndim != 1 or len(set(known)) < len(known):
-        raise ValueError(f"{owner}: classes has to list every label once, got {classes!r}.")
-    place = {label: rank for rank, label in enumerate(known)}
-    unknown = [label for label in present.tolist() if label not in place]
-    if unknown:
-        raise ValueError(f"{owner}: y holds {unknown[0]!r}, which is not in classes={known}.")
-    places = np.array([place[label] for label in present.tolist()])
-    by_rank = np.argsort(places)
-    rank = np.empty(len(present), dtype=int)
-    rank[by_rank] = np.arange(len(present))
-    return present[by_rank], rank[codes]
 
 
 def ranks_above(values, thresholds):

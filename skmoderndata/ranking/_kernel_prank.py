@@ -9,9 +9,10 @@ from skmoderndata._compat import AT_LEAST_ONE, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
+from skmoderndata._validation import ordered_classes
 from skmoderndata.kernels._online import Stream
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.ranking._base import KernelRankingMachine, ordered_classes
+from skmoderndata.ranking._base import KernelRankingMachine
 
 
 class KernelPRank(KernelRankingMachine, Base):

@@ -11,8 +11,9 @@ from skmoderndata._compat import Interval, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.nu_ranking import nu_ranking, nu_ranking_by_cvxpy
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
+from skmoderndata._validation import ordered_classes
 from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS
-from skmoderndata.ranking._base import KernelRankingMachine, ordered_classes
+from skmoderndata.ranking._base import KernelRankingMachine
 
 PATIENCE = 1000  # steps for each sample before a small problem goes to the cone solver
 

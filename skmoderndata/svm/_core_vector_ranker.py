@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
@@ -16,6 +17,7 @@ from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
 from skmoderndata._solvers.margins.ranking import pair_order, rank_on_samples
+from skmoderndata._validation import ordered_classes
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
@@ -51,6 +53,9 @@ class CoreVectorRanker(CoreVectors, Base):
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
+    classes : array-like of shape (n_labels,), default=None
+        The labels in order, lowest first, where grades are words like "low", "mid" and "high".
+        None takes grades that are numbers. Labels that y does not hold are ignored.
     tol : float, default=0.05
         Relative duality gap to reach.
     solver : {"core_set", "cvxpy"}, default="core_set"
@@ -154,6 +159,7 @@ class CoreVectorRanker(CoreVectors, Base):
     _parameter_constraints = {
         **CORE_CONSTRAINTS,
         "C": [POSITIVE],
+        "classes": ["array-like", None],
         "solver": [StrOptions({"core_set", "cvxpy"})],
     }
 
@@ -166,6 +172,7 @@ class CoreVectorRanker(CoreVectors, Base):
         degree=3,
         coef0=1,
         kernel_params=None,
+        classes=None,
         tol=0.05,
         solver="core_set",
         sample_size=59,
@@ -183,6 +190,7 @@ class CoreVectorRanker(CoreVectors, Base):
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.classes = classes
         self.tol = tol
         self.solver = solver
         self.sample_size = sample_size
@@ -203,7 +211,7 @@ class CoreVectorRanker(CoreVectors, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,), default=None
-            Grades, higher is better. Not needed with `pairs`.
+            Grades, higher is better, or labels among `classes`. Not needed with `pairs`.
         query_ids : array-like of shape (n_samples,), default=None
             Samples are compared within a query only; None is one query.
         pairs : array-like of shape (n_pairs, 2), default=None
@@ -222,7 +230,7 @@ class CoreVectorRanker(CoreVectors, Base):
         X, y = (
             (self._samples(X, reset=True), None)
             if y is None
-            else self._samples_and_target(X, y, y_numeric=True)
+            else self._samples_and_target(X, y, y_numeric=self.classes is None)
         )
         n = count_samples(X)
         rows, diagonal = self._kernel_rows(X)
@@ -235,7 +243,7 @@ class CoreVectorRanker(CoreVectors, Base):
                 pairs = _checked_pairs(pairs, n)
                 problem = GivenPairs(rows, pairs, 2.0 * self.C, diagonal=diagonal)
             else:
-                grades, queries = _graded(y, query_ids, n)
+                grades, queries = _graded(self._grades(y), query_ids, n)
                 problem = GradedRows(rows, grades, queries, 2.0 * self.C, diagonal=diagonal)
             last = getattr(self, "_core", None)
             limit = None if self.solver == "cvxpy" else MOST_PAIRS
@@ -290,7 +298,7 @@ class CoreVectorRanker(CoreVectors, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Grades.
+            Grades, or labels among `classes`.
         query_ids : array-like of shape (n_samples,), default=None
             Samples are compared within a query only.
 
@@ -304,8 +312,15 @@ class CoreVectorRanker(CoreVectors, Base):
         y = column_or_1d(y)
         queries = np.zeros(len(y)) if query_ids is None else column_or_1d(query_ids)
         queries = np.unique(queries, return_inverse=True)[1]
-        right, tied, every = pair_order(queries, np.asarray(y, dtype=np.float64), scores)
+        right, tied, every = pair_order(queries, self._grades(y), scores)
         return (right + 0.5 * tied) / every if every else 0.5
+
+    def _grades(self, y):
+        """Return grades as numbers."""
+        if self.classes is not None:
+            check_classification_targets(y)
+            y = ordered_classes(y, self.classes, owner=type(self).__name__)[1]
+        return np.asarray(y, dtype=np.float64)
 
     def _on_samples(self, rows, problem, found, progress):
         """Solve with all pairs, the function being a sum over more and more of the samples."""
@@ -350,7 +365,7 @@ class CoreVectorRanker(CoreVectors, Base):
         return tags
 
 
-def _graded(y, query_ids, n):
+def _graded(grades, query_ids, n):
     """Grades, and queries numbered from zero; ValueError when no two grades differ in any."""
     queries = np.zeros(n, int)
     if query_ids is not None:
@@ -360,7 +375,6 @@ def _graded(y, query_ids, n):
                 f"query_ids has to name the query of each of {n} samples, got {len(ids)}."
             )
         queries = np.unique(ids, return_inverse=True)[1]
-    grades = np.asarray(y, dtype=np.float64)
     order = np.lexsort((grades, queries))
     q, g = queries[order], grades[order]
     if not ((q[1:] == q[:-1]) & (g[1:] > g[:-1])).any():

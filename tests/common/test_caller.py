@@ -260,6 +260,7 @@ ABSOLUTE = {
     "CoreVectorRegressor": "weights multiply C",
     "KernelAdatronClassifier": "weights multiply C",
     "KernelAdatronRegressor": "weights multiply C",
+    "KernelPerceptron": "weights multiply the steps, and so the values of the function",
     "L2SVC": "weights multiply C",
     "L2SVR": "weights multiply C",
     "SupportFeatureMachine": "weights multiply C",

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Perceptron
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import compute_sample_weight
 
 from skmoderndata.kernels import PSpectrum
 from skmoderndata.linear_model import KernelPerceptron
@@ -76,6 +78,105 @@ def test_linear_kernel_is_the_perceptron(fit_intercept, n_classes, seed):
     assert_allclose(dual.decision_function(X), ours.decision_function(X), atol=1e-8)
 
 
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("class_weight", [{0: 0.2, 1: 3.0}, {1: 0.0}, "balanced"])
+def test_weighted_linear_kernel_is_the_weighted_perceptron(n_classes, class_weight, seed):
+    X, y = classes(600, n_classes, seed=seed)
+    if isinstance(class_weight, dict):
+        class_weight = dict.fromkeys(range(n_classes), 1.0) | class_weight
+    weights = np.random.default_rng(seed).uniform(0.5, 2, 600)
+    settings = {"shuffle": False, "max_iter": 4}
+    theirs = Perceptron(tol=None, **settings)
+    if n_classes == 2:
+        theirs.set_params(class_weight=class_weight).fit(X, y, sample_weight=weights)
+    else:  # there a class weighs in its own function only
+        by_sample = weights * compute_sample_weight(class_weight, y)
+        theirs.fit(X, y, sample_weight=by_sample)
+    settings["class_weight"] = class_weight
+    ours = KernelPerceptron("linear", **settings).fit(X, y, sample_weight=weights)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-8)
+    assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-8)
+    dual = KernelPerceptron("linear", budget=10**6, budget_policy="oldest", **settings)
+    dual.fit(X, y, sample_weight=weights)
+    assert_allclose(dual.decision_function(X), ours.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"kernel": "linear"},
+        {"average": True},
+        {"kernel": "linear", "average": True},
+        {"budget": 25, "budget_policy": "oldest"},
+        {"budget": 25, "budget_policy": "smallest"},
+        {"budget": 25, "budget_policy": "project"},
+    ],
+    ids=str,
+)
+def test_weights_multiply_the_steps_of_the_plain_loop(settings, seed):
+    X, y = classes(700, seed=seed)
+    weights = np.random.default_rng(seed).choice([0.25, 0.5, 1.0, 3.0], 700)
+    step = np.where(y == 1, 4.0, -0.5) * weights
+    K = (linear_kernel(X) if "kernel" in settings else rbf_kernel(X, gamma=0.2)) + 1
+    budget, policy = settings.get("budget", np.inf), settings.get("budget_policy", "oldest")
+    functions = perceptron(K, step, 2, budget, policy)
+    expected = np.mean(functions, axis=0) if settings.get("average") else functions[-1]
+    model = KernelPerceptron(
+        gamma=0.2, shuffle=False, max_iter=2, class_weight={0: 0.5, 1: 4.0}, **settings
+    )
+    model.fit(X, y, sample_weight=weights)
+    assert_allclose(model.decision_function(X), K @ expected, rtol=1e-9, atol=1e-7)
+    if "budget" not in settings:
+        stream = clone(model)
+        for rows in np.array_split(np.arange(1400) % 700, 4):
+            stream.partial_fit(X[rows], y[rows], classes=[0, 1], sample_weight=weights[rows])
+        assert_allclose(stream.decision_function(X), model.decision_function(X), atol=1e-8)
+        assert_allclose(stream.margin_bound_, model.margin_bound_)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"kernel": "linear", "average": True}, {"average": True}, {"budget": 20}],
+    ids=str,
+)
+def test_early_stopping_is_a_loop_over_streams(settings, seed):
+    """Each pass as a stream, scored on the samples set aside, which the seed reproduces."""
+    X, y = classes(400, 3, seed=seed)
+    X[y == 2] += 1
+    weights = np.random.default_rng(seed).uniform(0.5, 2, 400)
+    settings = {"gamma": 0.2, "shuffle": False, "class_weight": {0: 1, 1: 2, 2: 1}, **settings}
+    model = KernelPerceptron(
+        early_stopping=True, validation_fraction=0.3, n_iter_no_change=2, random_state=5,
+        **settings,
+    ).fit(X, y, sample_weight=weights)  # fmt: skip
+    first = np.random.RandomState(5).randint(np.iinfo(np.int32).max)
+    split = StratifiedShuffleSplit(1, test_size=0.3, random_state=first).split(X, y)
+    train, held_out = (np.sort(rows) for rows in next(split))
+    stream, scores, waited = KernelPerceptron(**settings), [], 0
+    while waited < 2 and len(scores) < 100 and (not scores or stream.mistakes_[-1]):
+        stream.partial_fit(X[train], y[train], range(3), weights[train])
+        score = stream.score(X[held_out], y[held_out], weights[held_out])
+        waited = 0 if not scores or score > max(scores) else waited + 1
+        scores.append(score)
+    assert_allclose(model.validation_scores_, scores)
+    assert model.n_iter_ == len(scores) < 100
+    assert model.mistakes_ == stream.mistakes_
+    assert_allclose(model.decision_function(X), stream.decision_function(X), atol=1e-8)
+    if "kernel" not in settings:
+        assert np.isin(model.support_, train).all()
+    K = rbf_kernel(X, gamma=0.2)
+    if "kernel" not in settings:
+        gram = clone(model).set_params(kernel="precomputed").fit(K, y, sample_weight=weights)
+        assert_allclose(gram.validation_scores_, scores)
+        assert_allclose(gram.decision_function(K), model.decision_function(X), atol=1e-8)
+
+
 @pytest.mark.certificate
 def test_mistake_bound_on_separable_classes(seed):
     rng = np.random.default_rng(seed)
@@ -91,6 +192,15 @@ def test_mistake_bound_on_separable_classes(seed):
         assert model.margin_bound_[0] >= margin
         assert model.n_updates_ == sum(model.mistakes_)
         assert model.n_iter_ == len(model.mistakes_)
+        weights = rng.choice([0.1, 1.0, 5.0], 200)
+        weighted = clone(model).fit(X, y, sample_weight=weights)
+        assert weighted.margin_bound_[0] >= margin
+    # a function with a budget may go on to err: its mistakes bound no margin
+    for policy in ("oldest", "smallest", "project"):
+        model = KernelPerceptron("linear", budget=1, budget_policy=policy, max_iter=200)
+        model.set_params(random_state=seed).fit(X, y)
+        assert ((X**2).sum(axis=1).max() + 1) / model.n_updates_ < margin**2
+        assert model.margin_bound_[0] >= margin
 
 
 @pytest.mark.recovery
@@ -154,13 +264,48 @@ def test_words_sparse_and_other_kernels(seed):
     few = {"budget": 20, **settings}
     kept = KernelPerceptron("precomputed", **few).fit(K, y).decision_function(K)
     other = KernelPerceptron(gamma=0.2, **few).fit(X, y).decision_function(X)
-    assert_allclose(kept, other, atol=1e-6)
+    assert_allclose(kept, other, atol=1e-8)
     line = KernelPerceptron("linear", **settings).fit(X, y)
     thin = KernelPerceptron("linear", **settings).fit(sparse.csr_array(X), y)
     assert_allclose(thin.decision_function(X), line.decision_function(X), atol=1e-9)
     text = KernelPerceptron(PSpectrum(2), random_state=0)
     trees = ["banana", "bandana", "cabana", "grass", "glass", "class"]
     assert_array_equal(text.fit(trees, [0, 0, 0, 1, 1, 1]).predict(["ananas", "brass"]), [0, 1])
+
+
+@pytest.mark.invariance
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("settings", [{}, {"kernel": "linear"}, {"budget": 20}], ids=str)
+def test_weight_zero_is_absence_and_scale_of_weights_is_free(settings, seed):
+    X, y = classes(300, 3, seed=seed)
+    weights = np.random.default_rng(seed).choice([0.0, 1.0, 2.0], 300)
+    model = KernelPerceptron(gamma=0.2, max_iter=3, random_state=0, **settings)
+    whole = clone(model).fit(X, y, sample_weight=weights).decision_function(X)
+    seen = weights > 0
+    part = clone(model).fit(X[seen], y[seen], sample_weight=weights[seen])
+    assert_allclose(part.decision_function(X), whole, atol=1e-9)
+    scaled = clone(model).fit(X, y, sample_weight=4 * weights)
+    assert_allclose(scaled.decision_function(X), 4 * whole, atol=1e-9)
+    assert_allclose(scaled.margin_bound_, part.margin_bound_)
+    y[seen & (y == 2)] = 0  # a class without weight is no class
+    assert_array_equal(clone(model).fit(X, y, sample_weight=weights).classes_, [0, 1])
+
+
+@pytest.mark.invariance
+def test_samples_that_the_budget_spans_do_not_join_it(seed):
+    X, y = classes(200, seed=seed)
+    copies, labels = np.r_[X, X + 1e-9, X], np.r_[y, y, y]
+    model = KernelPerceptron(gamma=0.02, budget=150, random_state=0, max_iter=5)
+    double = clone(model).fit(copies, labels)
+    assert len(np.unique(double.support_ % 200)) == len(double.support_)
+    assert np.isfinite(double.decision_function(X)).all()
+    # rounded kernel values, whose matrix has negative eigenvalues
+    K = rbf_kernel(copies, gamma=0.02).astype(np.float32)
+    single = clone(model).set_params(kernel="precomputed").fit(K, labels)
+    agree = single.predict(K) == double.predict(copies)
+    assert agree.mean() > 0.8
+    line = KernelPerceptron("linear", budget=150, random_state=0, max_iter=5).fit(X, y)
+    assert len(line.support_) <= 6  # five features and the offset
 
 
 @pytest.mark.edge
@@ -175,15 +320,40 @@ def test_refused_input():
 
 
 @pytest.mark.edge
-def test_refused_streams():
+@pytest.mark.parametrize(
+    ("settings", "weights", "message"),
+    [
+        ({"validation_fraction": 1.0}, None, "The 'validation_fraction' parameter"),
+        ({"n_iter_no_change": 0}, None, "The 'n_iter_no_change' parameter"),
+        ({"early_stopping": True}, np.arange(150) < 9, "test_size = 1 should be greater"),
+        ({}, np.zeros(150), "must contain at least one non-zero"),
+        ({"class_weight": {7: 1.0}}, None, "not in class_weight"),
+        ({"class_weight": {0: -1.0, 1: 1.0}}, None, "has to hold finite numbers of at least 0"),
+    ],
+)
+def test_refused_weights_and_fractions(settings, weights, message):
     X, y = classes()
-    with pytest.raises(ValueError, match="give all classes in the first call"):
-        KernelPerceptron().partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"y holds .*1.*, which is not among the classes"):
-        KernelPerceptron().partial_fit(X, y, classes=[0, 2])
-    with pytest.raises(ValueError, match="got kernel='precomputed'"):
-        KernelPerceptron("precomputed").partial_fit(X @ X.T, y, classes=range(2))
-    model = KernelPerceptron().partial_fit(X, y, classes=range(2))
+    with pytest.raises(ValueError, match=message):
+        KernelPerceptron(**settings).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("settings", "labels", "message"),
+    [
+        ({}, None, "give all classes in the first call"),
+        ({}, [0, 2], r"y holds .*1.*, which is not among the classes"),
+        ({"kernel": "precomputed"}, [0, 1], "got kernel='precomputed'"),
+        ({"early_stopping": True}, [0, 1], "set early_stopping=False"),
+        ({"class_weight": "balanced"}, [0, 1], "got class_weight='balanced': give a dict"),
+    ],
+)
+def test_refused_streams(settings, labels, message):
+    X, y = classes()
+    model = KernelPerceptron(**settings)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X @ X.T, y, classes=labels)
+    model = KernelPerceptron().partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :2], y)
 

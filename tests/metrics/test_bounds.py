@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from skmoderndata.metrics import bounds, rademacher_complexity
+from tests.oracles.bounds import complexity_by_all_signs, margin_bound_in_steps
 
 ARGUMENTS = {
     "cca_bound": {"correlation": 0.9, "norm_a": 1.0, "norm_b": 2.0, "diagonal": np.ones(100),
@@ -113,10 +114,18 @@ def test_complexity_is_below_its_bound_by_the_trace(seed):
 def test_complexity_by_all_signs(seed):
     A = np.random.default_rng(seed).normal(size=(8, 3))
     K = A @ A.T
-    signs = np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1).T
-    mean = np.sqrt(np.einsum("ij,jk,ik->i", signs, K, signs)).mean() / 4
+    mean = complexity_by_all_signs(K, 1.0)
     drawn = rademacher_complexity(K, method="monte_carlo", n_draws=100_000, random_state=seed)
     assert_allclose(drawn, mean, rtol=0.01)  # a mean of 100 000 draws
+
+
+@pytest.mark.oracle
+def test_margin_bound_in_steps(seed):
+    rng = np.random.default_rng(seed)
+    A, slacks = rng.normal(size=(40, 3)), rng.uniform(0, 0.2, 40)
+    expected = margin_bound_in_steps(slacks, 0.3, A @ A.T, 0.01)
+    found = bounds.margin_bound(slacks.sum(), 0.3, (A**2).sum(), 40, delta=0.01)
+    assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.edge

@@ -7,13 +7,16 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.special import erf
 from sklearn.datasets import load_digits, make_friedman1
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skmoderndata.kernels import ArcSine
 from skmoderndata.neural_network import ELMClassifier, ELMRegressor
 from tests.oracles.networks import forward_selection, leave_one_out
 
@@ -95,6 +98,29 @@ def test_orthogonal_identity_neurons_are_linear_ridge(seed):
         ).fit(X, y)
         twin = Ridge(alpha=10 / n_hidden).fit(X, y)
         assert_allclose(model.predict(X), twin.predict(X), rtol=1e-10)
+
+
+@pytest.mark.oracle
+def test_many_error_functions_are_the_arc_sine_kernel(seed):
+    """Ridge regression on L neurons tends to kernel ridge, the noise as 1 / sqrt(L)."""
+    X, y = data(seed, 40)
+    train, new, n_draws = slice(0, 30), slice(30, 40), 20
+    K = ArcSine(bias_var=0.0, weight_var=4 / X.shape[1])(X)
+    limit = KernelRidge(alpha=0.5, kernel="precomputed").fit(K[train, train], y[train])
+    predictions, grams = [], []
+    for draw in range(n_draws * seed, n_draws * (seed + 1)):
+        # large inputs leave the intercepts of the neurons no say
+        model = ELMRegressor(
+            300, activation=erf, weights="normal", input_scale=2e-9, alpha=150.0,
+            fit_intercept=False, random_state=draw,
+        ).fit(1e9 * X[train], y[train])  # fmt: skip
+        predictions.append(model.predict(1e9 * X[new]))
+        H = erf(1e9 * X @ model.hidden_weights_ + model.hidden_intercepts_)
+        grams.append(H @ H.T / 300)
+    for draws, expected in ((predictions, limit.predict(K[new, train])), (grams, K)):
+        sigma = np.std(draws, axis=0, ddof=1) / np.sqrt(n_draws)
+        # many values, correlated with each other, in units of their standard deviations
+        assert np.sqrt(np.mean(((np.mean(draws, axis=0) - expected) / sigma) ** 2)) < 2
 
 
 @pytest.mark.oracle

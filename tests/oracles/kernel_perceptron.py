@@ -3,21 +3,27 @@
 import numpy as np
 
 
-def perceptron(K, signs, n_passes, budget=np.inf, policy="oldest"):
+def perceptron(K, steps, n_passes, budget=np.inf, policy="oldest"):
     """Coefficients after each sample [Rosenblatt 1958; in the dual, Freund and Schapire 1999].
 
-    A sample on the wrong side adds its sign to its coefficient. Beyond the budget the oldest
-    goes, or the one of smallest norm, or the sample is projected on the span of the others.
+    A sample on the wrong side adds its step, its sign times its weight, to its coefficient. Beyond
+    the budget the oldest goes, or the one of smallest norm. With "project" a sample is projected
+    on the span of the support beyond the budget, and where its distance from the span is at most
+    a thousandth of its norm [Orabona, Keshet and Caputo 2009].
     """
     a, support, functions = np.zeros(len(K)), [], []
     for _ in range(n_passes):
-        for i, sign in enumerate(signs):
-            if sign * (a @ K[:, i]) <= 0:
-                if policy == "project" and len(support) >= budget:
-                    inside = K[np.ix_(support, support)]
-                    a[support] += sign * np.linalg.solve(inside, K[support, i])
+        for i, step in enumerate(steps):
+            if step * (a @ K[:, i]) <= 0:
+                if policy == "project":
+                    projection = np.linalg.solve(K[np.ix_(support, support)], K[support, i])
+                    distance_sq = K[i, i] - K[support, i] @ projection
+                if policy == "project" and (
+                    len(support) >= budget or distance_sq <= 1e-6 * K[i, i]
+                ):
+                    a[support] += step * projection
                 else:
-                    a[i] += sign
+                    a[i] += step
                     support += [] if i in support else [i]
                 if len(support) > budget:
                     norms = [abs(a[j]) * np.sqrt(K[j, j]) for j in support]

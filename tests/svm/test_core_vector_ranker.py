@@ -179,6 +179,52 @@ def test_names_order_and_kernels(seed):
 
 
 @pytest.mark.invariance
+def test_classes_order_the_labels(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(90, 2))
+    grade = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
+    queries = rng.integers(0, 3, 90)
+    words = np.array(["low", "mid", "high"])
+    numbers = CoreVectorRanker(random_state=0).fit(X, grade, query_ids=queries)
+    named = CoreVectorRanker(classes=[*words, "highest"], random_state=0)
+    named.fit(X, words[grade], query_ids=queries)
+    assert_array_equal(named.predict(X), numbers.predict(X))
+    assert named.score(X, words[grade], queries) == numbers.score(X, grade, queries)
+    exact = CoreVectorRanker(tol=1e-8).fit(X, grade, query_ids=queries)
+    back = CoreVectorRanker(tol=1e-8, classes=[2, 1, 0]).fit(X, grade, query_ids=queries)
+    # of a gap of 1e-8 the root shows in the function
+    assert_allclose(back.predict(X), -exact.predict(X), atol=1e-3)
+    assert back.score(X, grade, queries) == pytest.approx(exact.score(X, grade, queries))
+    objects = CoreVectorRanker(classes=words, random_state=0)
+    objects.fit(X, words[grade].astype(object), query_ids=queries)
+    assert_array_equal(objects.predict(X), numbers.predict(X))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["low", "mid"], "y holds 'high', which is not in classes"),
+        (["low", "mid", "mid", "high"], "has to list every label once"),
+        ("low", "The 'classes' parameter"),
+        (None, "could not convert string|numeric"),
+    ],
+)
+def test_refused_classes(classes, message):
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match=message):
+        CoreVectorRanker(classes=classes).fit(X, ["low", "mid", "high"] * 2)
+
+
+@pytest.mark.edge
+def test_score_refuses_labels_without_a_place():
+    X = np.arange(4.0)[:, None]
+    model = CoreVectorRanker(classes=["low", "high"]).fit(X, ["low", "low", "high", "high"])
+    with pytest.raises(ValueError, match="y holds 'mid', which is not in classes"):
+        model.score(X, ["low", "mid", "mid", "high"])
+
+
+@pytest.mark.invariance
 def test_score_is_kendalls_tau(seed):
     X, _, _ = graded(50, 4, seed)
     y = np.random.default_rng(seed).normal(size=50)

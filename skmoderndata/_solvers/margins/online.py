@@ -8,6 +8,9 @@ from scipy import linalg
 from skmoderndata._jit import jit
 
 Array = np.ndarray[Any, np.dtype[Any]]
+# squared distance from the span of the support, relative to the squared norm: a sample that is
+# nearer would make the matrix of the support ill-conditioned, and is projected
+NEARLY_INSIDE = 1e-6
 
 
 class Expanded(NamedTuple):
@@ -88,10 +91,10 @@ def prank_block(K, function, thresholds, late, ranks, time, budget):
 
 
 @jit
-def perceptron_block(K, values, function, signs, time, budget, smallest):
+def perceptron_block(K, values, function, steps, time, budget, smallest):
     """One pass of the perceptron over a block of samples [Rosenblatt 1958], in place.
 
-    A sample with `sign * value <= 0` adds its sign to its coefficient. With more than `budget`
+    A sample with `step * value <= 0` adds its step to its coefficient. With more than `budget`
     coefficients (-1: no limit) the oldest goes, or with `smallest` the one of smallest
     `|coef_j| sqrt(k_jj)`, for which `born` has `sqrt(k_jj)` in place of the time.
 
@@ -103,8 +106,8 @@ def perceptron_block(K, values, function, signs, time, budget, smallest):
         Values of the function before the pass.
     function : Expanded
         Coefficients of the columns.
-    signs : ndarray of shape (n_block,)
-        Classes, -1 and 1.
+    steps : ndarray of shape (n_block,)
+        Classes, -1 and 1, times the weights of the samples; 0 leaves a sample out.
     time : int
         Samples seen before.
     budget : int
@@ -122,7 +125,7 @@ def perceptron_block(K, values, function, signs, time, budget, smallest):
     for j in range(m):
         kept += 1 if coef[j] != 0.0 else 0
     for i in range(n):
-        if signs[i] * values[i] > 0.0:
+        if steps[i] * values[i] > 0.0 or steps[i] == 0.0:
             continue
         count += 1
         now, column = time + i, m - n + i
@@ -130,11 +133,11 @@ def perceptron_block(K, values, function, signs, time, budget, smallest):
             function.born[column] = now
         else:
             function.born[column] = np.sqrt(max(K[i, column], 0.0))
-        coef[column] += signs[i]
-        function.late[column] += signs[i] * now
+        coef[column] += steps[i]
+        function.late[column] += steps[i] * now
         kept += 1
         for q in range(i, n):
-            values[q] += signs[i] * K[q, column]
+            values[q] += steps[i] * K[q, column]
         if kept > budget >= 0:
             worst, least = -1, np.inf
             for j in range(m):
@@ -149,11 +152,13 @@ def perceptron_block(K, values, function, signs, time, budget, smallest):
     return count
 
 
-def projectron_block(K: Array, own: Array, function: Expanded, signs: Array, budget: int) -> int:
+def projectron_block(K: Array, own: Array, function: Expanded, steps: Array, budget: int) -> int:
     """One pass over a block with a bounded support [Orabona, Keshet and Caputo 2009], in place.
 
-    The first `budget` mistakes give support, as in the perceptron. From then on a mistake adds
-    the projection of its sample on the span of the support, `K_SS^-1 k_S`, to the coefficients.
+    A mistake adds the projection of its sample on the span of the support, `K_SS^-1 k_S`, to the
+    coefficients where the squared distance of the sample from the span,
+    `k(x, x) - k_S' K_SS^-1 k_S`, is at most `NEARLY_INSIDE` times `k(x, x)`, and wherever the
+    budget is spent. Else the sample joins the support.
 
     Parameters
     ----------
@@ -163,8 +168,8 @@ def projectron_block(K: Array, own: Array, function: Expanded, signs: Array, bud
         Kernel values of the support so far.
     function : Expanded
         Coefficients; `late` holds 1 for a member of the support, whose coefficient may be 0.
-    signs : ndarray of shape (n_block,)
-        Classes, -1 and 1.
+    steps : ndarray of shape (n_block,)
+        As in `perceptron_block`.
     budget : int
         Samples of the support at most.
 
@@ -175,17 +180,31 @@ def projectron_block(K: Array, own: Array, function: Expanded, signs: Array, bud
     """
     n, m = K.shape
     old, coef, count = m - n, function.coef, 0
-    inverse, factored = np.zeros((0, 0)), False
+    S = np.flatnonzero(function.late)
+    R, factored = np.zeros((0, 0)), len(S) == 0
     for i in range(n):
-        S = np.flatnonzero(function.late)
-        if signs[i] * float(K[i, S] @ coef[S]) > 0.0:
+        if steps[i] * float(K[i, S] @ coef[S]) > 0.0 or steps[i] == 0.0:
             continue
         count += 1
-        if len(S) < budget:
-            coef[old + i], function.late[old + i] = signs[i], 1.0
-            continue
         if not factored:
-            whole = np.block([[own, K[:, :old].T], [K[:, :old], K[:, old:]]])
-            inverse, factored = linalg.pinvh(whole[np.ix_(S, S)]), True
-        coef[S] += signs[i] * (inverse @ K[i, S])
+            R, factored = _upper_factor(own[np.ix_(S, S)]), True
+        half = linalg.solve_triangular(R, K[i, S], trans="T", check_finite=False)
+        norm_sq = float(K[i, old + i])
+        residual_sq = norm_sq - float(half @ half)
+        if len(S) == budget or residual_sq <= NEARLY_INSIDE * max(norm_sq, 0.0):
+            coef[S] += steps[i] * linalg.solve_triangular(R, half, check_finite=False)
+            continue
+        coef[old + i], function.late[old + i] = steps[i], 1.0
+        S = np.append(S, old + i)
+        R = np.block([[R, half[:, None]], [np.zeros(len(half)), np.sqrt(residual_sq)]])
     return count
+
+
+def _upper_factor(K: Array) -> Array:
+    """Cholesky factor `R'R = K`, with a ridge above the rounding errors where these require it."""
+    try:
+        return np.asarray(linalg.cholesky(K, check_finite=False))
+    except linalg.LinAlgError:  # kernel values of single precision
+        lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
+        ridge = 2.0 * abs(lowest) + 1e-14 * float(np.trace(K))
+        return np.asarray(linalg.cholesky(K + ridge * np.eye(len(K)), check_finite=False))
