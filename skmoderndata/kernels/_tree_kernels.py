@@ -227,6 +227,15 @@ class AllSubtree(_Subtrees):
     def _gradients(self, X: Forest, K: Array) -> dict[str, Array]:
         return {"decay": subtree_sums(self._nodes(X), len(X), "slopes", decay=self.decay)}
 
+    def _log_gradients(self, X: Forest) -> dict[str, Array]:
+        """Return derivatives of the logarithms of the matrix."""
+        nodes = self._nodes(X)
+        slopes = subtree_sums(nodes, len(X), "slopes", decay=self.decay, logarithm=True)
+        if self.include_leaves:  # they do not depend on the decay
+            alone, total = super()._gram(X, None, logarithm=True), self._log_gram(X, None)
+            slopes *= np.exp(np.where(total > -np.inf, alone - np.maximum(total, -1e300), -np.inf))
+        return {"decay": slopes}
+
 
 def _log_sum(logarithm: Array, values: Array) -> Array:
     logs = np.log(values, out=np.full_like(values, -np.inf), where=values > 0)

@@ -177,6 +177,40 @@ def _slope(nodes, i, j, first, base, delta, slope):
     return total
 
 
+@jit_leaf
+def _log_slope(nodes, i, j, first, base, delta, slope):
+    """Differentiate the logarithm of the sum, from the logarithms `delta` of all pairs.
+
+    The sum of s Delta, with s as in `_slope`, over that of Delta; 0 without any pair.
+    """
+    start, cell, top = nodes.offsets[i], 0, -np.inf
+    numerator = denominator = 0.0
+    for v in range(start, nodes.offsets[i + 1]):
+        g = first[v - start]
+        if g < 0:
+            continue
+        key = nodes.key[v]
+        while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
+            shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+            s = 1.0
+            for e in range(nodes.starts[v], nodes.starts[v + 1]):
+                c, o = nodes.child[e], nodes.child[e + shift]
+                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
+                    below = base[c - start] + nodes.rank[o]
+                    s += slope[below] * np.exp(delta[below] - _softplus(delta[below]))
+            slope[cell] = s
+            if delta[cell] > top:  # both are relative to the largest term
+                numerator *= np.exp(top - delta[cell])
+                denominator *= np.exp(top - delta[cell])
+                top = delta[cell]
+            weight = np.exp(delta[cell] - top)
+            numerator += weight * s
+            denominator += weight
+            cell += 1
+            g += 1
+    return numerator / denominator if denominator > 0.0 else 0.0
+
+
 @jit
 def _row_of_all(nodes, i, start, stop, decay, logarithm, out):
     """Sum over all pairs of nodes for tree i and the trees from `start` to `stop`."""
@@ -198,14 +232,18 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out):
 
 @jit
 def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out):
-    """Differentiate `_row_of_all` in log decay."""
+    """Differentiate `_row_of_all` in log decay, or its logarithm."""
     size = nodes.offsets[i + 1] - nodes.offsets[i]
     first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     for j in range(start, stop):
         cells = _match(nodes, i, j, first, base)
         delta, slope = np.empty(cells), np.empty(cells)
-        _all_subtrees(nodes, i, j, decay, first, base, delta)
-        out[j - start] = _slope(nodes, i, j, first, base, delta, slope)
+        if logarithm:
+            _log_all_subtrees(nodes, i, j, np.log(decay), first, base, delta)
+            out[j - start] = _log_slope(nodes, i, j, first, base, delta, slope)
+        else:
+            _all_subtrees(nodes, i, j, decay, first, base, delta)
+            out[j - start] = _slope(nodes, i, j, first, base, delta, slope)
 
 
 @jit
@@ -255,7 +293,8 @@ def subtree_sums(
     n_rows : int
         Number of rows.
     what : {"all", "slopes", "roots"}
-        All pairs of nodes, the derivative of this in the logarithm of `decay`, or the two roots.
+        All pairs of nodes, the derivative of this, or of its logarithm, in the logarithm of
+        `decay`, or the two roots.
     decay : float
         Factor for each production.
     logarithm : bool
