@@ -112,6 +112,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         family="time series",
         cite=("petitjean2011global", "cuturi2017soft"),
         cost="T n k p^2 for p points",
+        samples="series",
         checks=({"n_clusters": 3, "random_state": 0},),
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",

@@ -93,6 +93,7 @@ class SequenceFeatures(TransformerMixin, Base):
         family="features of sequences",
         cite=("leslie2002spectrum", "shawetaylor2004kernel"),
         cost="total length of the samples",
+        samples="strings",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",
             problem="language_names",
