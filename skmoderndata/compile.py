@@ -4,8 +4,9 @@
     python -m skmoderndata.compile KSVD RobustPCA
 
 Each estimator is fitted to small data of the kind that its card names, with the parameter sets of
-the card, and its outputs are computed. What is compiled stays in numba's cache: beside the package,
-or in the folder named by `NUMBA_CACHE_DIR`. Meant for container images and for machines that run tests.
+the card, and its outputs are computed. What is compiled stays in numba's cache: beside the
+package, or in the folder named by `NUMBA_CACHE_DIR`. Meant for container images and for machines
+that run tests.
 """
 
 import argparse
