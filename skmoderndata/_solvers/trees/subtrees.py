@@ -67,10 +67,10 @@ def sort_nodes(labels: Array, degrees: Array, offsets: Array, *, of_children: bo
 def _match(nodes, i, j, first, base, begin, keep):
     """Nodes of tree j with the production of each node of tree i, and cells for the pairs.
 
-    Pair (v, w) has the cell ``base[v] + rank[w]``. The cells of a node are read by its parent only,
-    so they lie on a stack: those of v are written from `begin[v]` on, above those of its children,
-    and then take their place. `keep` gives each pair a cell of its own. Returns the number of
-    cells.
+    Pair (v, w) has the cell ``base[v] + rank[w]``. The cells of a node are read by its parent
+    only, so they lie on a stack: those of v are written from `begin[v]` on, above those of its
+    children, and then take their place. `keep` gives each pair a cell of its own. Returns the
+    number of cells.
     """
     start = nodes.offsets[i]
     for v in range(nodes.offsets[i + 1] - start):
