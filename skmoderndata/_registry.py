@@ -57,6 +57,8 @@ class MethodCard:
         None when nothing in scikit-learn does the same work.
     no_comparison : str
         Why there is no comparison, as one sentence; empty when there is one.
+    samples : {"rows", "series", "strings", "image"}
+        What `fit` takes: rows of a table, a collection of series or of strings, or one image.
     """
 
     family: str
@@ -67,6 +69,7 @@ class MethodCard:
     method: str = ""
     comparison: Comparison | None = None
     no_comparison: str = ""
+    samples: str = "rows"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,10 @@
     python -m skmoderndata.compile              # every estimator, some minutes
     python -m skmoderndata.compile KSVD RobustPCA
 
-Each estimator is fitted to a small table with the parameter sets of its card, and its outputs are
-computed. What is compiled stays in numba's cache: beside the package, or in the folder named by
-`NUMBA_CACHE_DIR`. Meant for container images and for machines that run tests.
+Each estimator is fitted to small data of the kind that its card names, with the parameter sets of
+the card, and its outputs are computed. What is compiled stays in numba's cache: beside the
+package, or in the folder named by `NUMBA_CACHE_DIR`. Meant for container images and for machines
+that run tests.
 """
 
 import argparse
@@ -47,8 +48,6 @@ def warm(cls):
     for parameters in cls._card.checks:
         estimator = cls(**parameters)
         X, y = small_data(estimator)
-        if X is None:
-            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             estimator.fit(X, y)
@@ -58,14 +57,11 @@ def warm(cls):
 
 
 def small_data(estimator, n=40, p=6):
-    """Return a small positive table with slow columns, or its kernel matrix, and a target.
+    """Return small data that an estimator can be fitted to, and a target.
 
-    Both are None for estimators whose samples are not rows of a table.
+    Rows are a positive table with slow columns, or its kernel matrix.
     """
-    tags = estimator.__sklearn_tags__()
-    if not tags.input_tags.two_d_array:
-        return None, None
-    rng = np.random.default_rng(0)
+    tags, rng = estimator.__sklearn_tags__(), np.random.default_rng(0)
     X = rng.normal(size=(n, 3)).cumsum(axis=0) @ rng.normal(size=(3, p))
     X += 0.3 * rng.normal(size=(n, p))
     X += 0.1 - X.min()
@@ -73,6 +69,13 @@ def small_data(estimator, n=40, p=6):
     if tags.target_tags.required:
         y = X[:, 0].copy()
         y = (y > np.median(y)).astype(int) if is_classifier(estimator) else y
+    kind = estimator._card.samples
+    if kind == "series":  # of unequal lengths
+        return [rng.normal(size=(10 + i % 5, 2)) for i in range(n)], y
+    if kind == "strings":
+        return ["".join(rng.choice(list("abcd"), size=10 + i % 5)) for i in range(n)], y
+    if kind == "image":
+        return rng.uniform(size=(n, n)), y
     return (X @ X.T if tags.input_tags.pairwise else X), y
 
 

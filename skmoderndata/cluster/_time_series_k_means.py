@@ -42,6 +42,8 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     ----------
     n_clusters : int, default=8
         Number of clusters.
+    init : "k-means++" or collection of n_clusters arrays, default="k-means++"
+        Series that the prototypes start from: drawn from the training series, or these.
     metric : {"dtw", "soft_dtw", "euclidean"}, default="dtw"
         Distance, in assignment and averaging alike; "euclidean" needs equal lengths.
     gamma : float, default=1.0
@@ -49,12 +51,12 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     radius : int, float or None, default=None
         Radius of the band, in assignment and averaging alike, as for `metrics.dtw`.
     n_init : int, default=1
-        Number of starts; the best is kept.
+        Number of starts, of which the best is kept; one if `init` has the series.
     max_iter : int, default=50
         Passes of each start, at most.
-    averaging_iter : int, default=1
-        Passes of averaging in each pass. More take longer, and need fewer passes.
-    tol : float, default=1e-4
+    averaging_iter : int, default=30
+        Passes of averaging in each pass, at most: they end when the objective ceases to fall.
+    tol : float, default=1e-6
         A start ends when the objective falls by no more than this fraction.
     random_state : int, RandomState instance or None, default=None
         Draws the starts, by k-means++.
@@ -110,6 +112,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         family="time series",
         cite=("petitjean2011global", "cuturi2017soft"),
         cost="T n k p^2 for p points",
+        samples="series",
         checks=({"n_clusters": 3, "random_state": 0},),
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
@@ -122,6 +125,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     )
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
+        "init": [StrOptions({"k-means++"}), list, tuple, np.ndarray],
         "metric": [StrOptions({"dtw", "soft_dtw", "euclidean"})],
         "gamma": [POSITIVE],
         "radius": [
@@ -141,17 +145,19 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         self,
         n_clusters=8,
         *,
+        init="k-means++",
         metric="dtw",
         gamma=1.0,
         radius=None,
         n_init=1,
         max_iter=50,
-        averaging_iter=1,
-        tol=1e-4,
+        averaging_iter=30,
+        tol=1e-6,
         random_state=None,
         n_jobs=None,
     ):
         self.n_clusters = n_clusters
+        self.init = init
         self.metric = metric
         self.gamma = gamma
         self.radius = radius
@@ -187,10 +193,11 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         band = self._band(series.lengths)
         rng = check_random_state(self.random_state)
         costs_to = self._costs_to(series, band)
-        results = []
-        with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
-            for _ in range(self.n_init):
-                start = plus_plus(series.arrays, self.n_clusters, costs_to, rng)
+        results, given = [], None if isinstance(self.init, str) else self._given_start(series)
+        n_init = self.n_init if given is None else 1
+        with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
+            for _ in range(n_init):
+                start = given or plus_plus(series.arrays, self.n_clusters, costs_to, rng)
                 found = series_k_means(
                     series.arrays,
                     start,
@@ -260,6 +267,20 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         same_channels(pack_series(self.cluster_centers_, name), series, name)
         lengths = np.concatenate([series.lengths, [len(c) for c in self.cluster_centers_]])
         return self._costs_to(series, self._band(lengths))(self.cluster_centers_)
+
+    def _given_start(self, series):
+        """Return the series of `init`, which have to fit the training series."""
+        name = type(self).__name__
+        given = pack_series(self.init, f"{name}, init")
+        same_channels(series, given, f"{name}, init")
+        if len(given) != self.n_clusters:
+            raise ValueError(
+                f"{name}: init has {len(given)} series, and n_clusters={self.n_clusters}; give "
+                "one series for each cluster."
+            )
+        if self.metric == "euclidean":
+            self._band(np.concatenate([series.lengths, given.lengths]))
+        return [given.one(c).copy() for c in range(len(given))]
 
     def _band(self, lengths):
         if self.metric != "euclidean":

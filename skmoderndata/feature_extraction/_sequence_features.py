@@ -12,13 +12,15 @@ from skmoderndata._base import Base
 from skmoderndata._compat import Interval, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.kernels import BlendedSpectrum, Mismatch, PSpectrum, RestrictedGapWeighted
-from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._base import BaseKernel, as_samples
+from skmoderndata.kernels._scores import ScoreKernel
 from skmoderndata.kernels._spectrum_kernels import (
     SpectrumKernel,
     counts_of_words,
     distinct_windows,
     hashed_counts,
 )
+from skmoderndata.kernels._text_kernels import TextKernel
 
 
 class SequenceFeatures(TransformerMixin, Base):
@@ -30,8 +32,10 @@ class SequenceFeatures(TransformerMixin, Base):
 
     Parameters
     ----------
-    kernel : PSpectrum, BlendedSpectrum, Mismatch or RestrictedGapWeighted, default=None
-        Kernel whose features are wanted; None takes `PSpectrum()`.
+    kernel : kernel of sequences with features, default=None
+        `PSpectrum`, `BlendedSpectrum`, `Mismatch` or `RestrictedGapWeighted`; `MarkovFisher` or
+        `HMMFisher`, whose columns are scores; or a kernel of texts with a vectorizer. None takes
+        `PSpectrum()`.
     n_features : int, default=None
         Number of columns of hashed features; None learns a column for each substring of the
         training samples.
@@ -93,6 +97,7 @@ class SequenceFeatures(TransformerMixin, Base):
         family="features of sequences",
         cite=("leslie2002spectrum", "shawetaylor2004kernel"),
         cost="total length of the samples",
+        samples="strings",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",
             problem="language_names",
@@ -103,7 +108,7 @@ class SequenceFeatures(TransformerMixin, Base):
         ),
     )
     _parameter_constraints = {
-        "kernel": [SpectrumKernel, Mismatch, RestrictedGapWeighted, None],
+        "kernel": [BaseKernel, None],
         "n_features": [Interval(Integral, 1, None, closed="left"), None],
         "normalize": ["boolean"],
     }
@@ -160,15 +165,18 @@ class SequenceFeatures(TransformerMixin, Base):
 
     def _fit(self, X):
         kernel = PSpectrum() if self.kernel is None else self.kernel
+        _check_features(kernel)
         self.kernel_ = kernel.settle(X)
         self.kernel_._validate()
         if self.n_features is not None:
-            if isinstance(kernel, Mismatch):
+            if isinstance(kernel, Mismatch | ScoreKernel | TextKernel):
                 raise ValueError(
-                    "SequenceFeatures: Mismatch has a column for each word over its alphabet, and "
-                    "no hashed features; set n_features=None."
+                    f"SequenceFeatures: {type(kernel).__name__} has columns of its own, and no "
+                    "hashed features; set n_features=None."
                 )
             self.n_features_out_ = int(self.n_features)
+        elif isinstance(kernel, ScoreKernel | TextKernel):
+            self.n_features_out_ = self.kernel_.features(X).shape[1]
         elif isinstance(kernel, Mismatch):
             counts = self.kernel_.features(X)
             self.columns_ = np.unique(counts.indices)
@@ -198,13 +206,18 @@ class SequenceFeatures(TransformerMixin, Base):
         Returns
         -------
         features : csr_array of shape (n_samples, n_features_out_)
-            One row for each sample.
+            One row for each sample; an ndarray for `HMMFisher`, and for kernels of texts whose
+            features are dense.
         """
         if self.n_features is not None and not hasattr(self, "kernel_"):
             self._validate_params()
             self._fit(X)
         check_is_fitted(self)
-        if isinstance(self.kernel_, Mismatch):
+        if isinstance(self.kernel_, ScoreKernel | TextKernel):
+            features = self.kernel_.features(X)
+            if not sparse.issparse(features):
+                return normalize(features) if self.normalize else features
+        elif isinstance(self.kernel_, Mismatch):
             features = self.kernel_.features(X)[:, self.columns_]
         elif isinstance(self.kernel_, RestrictedGapWeighted):
             packed = self.kernel_.encode(X).form
@@ -239,11 +252,13 @@ class SequenceFeatures(TransformerMixin, Base):
         Returns
         -------
         names : ndarray of str objects
-            Substrings, tokens with a space between them; numbers for hashed features.
+            Substrings, tokens with a space between them; numbers for hashed features, scores and
+            texts.
         """
         check_is_fitted(self)
-        if self.n_features is not None:
-            return np.array([f"sequencefeatures{i}" for i in range(self.n_features)], dtype=object)
+        if self.n_features is not None or isinstance(self.kernel_, ScoreKernel | TextKernel):
+            numbers = range(self.n_features_out_)
+            return np.array([f"sequencefeatures{i}" for i in numbers], dtype=object)
         if isinstance(self.kernel_, Mismatch):
             alphabet, p = list(self.kernel_.alphabet), self.kernel_.p
             digits = self.columns_[:, None] // len(alphabet) ** np.arange(p) % len(alphabet)
@@ -263,3 +278,20 @@ class SequenceFeatures(TransformerMixin, Base):
         tags.input_tags.string = True
         tags.requires_fit = self.n_features is None
         return tags
+
+
+def _check_features(kernel):
+    """Refuse kernels without features, or whose samples are rows of a table."""
+    name = type(kernel).__name__
+    counting = SpectrumKernel | Mismatch | RestrictedGapWeighted
+    if not isinstance(kernel, counting | ScoreKernel | TextKernel):
+        raise TypeError(
+            f"SequenceFeatures: {name} has no columns that are the same for all samples; take "
+            f"preprocessing.KernelTransformer({name}(...)) and a machine with "
+            'kernel="precomputed", or kernel_approximation.IncompleteCholesky for many samples.'
+        )
+    if kernel.requires_vector_input:
+        raise TypeError(
+            f"SequenceFeatures: the samples of this {name} are rows of a table; take "
+            f"FunctionTransformer(kernel.features) with kernel = {name}(...).settle(X_train)."
+        )

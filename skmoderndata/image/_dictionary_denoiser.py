@@ -136,6 +136,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         family="dictionaries and sparse codes",
         cite=("elad2006image", "mairal2008color", "chen2015noise", "liu2013noise"),
         cost="T n (p k + s^2 k)",
+        samples="image",
         checks=({},),
         no_comparison="scikit-learn has no denoiser of images; see `make peers`.",
     )

@@ -146,6 +146,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         family="dictionaries and sparse codes",
         cite=("mairal2008color", "fadili2009inpainting"),
         cost="T n (p k + s^2 k)",
+        samples="image",
         checks=({},),
         no_comparison="scikit-learn has no estimator that fills in pixels of an image.",
     )

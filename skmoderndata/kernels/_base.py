@@ -241,10 +241,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
 
     def _stack_gradients(self, X: Any, K: Array) -> Array:
         """Gradients of the tuned parameters in the order of `theta`, shape `(n, n, n_dims)`."""
-        free = [h for h in self.hyperparameters if not h.fixed]
-        if not free:
+        if all(h.fixed for h in self.hyperparameters):
             return np.empty((*K.shape, 0))
-        found = self._gradients(X, K)
+        return self._in_order_of_theta(self._gradients(X, K))
+
+    def _in_order_of_theta(self, found: dict[str, Array]) -> Array:
+        """Stack derivatives by parameter, or by inner kernel, in the order of `theta`."""
+        free = [h for h in self.hyperparameters if not h.fixed]
         layers, seen = [], set()
         for h in free:
             # parts come as one block under their path, own parameters under their name

@@ -361,11 +361,13 @@ class ExponentialOf(_OfKernel):
         return np.exp(self._log_diag(X))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        slopes = self._log_gradients(X)
+        return {"scale": K * slopes["scale"], "kernel": K[:, :, None] * slopes["kernel"]}
+
+    def _log_gradients(self, X: Any) -> dict[str, Array]:
+        """Return derivatives of the logarithms of the matrix."""
         k, gradient = self.kernel(X, eval_gradient=True)
-        return {
-            "scale": -K * k / self.scale,
-            "kernel": K[:, :, None] * gradient / self.scale,
-        }
+        return {"scale": -k / self.scale, "kernel": gradient / self.scale}
 
 
 class GaussianOf(_OfKernel):
@@ -559,18 +561,20 @@ class Normalized(_OfKernel):
             return self._gradients_of_logarithms(X, K)
         gradient = self._inner_gradient(X)
         r = self._roots(X)
+        if not (np.isfinite(gradient).all() and np.isfinite(r).all()):
+            raise ValueError(
+                f"Normalized: the gradient of {self.kernel!r} exceeds double precision for these "
+                "samples; fix its parameters by bounds 'fixed', or take smaller samples."
+            )
         d = _diagonal_of(gradient) * (r**2)[:, None]
         scaled = (r[:, None] * r)[:, :, None] * gradient
         return {"kernel": scaled - K[:, :, None] * (d[:, None, :] + d[None, :, :]) / 2}
 
     def _gradients_of_logarithms(self, X: Any, K: Array) -> dict[str, Array]:
         """Differentiate ``log k(x, z) - (log k(x, x) + log k(z, z)) / 2``."""
-        free = [h.name for h in self.kernel.hyperparameters if not h.fixed]
         found = self.kernel._log_gradients(self.kernel._real(X))
-        layers = [found[name] for name in free]
-        own = [layer.diagonal() for layer in layers]
-        scaled = [
-            K * (layer - (d[:, None] + d[None, :]) / 2)
-            for layer, d in zip(layers, own, strict=True)
-        ]
-        return {"kernel": np.stack(scaled, axis=2)}
+        slopes = self.kernel._in_order_of_theta(found)
+        d = _diagonal_of(slopes)
+        # where a value is zero, the derivative of its logarithm need not be finite
+        centred = np.where(K[:, :, None] > 0.0, slopes - (d[:, None, :] + d[None, :, :]) / 2, 0.0)
+        return {"kernel": K[:, :, None] * centred}

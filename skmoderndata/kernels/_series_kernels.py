@@ -225,9 +225,8 @@ class GlobalAlignment(SeriesKernel):
     -----
     A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. Positive
     semi-definite for ``local="infinitely_divisible"``. Sums are kept as numbers with scales that
-    are powers of two; one scale for a row would be silently wrong where what vanishes early is
-    all that survives later, so columns have scales in blocks, the least number is watched, and
-    pairs that it reaches are computed in logarithms.
+    are powers of two. What underflows is bounded by the number of alignments that are left; where
+    the bound is not far below the sum, each number gets an exponent of its own.
 
     References
     ----------

@@ -240,6 +240,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         family="time series",
         cite=("dau2019ucr", "keogh2005exact", "rakthanmanon2012searching"),
         cost="n p; a query n p^2 at most, and a few percent of that as a rule",
+        samples="series",
         checks=({}, {"n_neighbors": 3, "weights": "distance"}),
         method="dtw_neighbors",
         comparison=Comparison(
@@ -399,6 +400,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         family="time series",
         cite=("keogh2005exact",),
         cost="n p; a query n p^2 at most, and a few percent of that as a rule",
+        samples="series",
         checks=({}, {"n_neighbors": 3, "weights": "distance"}),
         method="dtw_neighbors",
         no_comparison="The classifier with the same neighbours has the row for time series.",

@@ -88,6 +88,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         family="distances",
         cite=("wagner1974string", "hyyro2003bit"),
         cost="n^2 distances",
+        samples="strings",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",
             problem="peptide_neighbors",

@@ -293,6 +293,7 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
         family=FAMILY,
         cite=("shawetaylor2004kernel",),
         cost="n",
+        samples="strings",
         method=PAGE,
         no_comparison="It only wraps samples that are no vectors: there is nothing to score.",
     )

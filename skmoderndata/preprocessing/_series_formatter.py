@@ -53,6 +53,7 @@ class SeriesFormatter(TransformerMixin, Base):
         family="time series",
         cite=("tavenard2020tslearn",),
         cost="n p",
+        samples="series",
         method="dynamic_time_warping",
         no_comparison="It changes the form of time series, and no value in them.",
     )

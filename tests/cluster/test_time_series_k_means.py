@@ -187,6 +187,31 @@ def test_no_cluster_stays_empty():
     assert model.inertia_ == 0
 
 
+@pytest.mark.certificate
+def test_default_reaches_a_joint_fixed_point(seed):
+    """Neither averaging to convergence nor a new assignment lowers what the default reaches."""
+    X, _ = bumps(seed)
+    model = TimeSeriesKMeans(3, random_state=seed).fit(X)
+    for c, center in enumerate(model.cluster_centers_):
+        members = [X[i] for i in np.flatnonzero(model.labels_ == c)]
+        better = dtw_barycenter(members, init=center, max_iter=200, tol=0.0)
+        before, after = (pairwise_dtw([z], members, root=False).sum() for z in (center, better))
+        assert before - after <= 1e-6 * model.inertia_
+    again = TimeSeriesKMeans(3, init=model.cluster_centers_).fit(X)
+    assert_allclose(again.inertia_, model.inertia_, rtol=1e-6)
+    assert again.inertia_ <= model.inertia_ * (1 + 1e-12)
+
+
+@pytest.mark.invariance
+def test_given_starts_are_used_and_kept():
+    X, _ = bumps(0)
+    starts = [X[i].copy() for i in (0, 1, 2)]
+    one, two = (TimeSeriesKMeans(3, init=starts, random_state=i, n_init=i + 1) for i in (0, 4))
+    assert_array_equal(one.fit(X).labels_, two.fit(X).labels_)
+    for start, i in zip(starts, (0, 1, 2), strict=True):
+        assert_array_equal(start, X[i])
+
+
 @pytest.mark.edge
 def test_end_before_convergence_is_told():
     X, _ = bumps(0)
@@ -204,6 +229,9 @@ def test_end_before_convergence_is_told():
         ([[1.0]], {"n_clusters": 2}, "should be >= n_clusters=2"),
         ([[1.0], [1.0, 2.0]], {"n_clusters": 1, "metric": "euclidean"}, "equal lengths"),
         ([[1.0], [1.0, 2.0, 3.0]], {"n_clusters": 1, "radius": 1}, "admits no alignment"),
+        ([[1.0]], {"n_clusters": 1, "init": [[1.0], [2.0]]}, "init has 2 series"),
+        ([[1.0]], {"n_clusters": 1, "init": [[[1.0, 2.0]]]}, "same channels"),
+        ([[1.0]], {"n_clusters": 1, "init": "random"}, "init"),
         ([[1.0]], {"radius": -1}, "radius"),
         ([[1.0]], {"gamma": 0.0}, "gamma"),
         ([[1.0]], {"metric": "cosine"}, "metric"),

@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose
 
 from skmoderndata import _jit, _solvers, compile
 from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._registry import all_estimators
 
 
 @jit
@@ -109,3 +110,24 @@ def test_compile_refuses_unknown_names(capsys):
     with pytest.raises(SystemExit):
         compile.main(["NeuralGases"])
     assert "no estimator is called NeuralGases" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "cls", [c for c in all_estimators() if c._card.samples != "rows"], ids=lambda c: c.__name__
+)
+def test_compile_fits_estimators_whose_samples_are_no_rows(cls):
+    fitted = []
+    watched = type(cls.__name__, (cls,), {"fit": lambda self, X, y=None: told(self, X, y)})
+
+    def told(self, X, y):
+        fitted.append(self)
+        return cls.fit(self, X, y)
+
+    compile.warm(watched)
+    assert len(fitted) == len(cls._card.checks)
+
+
+def test_cards_name_samples_that_are_no_rows():
+    for cls in all_estimators():
+        takes_rows = cls().__sklearn_tags__().input_tags.two_d_array
+        assert takes_rows == (cls._card.samples == "rows"), cls.__name__

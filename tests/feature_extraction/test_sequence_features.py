@@ -9,19 +9,28 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import SGDClassifier
+from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from skmoderndata.feature_extraction import SequenceFeatures
 from skmoderndata.kernels import (
+    AllSubtree,
     BlendedSpectrum,
+    CompleteSubtree,
+    Fisher,
     GapWeighted,
+    HMMFisher,
+    LatentSemantic,
+    MarkovFisher,
     Mismatch,
     Normalized,
     PSpectrum,
     RestrictedGapWeighted,
+    TfIdf,
 )
 from tests.oracles.sequence_features import count_table
 
@@ -125,7 +134,9 @@ def test_stream_of_samples():
 MILLION = """
 import resource
 import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import SGDClassifier
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from skmoderndata.feature_extraction import SequenceFeatures
 from skmoderndata.kernels import BlendedSpectrum
@@ -211,7 +222,6 @@ def test_names():
     [
         (lambda: SequenceFeatures().fit([]), "0 samples"),
         (lambda: SequenceFeatures().fit(["a", None]), "sample 1 is missing"),
-        (lambda: SequenceFeatures(GapWeighted()).fit(["a"]), "'kernel' parameter"),
         (lambda: SequenceFeatures(PSpectrum(0)).fit(["a"]), "p=0"),
         (lambda: SequenceFeatures(PSpectrum(5)).fit(["ab", ""]), "no column; lower p"),
         (lambda: SequenceFeatures(Mismatch(5)).fit(["ab", ""]), "no column; lower p"),
@@ -226,3 +236,60 @@ def test_names():
 def test_refusals(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+FIXED = [
+    (MarkovFisher(2), "abc", False),
+    (MarkovFisher(2, information="diagonal"), "abc", False),
+    (
+        HMMFisher(
+            startprob=[0.6, 0.4],
+            transmat=[[0.7, 0.3], [0.2, 0.8]],
+            emissionprob=[[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]],
+        ),
+        "abc",
+        True,
+    ),
+    (TfIdf(vectorizer=CountVectorizer(analyzer="char")), "abc", False),
+    (LatentSemantic(vectorizer=CountVectorizer(analyzer="char"), n_components=2), "abc", True),
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("kernel", "symbols", "dense"), FIXED, ids=repr)
+def test_columns_of_scores_and_texts(kernel, symbols, dense, seed):
+    X = [x + symbols for x in strings(seed, symbols=symbols)]
+    train, test = X[:8], X[8:]
+    for cosine in (False, True):
+        model = SequenceFeatures(kernel, normalize=cosine).fit(train)
+        A, B = model.transform(train), model.transform(test)
+        assert isinstance(A, np.ndarray) == dense
+        settled = kernel.settle(train)
+        expected = (Normalized(settled) if cosine else settled)(test, train)
+        assert_allclose(B @ A.T if dense else (B @ A.T).toarray(), expected, atol=1e-10)
+        assert len(model.get_feature_names_out()) == A.shape[1] == model.n_features_out_
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (GapWeighted(2), "GapWeighted has no columns.*KernelTransformer.*IncompleteCholesky"),
+        (AllSubtree(), "AllSubtree has no columns.*KernelTransformer"),
+        (CompleteSubtree(), "CompleteSubtree has no columns.*KernelTransformer"),
+        (Fisher(GaussianMixture()), "rows of a table; take FunctionTransformer"),
+        (TfIdf(), "rows of a table; take FunctionTransformer"),
+    ],
+)
+def test_kernels_without_columns_are_refused(kernel, message):
+    with pytest.raises(TypeError, match=message):
+        SequenceFeatures(kernel).fit(["ab", "ba"])
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "kernel", [MarkovFisher(), TfIdf(vectorizer=CountVectorizer(analyzer="char"))]
+)
+def test_columns_that_are_fixed_are_not_hashed(kernel):
+    with pytest.raises(ValueError, match="no hashed features"):
+        SequenceFeatures(kernel, 16).fit(["ab", "ba"])

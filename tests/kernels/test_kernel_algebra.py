@@ -9,12 +9,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from skmoderndata.kernels import (
+    AllSubtree,
     Bilinear,
     Conformal,
     Covariance,
     DirectSum,
     DistanceKernel,
     ExponentialOf,
+    GapWeighted,
     GaussianOf,
     Intersection,
     MonteCarlo,
@@ -92,6 +94,48 @@ def test_normalising_in_the_logarithm_does_not_overflow():
     big = [set(range(3000)), set(range(2999)), set()]
     expected = [[1, 0.5**0.5, 0], [0.5**0.5, 1, 0], [0, 0, 1]]
     assert_allclose(Normalized(PowerSet())(big), expected, atol=1e-9)
+
+
+def bush(last="leaf"):
+    """Tree of a hundred branches of twelve twigs with one leaf each; the last one is given."""
+    branches = [("b", *((f"t{j}", "leaf") for j in range(12))) for _ in range(100)]
+    return ("r", *branches[1:], (*branches[0][:-1], ("t11", last)))
+
+
+TREES = [bush(), bush("fruit"), ("b", ("t0", "leaf")), ("leaf",)]
+SMALL_TREES = [("a", ("b", "c")), ("a", ("b", ("c", "d")))]
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize(
+    ("kernel", "X"),
+    [
+        (ExponentialOf(DotProduct(1.0, (0.1, 9)), 1.0, (0.1, 9)), [[0.0], [30.0], [30.5]]),
+        (AllSubtree(decay=0.9, decay_bounds=(0.1, 1)), TREES),
+        (AllSubtree(decay=0.9, include_leaves=True, decay_bounds=(0.1, 1)), TREES),
+        (
+            AllSubtree(decay=0.9, labelled=False, decay_bounds=(0.1, 1)),
+            [("a", ("b", "c")), ("a", ("b", ("c", "d")))],
+        ),
+    ],
+)
+def test_gradients_of_normalised_logarithms(kernel, X):
+    """Derivatives are finite where the values overflow, and those of finite differences."""
+    kernel = Normalized(kernel)
+    _, gradient = kernel(X, eval_gradient=True)
+    assert np.isfinite(gradient).all()
+    for i in range(len(kernel.theta)):
+        step = 1e-6 * np.eye(len(kernel.theta))[i]
+        up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
+        # error of central differences: rounding of logarithms of about a thousand over the step
+        assert_allclose(gradient[:, :, i], (up - down) / 2e-6, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.edge
+def test_gradients_that_overflow_are_refused():
+    kernel = Normalized(GapWeighted(p=200, decay=1.0, decay_bounds=(0.1, 1)))
+    with pytest.raises(ValueError, match=r"exceeds double precision.*'fixed'"):
+        kernel(["a" * 800, "a" * 799], eval_gradient=True)
 
 
 @pytest.mark.recovery

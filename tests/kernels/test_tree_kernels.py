@@ -1,6 +1,8 @@
 """Evidence that kernels on trees and structures count what they say, for any form of a tree."""
 
 import ast
+import subprocess
+import sys
 import warnings
 from itertools import combinations, pairwise
 from math import log
@@ -634,3 +636,28 @@ def one_part(x):
 def test_parameters_that_are_refused(kernel, message):
     with pytest.raises(ValueError, match=message):
         kernel([T1])
+
+
+@pytest.mark.edge
+def test_memory_of_long_chains():
+    """A chain of n equal nodes has n^2 pairs: 288 MB for one number each."""
+    code = """
+import resource
+from skmoderndata.kernels import AllSubtree
+
+def memory(n):
+    chain = ([v - 1 for v in range(n)], ["a"] * n)
+    value = AllSubtree(decay=0.5)([chain])[0, 0]
+    return value, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+_, before = memory(5)
+value, after = memory(6000)
+print(value, (after - before) / 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    value, megabytes = map(float, done.stdout.split())
+    # Delta is 1 - 2^-h for the smaller height h of two nodes
+    heights = np.arange(1, 6000)
+    expected = ((1 - 0.5**heights) * (2 * (5999 - heights) + 1)).sum()
+    assert_allclose(value, expected, rtol=1e-12)
+    assert megabytes < 20

@@ -13,14 +13,28 @@ Array = np.ndarray[Any, np.dtype[Any]]
 LANES = 8  # series that one is compared with at a time; a constant, so that LLVM unrolls the loops
 LOG2, LOG2_E = float(np.log(2.0)), float(1 / np.log(2.0))
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the lowest bits
-SMALLEST_SUM = 1e-280
-# columns of a block, and rows after which scales are renewed; fine ones for very unlike series
-COARSE, FINE = (64, 8), (4, 1)
-# coefficients of 2^f for |f| <= 1/2, highest power first: log(2)^k / k!, relative error 1e-15
-_POWERS = [1.0]
-for _k in range(1, 14):
-    _POWERS.append(_POWERS[-1] * LOG2 / _k)
-POWERS = tuple(_POWERS[::-1])
+# coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
+# economised to degree 10 by Chebyshev polynomials; relative error 4e-16
+POWERS = (
+    7.074194562613101e-09,
+    1.0208690835930362e-07,
+    1.3215432534254118e-06,
+    1.5252657257186041e-05,
+    0.00015403530463727982,
+    0.0013333558230170627,
+    0.009618129107587253,
+    0.05550410866444768,
+    0.24022650695910158,
+    0.69314718055995,
+    1.0,
+)
+# plain sums: largest number of a row after a renewal, rows between two renewals
+TARGET, PERIOD = 800, 8
+GROWTH = float(np.log2(1 + np.sqrt(2.0)))  # per step, of the number of alignments
+# sums of numbers with exponents: these are multiples of 256, the numbers within 2^-128 and 2^128
+UP, DOWN, HIGH, LOW = 2.0**256, 2.0**-256, 2.0**128, 2.0**-128
+NOWHERE = -1e15  # exponent of zero
+PLAIN_COST, EXPONENT_COST = 1000 * LOG2, 600 * LOG2  # largest ``rate |x - z|^2`` of either
 
 
 class LocalKernel(NamedTuple):
@@ -66,9 +80,6 @@ def _exponentials(flat, bits, n):
         power = power * f + POWERS[8]
         power = power * f + POWERS[9]
         power = power * f + POWERS[10]
-        power = power * f + POWERS[11]
-        power = power * f + POWERS[12]
-        power = power * f + POWERS[13]
         flat[k] = power
     for k in range(n):
         flat[k] = flat[k] * numbers[k]
@@ -113,133 +124,111 @@ def _limits(i, m, local):
     return min(max(0, i - reach + 1), m), min(m, i + reach)
 
 
-class Table(NamedTuple):
-    """One row of the tables of all lanes, in blocks of columns with scales of their own.
-
-    Attributes
-    ----------
-    row : ndarray of shape (n_blocks * (width + 1), LANES)
-        Each block has a border, the last column of the block before it, in its own scale.
-    scale : ndarray of shape (n_blocks, LANES)
-        The numbers of a block are to be multiplied by 2 to this power.
-    factor : ndarray of shape (n_blocks, LANES)
-        From the scale of the block before to that of the block.
-    least : ndarray of shape (LANES,)
-        Least number so far; 0 where a scale was out of range.
-    """
-
-    row: Array
-    scale: Array
-    factor: Array
-    least: Array
-
-
 @jit
-def _enter(table, b, fresh):
-    """Relate the scale of a block to that of the block before it; a fresh one takes that."""
+def _plain_sums(x, lanes, lengths, local, row, similar, bits, out):
+    """``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))`` with a scale for each lane.
+
+    The scale is a power of two, renewed every few rows. What underflows in a cell is less than
+    ``2^(scale - 1022)``, and grows at most as the number of alignments does, ``(1 + sqrt 2)^(n -
+    i + m - j)`` on its way to the end, since no similarity exceeds one. `lost` is the largest
+    exponent of these bounds; lanes whose sum does not exceed all of them together by 2^64 are NaN
+    in `out`.
+    """
+    n, m = len(x), lanes.shape[0]
+    scale, lost, diagonal = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    row[:] = 0.0
     for k in range(LANES):
-        if fresh:
-            table.scale[b, k] = table.scale[b - 1, k]
-        _set_factor(table, b, k)
+        row[0, k], scale[k] = 2.0**TARGET, -TARGET
+        lost[k] = GROWTH * (n + lengths[k]) - TARGET
+    for i in range(n):
+        if i and i % PERIOD == 0:
+            _renew(row, lengths, scale)
+            for k in range(LANES):
+                lost[k] = max(lost[k], scale[k] + GROWTH * (n - i + lengths[k]))
+        low, high = _limits(i, m, local)
+        _local_row(x[i], i, lanes, low, high, local, similar, bits)
+        for k in range(LANES):
+            diagonal[k], row[low, k] = row[low, k], 0.0
+        for j in range(low, high):
+            left, here, kappa = row[j], row[j + 1], similar[j - low]
+            for k in range(LANES):
+                above = here[k]
+                # symmetric in the two series, to the last bit
+                here[k] = kappa[k] * ((left[k] + above) + diagonal[k])
+                diagonal[k] = above
+    for k in range(LANES):
+        value = row[lengths[k], k]
+        out[k] = np.nan
+        if 0.0 < value < np.inf:
+            floor = lost[k] - 1022 + 64 + np.log2(n * lengths[k])
+            if np.log2(value) + scale[k] >= floor:
+                out[k] = _logarithm(value, scale[k])
 
 
 @jit
-def _set_factor(table, b, k):
-    gap = table.scale[b - 1, k] - table.scale[b, k]
-    if abs(gap) > 900.0:
-        table.least[k] = 0.0
-        gap = 0.0
-    table.factor[b, k] = math.ldexp(1.0, int(gap))
-
-
-@jit
-def _renew(table, b, begin, end, ends):
-    """Give a block the scale in which its largest number is about 1, columns beyond an end aside.
-
-    `ends` has where the columns of each lane end.
-    """
+def _renew(row, lengths, scale):
+    """Bring the largest number of each lane, up to its end, to about 2^TARGET."""
     for k in range(LANES):
         largest = 0.0
-        for at in range(begin + 1, min(end, ends[k])):
-            largest = max(largest, table.row[at, k])
+        for j in range(lengths[k] + 1):
+            largest = max(largest, row[j, k])
         if not 0.0 < largest < np.inf:
             continue
-        power = math.frexp(largest)[1]
-        down = math.ldexp(1.0, -power)
-        table.scale[b, k] += power
-        for at in range(begin, end):
-            table.row[at, k] *= down
-        if b:
-            _set_factor(table, b, k)
+        power = math.frexp(largest)[1] - TARGET
+        scale[k] += power
+        factor = math.ldexp(1.0, -power)
+        for j in range(len(row)):
+            row[j, k] *= factor
 
 
 @jit
-def _columns(row, at, count, similar, table, diagonal, ends):
-    """``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))`` in neighbouring columns."""
-    shortest = ends[0]
-    for k in range(LANES):
-        shortest = min(shortest, ends[k])
-    least = table.least
-    for c in range(count):
-        left, here = row[at + c - 1], row[at + c]
-        kappa = similar[c]
-        for k in range(LANES):
-            above = here[k]
-            # symmetric in the two series, to the last bit
-            here[k] = kappa[k] * ((left[k] + above) + diagonal[k])
-            diagonal[k] = above
-        if at + c < shortest:
-            for k in range(LANES):
-                least[k] = min(least[k], here[k])
-        else:
-            for k in range(LANES):
-                if at + c < ends[k]:
-                    least[k] = min(least[k], here[k])
+def _sums_with_exponents(x, lanes, lengths, local, rows, similar, bits, out):
+    """Compute the same recursion with numbers that each have an exponent of their own.
 
-
-@jit
-def _sums(x, lanes, lengths, local, width, period, table, similar, bits, out):
-    """Logarithms of the sums over alignments, in plain numbers with scales that are powers of two.
-
-    Columns are in blocks of `width`, whose scales are renewed every `period` rows. Lanes in
-    which a number came near the smallest one are NaN in `out`: what vanishes there may be all that
-    survives later.
+    `rows` holds two rows of the table, their numbers and exponents: shape (2, m + 1, 2, LANES).
     """
-    m, row = lanes.shape[0], table.row
-    diagonal, ends = np.zeros(LANES), np.empty(LANES, dtype=np.int64)
-    for k in range(LANES):
-        row[:, k] = 0.0
-        table.scale[:, k] = 0.0
-        row[0, k] = table.least[k] = 1.0
-    entered = 0
+    m = lanes.shape[0]
+    rows[:, :, 0], rows[:, :, 1] = 0.0, NOWHERE
+    rows[1, 0, 0], rows[1, 0, 1] = 1.0, 0.0
     for i in range(len(x)):
         low, high = _limits(i, m, local)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
-        # up to the block that begins where the row ends: its border is a neighbour of the next row
-        for b in range(low // width, min(high, m - 1) // width + 1):
-            begin, first, last = b * (width + 1), max(low, b * width), min(high, (b + 1) * width)
-            renewed = i % period == 0 or b > entered
-            if b and renewed:
-                _enter(table, b, b > entered)
-            entered = max(entered, b)
-            at = begin + 1 + first - b * width
-            for k in range(LANES):
-                ends[k] = begin + 1 + lengths[k] - b * width
-            before = row[at - 1]
-            for k in range(LANES):
-                diagonal[k], before[k] = before[k], 0.0
-            if first > low:
-                other, factor = row[begin - 1], table.factor[b]
-                for k in range(LANES):
-                    before[k] = other[k] * factor[k]
-            _columns(row, at, last - first, similar[first - low :], table, diagonal, ends)
-            if renewed:
-                _renew(table, b, begin, begin + 1 + last - b * width, ends)
+        new, old = rows[i % 2], rows[1 - i % 2]
+        new[low, 0], new[low, 1] = 0.0, NOWHERE
+        for j in range(low, high):
+            _cell(new[j], old[j + 1], old[j], similar[j - low], new[j + 1])
     for k in range(LANES):
-        b, c = (lengths[k] - 1) // width, (lengths[k] - 1) % width
-        value = row[b * (width + 1) + 1 + c, k]
-        safe = table.least[k] >= SMALLEST_SUM
-        out[k] = _logarithm(value, table.scale[b, k]) if safe else np.nan
+        end = rows[(len(x) - 1) % 2, lengths[k]]
+        out[k] = _logarithm(end[0, k], end[1, k])
+
+
+@jit
+def _cell(left, above, diagonal, kappa, here):
+    """Add up three neighbours; what is smaller by 2^512 than the largest is dropped.
+
+    LLVM vectorises short loops over few arrays, and not one loop with all of it.
+    """
+    value, power = here[0], here[1]
+    for k in range(LANES):
+        power[k] = max(max(left[1, k], above[1, k]), diagonal[1, k])
+    for k in range(LANES):
+        gap = left[1, k] - power[k]
+        value[k] = left[0, k] * (1.0 if gap == 0.0 else (DOWN if gap == -256.0 else 0.0))
+    for k in range(LANES):
+        gap = above[1, k] - power[k]
+        value[k] += above[0, k] * (1.0 if gap == 0.0 else (DOWN if gap == -256.0 else 0.0))
+    for k in range(LANES):
+        gap = diagonal[1, k] - power[k]
+        value[k] += diagonal[0, k] * (1.0 if gap == 0.0 else (DOWN if gap == -256.0 else 0.0))
+    for k in range(LANES):
+        value[k] *= kappa[k]
+    for _ in range(3):  # a similarity is at least 2^-601
+        for k in range(LANES):
+            power[k] -= 256.0 if value[k] < LOW else 0.0
+            value[k] *= UP if value[k] < LOW else 1.0
+    for k in range(LANES):
+        power[k] += 256.0 if value[k] > HIGH else 0.0
+        value[k] *= DOWN if value[k] > HIGH else 1.0
 
 
 @jit
@@ -292,29 +281,35 @@ def logarithm_and_slope(x, z, local):
 
 
 @jit
-def _compare(values, offsets, rows, lanes, lengths, local):
-    """Logarithms for the series `rows` against the lanes; NaN where another way is needed."""
+def _compare(values, offsets, rows, lanes, lengths, costs, local):
+    """Logarithms for the series `rows` against the lanes; NaN where another way is needed.
+
+    `costs` bounds ``rate |x_i - z_j|^2`` for each pair.
+    """
     m = lanes.shape[0]
-    out = np.empty((len(rows), LANES))
-    n_blocks = m // FINE[0] + 1
-    size = max(n_blocks * (FINE[0] + 1), (m // COARSE[0] + 1) * (COARSE[0] + 1))
-    row, scale = np.empty((size, LANES)), np.empty((n_blocks, LANES))
-    table = Table(row, scale, np.ones((n_blocks, LANES)), np.ones(LANES))
-    similar, bits = np.empty((m, LANES)), np.empty(m * LANES, dtype=np.int64)
+    out, second = np.empty((len(rows), LANES)), np.empty(LANES)
+    row, similar, bits = (
+        np.empty((m + 1, LANES)),
+        np.empty((m, LANES)),
+        np.empty(m * LANES, dtype=np.int64),
+    )
+    two_rows = np.empty((2, m + 1, 2, LANES))
     for p in range(len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
-        n, found = len(x), out[p]
-        if local.reach > 0.0 and n - m >= local.reach:
-            for k in range(LANES):
-                found[k] = -np.inf
-            continue
-        for width, period in (COARSE, FINE):
-            _sums(x, lanes, lengths, local, width, period, table, similar, bits, found)
-            if not np.isnan(found.sum()):
-                break
+        found = out[p]
+        _plain_sums(x, lanes, lengths, local, row, similar, bits, found)
+        again = False
         for k in range(LANES):
-            if local.reach > 0.0 and abs(n - lengths[k]) >= local.reach:
+            if local.reach > 0.0 and abs(len(x) - lengths[k]) >= local.reach:
                 found[k] = -np.inf
+            elif costs[p, k] > PLAIN_COST:
+                found[k] = np.nan
+            again |= np.isnan(found[k]) and costs[p, k] <= EXPONENT_COST
+        if again:
+            _sums_with_exponents(x, lanes, lengths, local, two_rows, similar, bits, second)
+            for k in range(LANES):
+                if np.isnan(found[k]) and costs[p, k] <= EXPONENT_COST:
+                    found[k] = second[k]
     return out
 
 
@@ -338,12 +333,16 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
     rows = np.argsort(np.diff(X[1]), kind="stable")
     order = np.argsort(np.diff(columns[1]), kind="stable")
     found = np.zeros((len(rows), len(order)))
-    for start in range(0, len(order), LANES):
-        those = order[start : start + LANES]
+    costs = local.rate * _largest_distances(X, columns)
+    # the block that is not full first, which in a triangle is compared with the fewest
+    for stop in range(len(order) % LANES or LANES, len(order) + 1, LANES):
+        start = max(0, stop - LANES)
+        those = order[start:stop]
         padded = np.concatenate([those, np.repeat(those[:1], LANES - len(those))])
         # of a matrix with itself each pair is computed once
         here = rows[: start + len(those)] if same else rows
-        block = _compare(*X, here, *side_by_side(columns, padded), local)[:, : len(those)]
+        bounds = costs[np.ix_(here, padded)]
+        block = _compare(*X, here, *side_by_side(columns, padded), bounds, local)[:, : len(those)]
         for p, k in np.argwhere(np.isnan(block)):
             x, z = _one(X, here[p]), _one(columns, those[k])
             block[p, k] = logarithm_and_slope(x, z, local)[0]
@@ -357,6 +356,17 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
     out = np.empty_like(found)
     out[np.ix_(rows, order)] = found
     return out
+
+
+def _largest_distances(X: Packed, Z: Packed) -> Array:
+    """Bound the squared distance of points of each pair of series by ranges of the channels."""
+    low, high = np.minimum.reduceat(X[0], X[1][:-1]), np.maximum.reduceat(X[0], X[1][:-1])
+    low_z, high_z = np.minimum.reduceat(Z[0], Z[1][:-1]), np.maximum.reduceat(Z[0], Z[1][:-1])
+    found = np.zeros((len(low), len(low_z)))
+    for c in range(low.shape[1]):
+        up, down = high[:, c, None] - low_z[:, c], high_z[:, c] - low[:, c, None]
+        found += np.maximum(up, down) ** 2
+    return found
 
 
 def own_log_alignment_sums(X: Packed, *, local: LocalKernel) -> Array:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn import get_config
 
 from skmoderndata._jit import jit, jit_leaf
@@ -34,43 +33,59 @@ class Posteriors(NamedTuple):
 
 
 @jit_leaf
-def _forward(startprob, transmat, table, rows, alpha, c):
-    """Scaled forward pass: ``alpha_t = b_t o (Q' alpha_{t-1}) / c_t`` with sum 1.
+def _product(v, M, columns, out):
+    """Write ``v' M`` into `out`; `columns` is the transpose of M.
 
-    Returns the logarithm of the product of the scales c, minus infinity where one is zero.
+    Up to 12 states by columns, whose sums stay in registers: both passes take a third of the time
+    that rows take with 5 states. Beyond by rows, several entries at once: as fast with 20 states,
+    and in a third of the time with 50.
     """
-    log_likelihood = 0.0
-    for t in range(len(rows)):
-        new, b = alpha[t], table[rows[t]]
-        for k in range(len(new)):
-            new[k] = startprob[k] if t == 0 else 0.0
-        if t > 0:
-            for k in range(len(new)):
-                weight, row = alpha[t - 1, k], transmat[k]
-                for j in range(len(new)):
-                    new[j] += weight * row[j]
-        total = 0.0
-        for k in range(len(new)):
-            new[k] *= b[k]
-            total += new[k]
-        if total == 0.0:
-            return -np.inf
-        c[t] = total
-        log_likelihood += np.log(total)
-        scale = 1.0 / total
-        for k in range(len(new)):
-            new[k] *= scale
-    return log_likelihood
+    if len(v) <= 12:
+        for k in range(len(v)):
+            total, column = 0.0, columns[k]
+            for j in range(len(v)):
+                total += v[j] * column[j]
+            out[k] = total
+        return
+    for k in range(len(v)):
+        out[k] = 0.0
+    for k in range(len(v)):
+        weight, row = v[k], M[k]
+        for j in range(len(v)):
+            out[j] += weight * row[j]
 
 
 @jit_leaf
-def _backward(columns, table, rows, alpha, c, beta, v, moves):
+def _forward(startprob, transmat, columns, table, rows, alpha, c):
+    """Scaled forward pass: ``alpha_t = b_t o (Q' alpha_{t-1}) / c_t`` with sum 1.
+
+    The likelihood is the product of the scales c. Where one is zero the sequence is impossible,
+    and the pass ends.
+    """
+    for t in range(len(rows)):
+        new, b = alpha[t], table[rows[t]]
+        if t > 0:
+            _product(alpha[t - 1], transmat, columns, new)
+        total = 0.0
+        for k in range(len(new)):
+            new[k] = b[k] * (startprob[k] if t == 0 else new[k])
+            total += new[k]
+        c[t] = total
+        if total == 0.0:
+            return False
+        scale = 1.0 / total
+        for k in range(len(new)):
+            new[k] *= scale
+    return True
+
+
+@jit_leaf
+def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
     """Scaled backward pass; turns `alpha` into posteriors and adds up the expected moves.
 
     With ``v_t = b_t o beta_t / c_t`` the pass is ``beta_{t-1} = Q v_t``, the posterior of a state
     ``alpha_t o beta_t`` and that of a move from k to l ``alpha_{t-1}(k) Q(k, l) v_t(l)``. `moves`
-    is the sum of the last one without Q, `columns` the transpose of Q; `beta` and `v` are work
-    space.
+    is the sum of the last one without Q; `beta` and `v` are work space.
     """
     S = len(beta)
     for k in range(S):
@@ -82,35 +97,40 @@ def _backward(columns, table, rows, alpha, c, beta, v, moves):
             now[k] *= beta[k]
         if t == 0:
             continue
-        for k in range(S):
-            beta[k] = 0.0
+        _product(v, columns, transmat, beta)
         before = alpha[t - 1]
         for k in range(S):
-            weight, column, row, before_k = v[k], columns[k], moves[k], before[k]
+            row, before_k = moves[k], before[k]
             for j in range(S):
-                beta[j] += weight * column[j]
                 row[j] += before_k * v[j]
 
 
 @jit
-def _forward_all(startprob, transmat, table, rows, offsets, log_likelihood):
+def _forward_all(startprob, transmat, table, rows, offsets, c):
     longest = (offsets[1:] - offsets[:-1]).max()
-    alpha, c = np.empty((longest, len(startprob))), np.empty(longest)
-    for i in range(len(log_likelihood)):
-        part = rows[offsets[i] : offsets[i + 1]]
-        log_likelihood[i] = _forward(startprob, transmat, table, part, alpha, c)
+    alpha, columns = np.empty((longest, len(startprob))), transmat.T.copy()
+    for i in range(len(offsets) - 1):
+        part = slice(offsets[i], offsets[i + 1])
+        _forward(startprob, transmat, columns, table, rows[part], alpha, c[part])
 
 
 @jit
-def _both_all(startprob, transmat, table, rows, offsets, states, moves, log_likelihood):
-    longest = (offsets[1:] - offsets[:-1]).max()
-    c, columns = np.empty(longest), transmat.T.copy()
+def _both_all(startprob, transmat, table, rows, offsets, states, moves, c):
+    columns = transmat.T.copy()
     beta, v = np.empty(len(startprob)), np.empty(len(startprob))
-    for i in range(len(log_likelihood)):
-        part, alpha = rows[offsets[i] : offsets[i + 1]], states[offsets[i] : offsets[i + 1]]
-        log_likelihood[i] = _forward(startprob, transmat, table, part, alpha, c)
-        if np.isfinite(log_likelihood[i]):
-            _backward(columns, table, part, alpha, c, beta, v, moves[i])
+    for i in range(len(offsets) - 1):
+        part = slice(offsets[i], offsets[i + 1])
+        x, alpha, scales = rows[part], states[part], c[part]
+        if _forward(startprob, transmat, columns, table, x, alpha, scales):
+            _backward(transmat, columns, table, x, alpha, scales, beta, v, moves[i])
+
+
+@jit
+def _count_symbols(states, rows, offsets, counts):
+    for i in range(len(counts)):
+        for t in range(offsets[i], offsets[i + 1]):
+            for k in range(states.shape[1]):
+                counts[i, k, rows[t]] += states[t, k]
 
 
 def log_likelihoods(startprob: Array, transmat: Array, seen: Observations) -> Array:
@@ -118,10 +138,10 @@ def log_likelihoods(startprob: Array, transmat: Array, seen: Observations) -> Ar
 
     The forward pass of Rabiner 1989, scaled at each step; time ``n_steps n_states ** 2``.
     """
-    found = np.zeros(len(seen.offsets) - 1)
-    if len(found):
-        _forward_all(startprob, transmat, seen.table, seen.rows, seen.offsets, found)
-    return found + sums_by_sequence(seen.log_scale[seen.rows][:, None], seen.offsets)[:, 0]
+    c = np.ones(len(seen.rows))
+    if len(seen.offsets) > 1:
+        _forward_all(startprob, transmat, seen.table, seen.rows, seen.offsets, c)
+    return _log_products(c, seen)
 
 
 def posteriors(startprob: Array, transmat: Array, seen: Observations) -> Posteriors:
@@ -131,11 +151,18 @@ def posteriors(startprob: Array, transmat: Array, seen: Observations) -> Posteri
     derivative of the log-likelihood in it, and exists where that is zero as well.
     """
     n, S = len(seen.offsets) - 1, len(startprob)
-    states, moves, found = np.zeros((len(seen.rows), S)), np.zeros((n, S, S)), np.zeros(n)
+    states, moves = np.zeros((len(seen.rows), S)), np.zeros((n, S, S))
+    c = np.ones(len(seen.rows))
     if n:
-        _both_all(startprob, transmat, seen.table, seen.rows, seen.offsets, states, moves, found)
-    found += sums_by_sequence(seen.log_scale[seen.rows][:, None], seen.offsets)[:, 0]
-    return Posteriors(states, moves, found)
+        _both_all(startprob, transmat, seen.table, seen.rows, seen.offsets, states, moves, c)
+    return Posteriors(states, moves, _log_products(c, seen))
+
+
+def _log_products(c: Array, seen: Observations) -> Array:
+    """Add up the logarithms of the scales of both kinds over each sequence."""
+    with np.errstate(divide="ignore"):  # the log of a scale of 0 is the documented -inf
+        logs = np.log(c) + seen.log_scale[seen.rows]
+    return sums_by_sequence(logs[:, None], seen.offsets)[:, 0]
 
 
 def blocks(seen: Observations, bytes_per_sequence: int) -> Iterator[tuple[slice, Observations]]:
@@ -164,10 +191,9 @@ def sums_by_sequence(values: Array, offsets: Array) -> Array:
 
 def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -> Array:
     """Count how often a state is expected to emit a symbol: (n_sequences, n_states, n_symbols)."""
-    n, steps = len(offsets) - 1, np.arange(len(rows))
-    cells = np.repeat(np.arange(n), np.diff(offsets)) * n_symbols + rows
-    chosen = sparse.csr_array((np.ones(len(rows)), (cells, steps)), (n * n_symbols, len(rows)))
-    return np.asarray(chosen @ states).reshape(n, n_symbols, -1).transpose(0, 2, 1)
+    counts = np.zeros((len(offsets) - 1, states.shape[1], n_symbols))
+    _count_symbols(states, rows, offsets, counts)
+    return counts
 
 
 def start_scores(startprob: Array, found: Posteriors, offsets: Array, constrained: bool) -> Array:

@@ -64,10 +64,13 @@ def sort_nodes(labels: Array, degrees: Array, offsets: Array, *, of_children: bo
 
 
 @jit_leaf
-def _match(nodes, i, j, first, base):
+def _match(nodes, i, j, first, base, begin, keep):
     """Nodes of tree j with the production of each node of tree i, and cells for the pairs.
 
-    Pair (v, w) has the cell ``base[v] + rank[w]``. Returns the number of cells.
+    Pair (v, w) has the cell ``base[v] + rank[w]``. The cells of a node are read by its parent
+    only, so they lie on a stack: those of v are written from `begin[v]` on, above those of its
+    children, and then take their place. `keep` gives each pair a cell of its own. Returns the
+    number of cells.
     """
     start = nodes.offsets[i]
     for v in range(nodes.offsets[i + 1] - start):
@@ -87,23 +90,34 @@ def _match(nodes, i, j, first, base):
                 first[nodes.order[a] - start] = g
                 base[nodes.order[a] - start] = b - g
                 a += 1
-    cells = 0
+    top = cells = 0
     for v in range(nodes.offsets[i + 1] - start):
-        size = base[v]
-        base[v] = cells
-        cells += size
+        size, begin[v] = base[v], top
+        base[v] = top
+        if not keep and nodes.starts[start + v] < nodes.starts[start + v + 1]:
+            base[v] = base[nodes.child[nodes.starts[start + v]] - start]
+        top = base[v] + size
+        cells = max(cells, begin[v] + size)
     return cells
 
 
 @jit_leaf
-def _all_subtrees(nodes, i, j, decay, first, base, delta):
+def _settle(delta, base, begin, end):
+    """Move the cells of a node to where those of its children were."""
+    if base < begin:
+        for cell in range(begin, end):
+            delta[base + cell - begin] = delta[cell]
+
+
+@jit_leaf
+def _all_subtrees(nodes, i, j, decay, first, base, begin, delta):
     """Sum of Delta over all pairs of nodes, children before parents."""
-    start, total, cell = nodes.offsets[i], 0.0, 0
+    start, total = nodes.offsets[i], 0.0
     for v in range(start, nodes.offsets[i + 1]):
         g = first[v - start]
         if g < 0:
             continue
-        key = nodes.key[v]
+        key, cell = nodes.key[v], begin[v - start]
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
             d = decay
@@ -115,6 +129,7 @@ def _all_subtrees(nodes, i, j, decay, first, base, delta):
             total += d
             cell += 1
             g += 1
+        _settle(delta, base[v - start], begin[v - start], cell)
     return total
 
 
@@ -125,14 +140,14 @@ def _softplus(x):
 
 
 @jit_leaf
-def _log_all_subtrees(nodes, i, j, log_decay, first, base, delta):
+def _log_all_subtrees(nodes, i, j, log_decay, first, base, begin, delta):
     """Logarithm of the sum of Delta, for sums beyond the range of numbers."""
-    start, top, total, cell = nodes.offsets[i], -np.inf, 0.0, 0
+    start, top, total = nodes.offsets[i], -np.inf, 0.0
     for v in range(start, nodes.offsets[i + 1]):
         g = first[v - start]
         if g < 0:
             continue
-        key = nodes.key[v]
+        key, cell = nodes.key[v], begin[v - start]
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
             d = log_decay
@@ -147,6 +162,7 @@ def _log_all_subtrees(nodes, i, j, log_decay, first, base, delta):
             total += np.exp(d - top)
             cell += 1
             g += 1
+        _settle(delta, base[v - start], begin[v - start], cell)
     return top + np.log(total)
 
 
@@ -177,35 +193,75 @@ def _slope(nodes, i, j, first, base, delta, slope):
     return total
 
 
+@jit_leaf
+def _log_slope(nodes, i, j, first, base, delta, slope):
+    """Differentiate the logarithm of the sum, from the logarithms `delta` of all pairs.
+
+    The sum of s Delta, with s as in `_slope`, over that of Delta; 0 without any pair.
+    """
+    start, cell, top = nodes.offsets[i], 0, -np.inf
+    numerator = denominator = 0.0
+    for v in range(start, nodes.offsets[i + 1]):
+        g = first[v - start]
+        if g < 0:
+            continue
+        key = nodes.key[v]
+        while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
+            shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+            s = 1.0
+            for e in range(nodes.starts[v], nodes.starts[v + 1]):
+                c, o = nodes.child[e], nodes.child[e + shift]
+                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
+                    below = base[c - start] + nodes.rank[o]
+                    s += slope[below] * np.exp(delta[below] - _softplus(delta[below]))
+            slope[cell] = s
+            if delta[cell] > top:  # both are relative to the largest term
+                numerator *= np.exp(top - delta[cell])
+                denominator *= np.exp(top - delta[cell])
+                top = delta[cell]
+            weight = np.exp(delta[cell] - top)
+            numerator += weight * s
+            denominator += weight
+            cell += 1
+            g += 1
+    return numerator / denominator if denominator > 0.0 else 0.0
+
+
 @jit
 def _row_of_all(nodes, i, start, stop, decay, logarithm, out):
     """Sum over all pairs of nodes for tree i and the trees from `start` to `stop`."""
     size = nodes.offsets[i + 1] - nodes.offsets[i]
     first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    begin = np.empty(size, dtype=np.int64)
     delta = np.empty(0)
     for j in range(start, stop):
-        cells = _match(nodes, i, j, first, base)
+        cells = _match(nodes, i, j, first, base, begin, False)
         if cells > len(delta):
             delta = np.empty(2 * cells)
-        value = _all_subtrees(nodes, i, j, decay, first, base, delta)
+        value = _all_subtrees(nodes, i, j, decay, first, base, begin, delta)
         if logarithm:
             if np.isfinite(value):
                 value = np.log(value)
             else:
-                value = _log_all_subtrees(nodes, i, j, np.log(decay), first, base, delta)
+                value = _log_all_subtrees(nodes, i, j, np.log(decay), first, base, begin, delta)
         out[j - start] = value
 
 
 @jit
 def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out):
-    """Differentiate `_row_of_all` in log decay."""
+    """Differentiate `_row_of_all` in log decay, or its logarithm."""
     size = nodes.offsets[i + 1] - nodes.offsets[i]
     first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    begin = np.empty(size, dtype=np.int64)
     for j in range(start, stop):
-        cells = _match(nodes, i, j, first, base)
+        cells = _match(nodes, i, j, first, base, begin, True)
         delta, slope = np.empty(cells), np.empty(cells)
-        _all_subtrees(nodes, i, j, decay, first, base, delta)
-        out[j - start] = _slope(nodes, i, j, first, base, delta, slope)
+        if logarithm:
+            _log_all_subtrees(nodes, i, j, np.log(decay), first, base, begin, delta)
+            out[j - start] = _log_slope(nodes, i, j, first, base, delta, slope)
+        else:
+            _all_subtrees(nodes, i, j, decay, first, base, begin, delta)
+            out[j - start] = _slope(nodes, i, j, first, base, delta, slope)
 
 
 @jit
@@ -255,7 +311,8 @@ def subtree_sums(
     n_rows : int
         Number of rows.
     what : {"all", "slopes", "roots"}
-        All pairs of nodes, the derivative of this in the logarithm of `decay`, or the two roots.
+        All pairs of nodes, the derivative of this, or of its logarithm, in the logarithm of
+        `decay`, or the two roots.
     decay : float
         Factor for each production.
     logarithm : bool
