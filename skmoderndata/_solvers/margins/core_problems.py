@@ -198,9 +198,11 @@ class SignedRows(_SignedUnits):
         super().__init__(rows, ids)
         self.signs, self.bias = signs, bias
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
-        self.costs = np.asarray(costs, dtype=np.float64) * self.scale
+        scaled = np.asarray(costs, dtype=np.float64) * self.scale
+        self.costs = np.broadcast_to(scaled, signs.shape)
+        self.own = np.broadcast_to(1.0 / scaled, signs.shape)  # added to the diagonal
         self.n_indices = self.n_units
-        self.largest_diagonal = 1.0 + 1.0 / float(self.costs.min())
+        self.largest_diagonal = 1.0 + float(self.own.max())
         self._whole: list[Array] = []  # the matrix without signs, once it is needed
 
     def state(self, core: Array, a: Array) -> tuple[Array, Array]:
@@ -231,11 +233,8 @@ class SignedRows(_SignedUnits):
 
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`."""
-        return 1.0 / self.cost(indices)
-
-    def cost(self, indices: Array | slice) -> Array:
-        """Scaled costs of indices."""
-        return np.broadcast_to(self.costs, self.signs.shape)[indices]
+        slack: Array = self.own[indices]
+        return slack
 
     def relabelled(self, signs: Array) -> "SignedRows":
         """Give the samples other labels; kernel values of all of them are shared."""
@@ -244,20 +243,22 @@ class SignedRows(_SignedUnits):
         return twin
 
     def whole(self) -> tuple[Array, Array, Array]:
-        """Matrix of all samples, their signs, and the means of the classes."""
+        """Matrix of all samples, their signs, and the weights of two that are near."""
         if not self._whole:
             every = np.arange(self.n_units)
             K = self.kernel(every, every)
             K += self.bias
             K /= self.scale
             self._whole.append(self.checked(K, self.slack(every)))
-        counts = np.bincount((self.signs > 0).astype(np.intp), minlength=2)
-        a = 1.0 / (np.count_nonzero(counts) * counts[(self.signs > 0).astype(np.intp)])
-        return self._whole[0], self.signs.astype(np.float64), a
+        Q, signs = self._whole[0], self.signs.astype(np.float64)
+        first = int(signs.argmax())
+        pair = [first, int(np.where(signs < 0, Q[first], -np.inf).argmax())]
+        a = np.bincount(pair, minlength=len(signs)) / 2.0
+        return Q, signs, a
 
     def unit_values(self, g: Array, a: Array) -> Array:
         """Values at all samples."""
-        return np.asarray(self.signs * (g - self.slack(np.arange(self.n_units)) * a))
+        return np.asarray(self.signs * (g - self.own * a))
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled kernel."""
