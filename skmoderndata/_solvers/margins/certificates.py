@@ -90,23 +90,12 @@ def tube_gap(
     """
     size = np.abs(residuals)
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), size.shape)
-    # slope in the width: level - sum costs max(0, |r| - width), rising
-    low, high = 0.0, float(size.max(initial=0.0))
-    width = 0.0
-    for _ in range(200):
-        outside = size > width
-        over = float(weights[outside] @ (size[outside] - width)) - level
-        if over > 0:
-            low = width
-        else:
-            high = width
-        weight = float(weights[outside].sum())
-        new = width + over / weight if weight > 0 else 0.0
-        if not low <= new <= high:
-            new = 0.5 * (low + high)
-        if abs(new - width) <= 1e-15 * max(new, width):
-            break
-        width = new
+    # the best width solves sum costs max(0, |r| - width) = level: the most that it can be for
+    # the k largest residuals alone
+    order = np.argsort(-size)
+    outside = np.cumsum(weights[order])
+    over = np.cumsum((weights * size)[order]) - level
+    width = max(0.0, float((over / outside).max(initial=0.0)))
     rest = np.maximum(size - width, 0.0)
     primal = 0.5 * norm + 0.5 * float((weights * rest) @ rest) + level * width
     # residuals are in deviations of y, so this is rounding

@@ -21,7 +21,7 @@ from skmoderndata._solvers.margins.certificates import (
     squared_hinge_gap,
     tube_gap,
 )
-from skmoderndata._solvers.margins.core import append_rows, check_kernel
+from skmoderndata._solvers.margins.core import append_rows
 from skmoderndata._solvers.margins.ranking import (
     ActivePairs,
     graded_pairs,
@@ -107,8 +107,7 @@ class _Units:
         if self.rows.definite:
             K[np.diag_indices(len(K))] += slack
             return K
-        Q, diagonal = np.empty_like(K), np.empty(len(K))
-        check_kernel(append_rows(Q, diagonal, K, slack, 0), diagonal)
+        append_rows(Q := np.empty_like(K), K, slack, 0)
         return Q
 
     def whole(self) -> tuple[Array, Array, Array]:
