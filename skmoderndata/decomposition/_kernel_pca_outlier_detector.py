@@ -104,8 +104,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
     with the low-rank solver ``n r^2``; the held-out residuals take up to four times that in
-    addition with 600 samples, and from 2500 samples on less than once. The certificate is `mean_residual_`: by the theorem of Schmidt and Mirsky no subspace
-    of as many dimensions has a smaller one.
+    addition with 600 samples, and less than once from 2500 samples on. The certificate is
+    `mean_residual_`: by the theorem of Schmidt and Mirsky no subspace of as many dimensions has a
+    smaller one.
 
     The subspace has to leave something: with all components every training sample would have
     distance 0 and every new one be an outlier, which is refused. Scores need the similarity of a
