@@ -319,7 +319,9 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
         total = float(unit.sum())
         if np.isfinite(total) and total > 0 and np.isfinite(part).all():
             level = (1.0 - float(part.sum())) / total
-            return part + level * unit, level
+            solution = part + level * unit
+            if abs(float(solution.sum()) - 1.0) <= 1e-6:  # else it is all rounding
+                return solution, level
     return np.full(len(support), 1.0 / len(support)), 0.0
 
 
