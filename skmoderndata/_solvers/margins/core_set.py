@@ -184,10 +184,8 @@ class _Search:
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
         self.ball_eps = 0.5
-        count, few = problem.n_indices, WHOLE
-        if problem.listed:
-            count, few = problem.n_units, EXACT_UNITS
-        self.exact = count <= few and eps is None and solver != "ball"
+        few = EXACT_UNITS if problem.listed else WHOLE**0.5
+        self.exact = problem.n_units <= few and eps is None and solver == "core_set"
         if self.exact:
             self.share, self.tol = 0.01, min(tol, TIGHT)
         self.it = Iterations(max_iter, -1.0, progress)
@@ -231,8 +229,6 @@ class _Search:
         if self.solver == "ball":
             core.solve(self.ball_eps, self.kappa)
             return True
-        if self.exact and self.share < 0.01:
-            core.polish()
         for _ in range(60):  # the tolerance is relative to what is being computed
             aim = 0.5 * self.tau
             before = core.a
@@ -329,8 +325,6 @@ class _Search:
         """Look at all points until none violates, and prove how far the optimum is."""
         problem = self.problem
         everything = slice(0, problem.n_units)
-        if self.exact and not self.stopped:
-            self.core.polish()
         while True:
             core = self.core
             if not core.held:
