@@ -48,7 +48,7 @@ class Rows(Protocol):
     def expansion(self, b: Array, coef: Array) -> Any:
         """Weighted sum of kernels at samples."""
 
-    def values(self, expansion: Any, rows: Array | slice, *, exact: bool) -> Array:
+    def values(self, expansion: Any, rows: Array | slice, *, exact: bool = True) -> Array:
         """Values of such a sum at samples."""
 
 
