@@ -95,14 +95,16 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     -----
     The components lie as near to the training samples as they can, and farther from new ones: with
     many components all new samples would be farther than any training sample. So the threshold
-    comes from held-out residuals. Each fifth of the samples (copies of a sample together) is
-    compared with the subspace of the others, with as many components or as much of the variance.
+    comes from held-out residuals. Each fifth of the samples (copies of a sample together), until
+    500 are held out, is compared with the subspace of the others, with as many components or as
+    much of the variance.
     `fit_predict` calls fewer of the training samples outliers than `contamination` says.
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
     with the low-rank solver ``n r^2``; the held-out residuals take up to four times that in
-    addition. The certificate is `mean_residual_`: by the theorem of Schmidt and Mirsky no subspace
-    of as many dimensions has a smaller one.
+    addition with 600 samples, and less than once from 2500 samples on. The certificate is
+    `mean_residual_`: by the theorem of Schmidt and Mirsky no subspace of as many dimensions has a
+    smaller one.
 
     The subspace has to leave something: with all components every training sample would have
     distance 0 and every new one be an outlier, which is refused. Scores need the similarity of a
@@ -219,11 +221,12 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         fitted = values @ coef
         scores = -residuals(diagonal, fitted[:, :k] - self._shift, fitted[:, k], self._norm)
         held_out = -self._held_out(X, kept, w, train, diagonal, values, fitted[:, k], low)
+        there = np.isfinite(held_out)
         if self.contamination == "max":
-            lowest = min(scores.min(), held_out.min())
+            lowest = min(scores.min(), held_out[there].min())
             self.offset_ = float(lowest - 1e-9 * abs(lowest))  # none an outlier by rounding
         else:
-            self.offset_ = outlier_threshold(held_out, w, self.contamination)
+            self.offset_ = outlier_threshold(held_out[there], w[there], self.contamination)
         return self
 
     def score(self, X, y=None):
@@ -254,8 +257,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return solve(values, w, self.n_components if whole else values.shape[1])
 
     def _held_out(self, X, kept, w, train, diagonal, values, key, low):
-        """Residuals of each fold of the samples from the subspace of the others."""
-        held_out = np.empty(len(w))
+        """Residuals of folds of the samples from the subspace of the others; NaN in no fold."""
+        held_out = np.full(len(w), np.nan)
         for inside, outside in folds(values, key):
             if low:  # landmarks anew, since they have no residual
                 part = TrainingSet(self, X, kept[inside], gram=train.gram)

@@ -122,7 +122,7 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     n = count_samples(X)
     if n < FEW:
         return
-    some, others = (np.unique(np.linspace(0, n - 1, k).astype(int)) for k in ANCHORS)
+    some, others = (np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS)
     total, least, most = np.zeros(len(some)), 1.0, 0.0
     anchors = take(X, some)
     for rows in row_blocks(len(others), 8 * X.shape[1], n_bytes=2**22):

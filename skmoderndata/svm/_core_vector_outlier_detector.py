@@ -129,7 +129,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     near `slack` for more than that. The number of samples with weight grows with n, at least
     ``slack n``; with many samples set `max_samples`, which changes the scores by no more than
     the randomness of a sample of that size. Up to 1000 samples the optimum is found to
-    rounding.
+    nine digits.
 
     References
     ----------
@@ -264,13 +264,16 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             found.values, found.core[used], found.weights[used], found.rho
         )
         self._keep_support(rows.gram, rows.X, ids[place], multiple * found.weights[used][order])
+        scores = multiple * problem.scale * found.values  # of the last pass
         self.rho_ = threshold
         margin = float(found.rho * problem.scale)
         # the dual has the value -margin / 2, and the gap is relative to it
         self.objective_ = 0.5 * margin * (found.gap - 1.0)
         self.cost_ = float(budget / weights[ids].sum() / peak)
         self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
-        self.offset_ = self._threshold(X, weights)
+        if len(ids) < n:
+            scores = self._expansion_values(X)
+        self.offset_ = self._threshold(scores, weights)
         self._store_work(rows, [found])
         self._core = problem.state(found.core, found.weights)
         if not found.converged:
@@ -353,17 +356,19 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         K = rows.matrix(ids, ids)
         rows.gram.check_finite(K)
         unit = float(np.abs(K.diagonal()).max()) or 1.0
-        K += K.T.copy()
-        K *= 0.5 / unit
+        if not rows.definite:
+            K += K.T.copy()
+            K *= 0.5
+        if unit != 1.0:
+            K /= unit
         budget, a = cost_of_slack(K, weights[ids] / weights[ids].sum(), self.slack)
         return budget / unit, (K, a) if len(ids) == every else None
 
-    def _threshold(self, X, weights):
+    def _threshold(self, scores, weights):
         """Threshold between the samples beyond the contamination quantile and the others."""
         if self.contamination == "auto":
             return self.rho_
-        there = weights > 0
-        scores, weights = self._function_values(X)[there], weights[there]
+        scores, weights = scores[weights > 0], weights[weights > 0]
         order = np.argsort(scores, kind="stable")
         passed = np.cumsum(weights[order])
         k = int(np.searchsorted(passed, self.contamination * passed[-1] * (1 + 1e-12), "right"))

@@ -260,7 +260,7 @@ class CoreVectorRanker(CoreVectors, Base):
         used = dual_coef != 0
         self._keep_support(rows.gram, rows.X, support[used], dual_coef[used])
         self._store_work(rows, [found])
-        self._core = self.core_pairs_, found.weights
+        self._core = problem.state(found.core, found.weights)
         if all_pairs and found.full:
             warn_not_converged(
                 self,

@@ -111,7 +111,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     The support vectors are the samples outside of the tube, whose number is a fraction of all
     samples that depends on `tube_distance` and the noise. The method is for sparse models of many
     samples with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and
-    ridge regression are faster at the same error. In the published problem the width may become
+    ridge regression are faster at a lower error. In the published problem the width may become
     negative; here it is kept from it by one more variable without a sample. Below 1000
     samples there is no search, and up to 100 the optimum is found to rounding.
 

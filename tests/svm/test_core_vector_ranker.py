@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
-from skmoderndata._solvers.margins.ranking import pair_order, pair_sums, worst_below
+from skmoderndata._solvers.margins.ranking import graded_pairs, pair_order, worst_below
 from skmoderndata.kernels._expansion import KernelRows
 from skmoderndata.kernels._resolve import resolve_kernel
 from skmoderndata.svm import CoreVectorRanker
@@ -77,12 +77,11 @@ def test_sums_over_pairs_by_plain_loops(seed):
     grades, f = grades[order], rng.normal(size=50)
     pairs = all_pairs(grades, queries)
     d = f[pairs[:, 0]] - f[pairs[:, 1]]
-    rank = np.argsort(np.argsort(f))
     for s in (0.3, 1.0, 5.0):
-        first = np.searchsorted(np.sort(f), f - 1 / s, side="right")
         r = np.maximum(0, 1 - s * d)
-        expected = (r @ r, r @ d, d[r > 0] @ d[r > 0])
-        assert_allclose(pair_sums(queries, grades, f, rank, first, s), expected, atol=1e-10)
+        active = graded_pairs(queries, grades, s * f)
+        reached = (active.squares, active.fold @ f, f @ active.laplacian(f))
+        assert_allclose(reached, (r @ r, r @ d, d[r > 0] @ d[r > 0]), atol=1e-10)
     f = np.round(f, 1)  # ties
     d = f[pairs[:, 0]] - f[pairs[:, 1]]
     assert_array_equal(pair_order(queries, grades, f), ((d > 0).sum(), (d == 0).sum(), len(d)))

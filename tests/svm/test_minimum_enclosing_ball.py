@@ -254,3 +254,15 @@ def test_grid_search_in_a_pipeline():
         warnings.simplefilter("error")
         search = GridSearchCV(pipe, grid, cv=3).fit(X)
     assert 0 <= search.best_score_ <= 1
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("seed_of_circle", [7, 9, 13])
+@pytest.mark.parametrize("n", [40, 100])
+def test_points_on_a_circle(n, seed_of_circle):
+    """The points on the sphere are so many that their inner products are singular."""
+    X = np.random.default_rng(seed_of_circle).normal(size=(n, 2))
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    ball = MinimumEnclosingBall(random_state=0).fit(X)
+    assert ball.dual_gap_ <= 1e-6
+    assert_allclose(ball.radius_, 1.0, rtol=1e-2)

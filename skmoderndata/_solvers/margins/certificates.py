@@ -22,13 +22,16 @@ def squared_hinge_gap(margins: Array, costs: Array, norm: float, rho: float) -> 
         `a' K' a` of any weights a of the simplex, which proves that no value is below
         `1 / (2 rho)`: the dual `sum(b) - b' K' b / 2` at the best multiple b of a.
     """
-    primal, _ = scaled_squared_hinge(margins, costs, norm)
+    start = 1.0 / rho if rho > 0 else 0.0  # the best multiple at the optimum
+    primal, _ = scaled_squared_hinge(margins, costs, norm, start)
     if primal <= 0:
         return 0.0
     return float(max(0.0, primal - 0.5 / rho) / primal) if rho > 0 else 1.0
 
 
-def scaled_squared_hinge(margins: Array, costs: Array | float, norm: float) -> tuple[float, float]:
+def scaled_squared_hinge(
+    margins: Array, costs: Array | float, norm: float, start: float = 0.0
+) -> tuple[float, float]:
     """Minimise `1/2 s^2 norm + 1/2 sum costs max(0, 1 - s margins)^2` over `s >= 0`."""
     size = float(np.abs(margins).max(initial=0.0))
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), margins.shape)
@@ -47,18 +50,18 @@ def scaled_squared_hinge(margins: Array, costs: Array | float, norm: float) -> t
         value = 0.5 * (s * s * norm + float(weighted @ rest))
         return value, s * norm - float(weighted @ slope), norm + float((cost * slope) @ slope)
 
-    value, s = best_multiple(parts, at_zero)
+    value, s = best_multiple(parts, at_zero, start * size)
     return value, s / size
 
 
 def best_multiple(
-    parts: Callable[[float], tuple[float, float, float]], at_zero: float
+    parts: Callable[[float], tuple[float, float, float]], at_zero: float, start: float = 0.0
 ) -> tuple[float, float]:
-    """Minimise a convex, piecewise quadratic function of `s >= 0`: Newton's method from 0.
+    """Minimise a convex, piecewise quadratic function of `s >= 0`: Newton's method.
 
     `parts(s)` gives the value and the first two derivatives; bisection safeguards the steps.
     """
-    low, high, s = 0.0, np.inf, 0.0
+    low, high, s = 0.0, np.inf, start
     best, best_s = at_zero, 0.0
     for _ in range(200):
         value, first, second = parts(s)
@@ -87,23 +90,12 @@ def tube_gap(
     """
     size = np.abs(residuals)
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), size.shape)
-    # slope in the width: level - sum costs max(0, |r| - width), rising
-    low, high = 0.0, float(size.max(initial=0.0))
-    width = 0.0
-    for _ in range(200):
-        outside = size > width
-        over = float(weights[outside] @ (size[outside] - width)) - level
-        if over > 0:
-            low = width
-        else:
-            high = width
-        weight = float(weights[outside].sum())
-        new = width + over / weight if weight > 0 else 0.0
-        if not low <= new <= high:
-            new = 0.5 * (low + high)
-        if abs(new - width) <= 1e-15 * max(new, width):
-            break
-        width = new
+    # the best width solves sum costs max(0, |r| - width) = level: the most that it can be for
+    # the k largest residuals alone
+    order = np.argsort(-size)
+    outside = np.cumsum(weights[order])
+    over = np.cumsum((weights * size)[order]) - level
+    width = max(0.0, float((over / outside).max(initial=0.0)))
     rest = np.maximum(size - width, 0.0)
     primal = 0.5 * norm + 0.5 * float((weights * rest) @ rest) + level * width
     # residuals are in deviations of y, so this is rounding

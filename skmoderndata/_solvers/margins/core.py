@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
-    active_set,
     ball_steps,
     gram_factor,
     pairwise_descent,
@@ -19,7 +17,6 @@ from skmoderndata._solvers.margins.simplex_qp import (
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ROOM = 512  # rows of the first matrix; it grows by doubling
-MASK = 100_000_000  # variables up to which membership in the core set is a mask
 WORKING_SET = 4000  # variables on which a core set without a matrix is solved at a time
 MOST_WORKING_SETS = 1000
 MOST_IDLE = 20  # working sets in succession that change nothing beyond rounding
@@ -54,11 +51,9 @@ class Core:
         self.level = self.rho = 0.0
         self.held = True  # whether there is a matrix
         self._K = np.empty((0, 0))
-        self._diagonal = np.zeros(0)
+        self._diagonal = np.zeros(0)  # where there is no matrix
         self._rng = np.random.RandomState(0)  # draws half of each working set
         self.n_drops = 0  # how often indices have been renumbered
-        # with a variable per pair of samples a mask would be too long
-        self._mask = np.zeros(problem.n_indices, bool) if problem.n_indices < MASK else None
         self.add(indices)
 
     def __len__(self) -> int:
@@ -66,9 +61,7 @@ class Core:
 
     def inside(self, indices: Array) -> Array:
         """Tell which indices are in the core set."""
-        found: Array = (
-            np.isin(indices, self.indices) if self._mask is None else self._mask[indices]
-        )
+        found: Array = np.isin(indices, self.indices)
         return found
 
     @property
@@ -88,15 +81,11 @@ class Core:
         else:
             some = new[: min(self.limit, CHECKED)]
             block = self.problem.gram(some, some)
-            slack = self.problem.slack(some)
-            diagonal = np.empty(len(some))
-            check_kernel(append_rows(block.copy(), diagonal, block, slack, 0), diagonal)
+            append_rows(np.empty_like(block), block, self.problem.slack(some), 0)
             self._diagonal = np.concatenate([self._diagonal, self._self_products(new)])
             used = self.a > 0
             g = self.problem.products(new, self.indices[used], self.a[used]) - 0.5 * linear
         self.indices = self.problem.core = np.concatenate([self.indices, new])
-        if self._mask is not None:
-            self._mask[new] = True
         self.v = np.concatenate([self.v, linear])
         start = 1.0 / total if m == 0 else 0.0
         self.a = np.concatenate([self.a, np.full(len(new), start)])
@@ -113,10 +102,8 @@ class Core:
             K = np.empty((size, size))
             K[:m, :m] = self.K
             self._K = K
-            self._diagonal = np.concatenate([self._diagonal[:m], np.zeros(size - m)])
         block = self.problem.gram(new, np.concatenate([self.indices, new]))
-        slack = self.problem.slack(new)
-        check_kernel(append_rows(self._K, self._diagonal, block, slack, m), self._diagonal[:total])
+        append_rows(self._K, block, self.problem.slack(new), m)
         g: Array = block[:, :m] @ self.a - 0.5 * linear
         return g
 
@@ -129,7 +116,7 @@ class Core:
     def _release(self) -> None:
         """Give the matrix up."""
         self.held = False
-        self._diagonal = self._diagonal[: len(self)].copy()
+        self._diagonal = self.K.diagonal().copy()
         self._K = np.empty((0, 0))
 
     def drop(self, margin: float) -> None:
@@ -138,12 +125,9 @@ class Core:
         keep[: len(self.problem.fixed)] = True
         if keep.all():
             return
-        if self._mask is not None:
-            self._mask[self.indices[~keep]] = False
         kept = np.flatnonzero(keep)
         if self.held:
             self._K[: len(kept), : len(kept)] = self.K[np.ix_(kept, kept)]
-            self._diagonal[: len(kept)] = self._diagonal[kept]
         else:
             self._diagonal = self._diagonal[kept]
         self.n_drops += 1
@@ -178,7 +162,6 @@ class Core:
                 tol=tol,
                 size=m,
                 gradient=self.g,
-                diagonal=self._diagonal[:m],
             )
             self.a, self.g = found.a, found.gradient
         self._measure()
@@ -246,17 +229,6 @@ class Core:
         self.level = float(self.a @ self.g)
         self.rho = float(self.a @ (self.g + 0.5 * self.v))
 
-    def polish(self) -> None:
-        """Solve for the weights of the support to rounding, where that keeps the optimum."""
-        m = len(self)
-        if not self.held:
-            return
-        spread = float(self.g[self.a > 0].max() - self.g.min())
-        a = active_set(self.K, self.v, self.a, tol=0.0, max_iter=20)
-        g = self.K @ a - 0.5 * self.v
-        if m > 1 and float(g[a > 0].max() - g.min()) <= max(spread, 1e-13 * self.rho):
-            self.weigh(a)
-
     def scorer(self) -> Callable[..., Array]:
         """Score units by the current weights."""
         active = self.a > 0
@@ -274,56 +246,32 @@ class Core:
         return np.asarray(values + score(units, exact=exact))
 
 
-def check_kernel(sizes: tuple[float, float, float], diagonal: Array) -> None:
-    """Raise an error where the new part of a matrix, as `append_rows` saw it, is no kernel's."""
-    size, skew, apart = sizes
+def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
+    """Write the similarities of new indices with `m` old ones and themselves into K, in place.
+
+    The two halves of the new part are averaged. Raises an error where it is no kernel's.
+    """
+    total = m + len(block)
+    size = float(np.abs(block).max(initial=0.0))
     if not np.isfinite(size):
         raise ValueError(
             "The kernel gives values that are not finite numbers: rescale X, or change the "
             "parameters of the kernel."
         )
-    if skew > 1e-5 * max(1e-300, size):
+    own = block[:, m:]
+    if float(np.abs(own - own.T).max()) > 1e-5 * max(1e-300, size):
         raise IndefiniteKernel("The kernel is not symmetric: k(x, z) differs from k(z, x).")
+    K[m:total, :m], K[:m, m:total] = block[:, :m], block[:, :m].T
+    K[m:total, m:total] = 0.5 * (own + own.T)
+    K[np.arange(m, total), np.arange(m, total)] += slack
+    diagonal = K.diagonal()[:total]
     # |phi_i - phi_j|^2 of the new ones, which no kernel makes negative
-    if apart < -1e-6 * max(1e-300, float(np.abs(diagonal).max())):
+    apart = -2.0 * K[m:total, :total]
+    apart += diagonal
+    apart += diagonal[m:, None]
+    if float(apart.min()) < -1e-6 * max(1e-300, float(np.abs(diagonal).max())):
         raise IndefiniteKernel(
             "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
             "negative for two samples. Use another kernel, or smaller costs, which add to "
             "k(x, x)."
         )
-
-
-@jit
-def append_rows(K, diagonal, block, slack, m):
-    """Write the similarities of new indices with `m` old ones and themselves into K, in place.
-
-    Returns the largest absolute similarity, the largest difference between the two halves of
-    the new part, which are averaged, and the smallest `K_ii + K_jj - 2 K_ij`.
-    """
-    n, tile = len(block), 32
-    size, skew, apart = 0.0, 0.0, np.inf
-    for c in range(n):
-        diagonal[m + c] = block[c, m + c] + slack[c]
-        for r in range(c):
-            x, z = block[c, m + r], block[r, m + c]
-            skew = max(skew, abs(x - z))
-            block[c, m + r] = block[r, m + c] = 0.5 * (x + z)
-    for c in range(n):
-        row, here, own = K[m + c], block[c], diagonal[m + c]
-        total = 0.0
-        for q in range(m + n):
-            row[q] = here[q]
-            total += abs(here[q])
-        if not np.isfinite(total):
-            return np.inf, 0.0, 0.0
-        for q in range(m + n):
-            size = max(size, abs(here[q]))
-            apart = min(apart, own + diagonal[q] - 2.0 * here[q])
-    for first in range(0, m, tile):  # the other half, by tiles that stay in the cache
-        for start in range(0, n, tile):
-            for r in range(first, min(first + tile, m)):
-                for c in range(start, min(start + tile, n)):
-                    K[r, m + c] = block[c, r]
-    for c in range(n):
-        K[m + c, m + c] = diagonal[m + c]
-    return size, skew, apart

@@ -21,13 +21,12 @@ from skmoderndata._solvers.margins.certificates import (
     squared_hinge_gap,
     tube_gap,
 )
-from skmoderndata._solvers.margins.core import append_rows, check_kernel
+from skmoderndata._solvers.margins.core import append_rows
 from skmoderndata._solvers.margins.ranking import (
     ActivePairs,
     graded_pairs,
     listed_pairs,
     next_below,
-    pair_sums,
     worst_below,
 )
 
@@ -49,7 +48,7 @@ class Rows(Protocol):
     def expansion(self, b: Array, coef: Array) -> Any:
         """Weighted sum of kernels at samples."""
 
-    def values(self, expansion: Any, rows: Array | slice, *, exact: bool) -> Array:
+    def values(self, expansion: Any, rows: Array | slice, *, exact: bool = True) -> Array:
         """Values of such a sum at samples."""
 
 
@@ -57,6 +56,7 @@ class _Units:
     """Samples with positive weight, numbered from zero."""
 
     listed, bias = True, 0.0
+    sides = 1  # indices of each unit
     n_indices: int
     gram: Callable[[Array, Array], Array]
     slack: Callable[[Array], Array]
@@ -72,14 +72,20 @@ class _Units:
             return units
         return self.ids[units]
 
-    def units_of(self, rows: Array) -> tuple[Array, Array]:
-        """Numbers of the units that rows of the data are, and a mask of those that are one."""
-        if self.ids is None:
-            there = rows < self.n_units
-            return np.where(there, rows, 0), there
-        place = np.searchsorted(self.ids, rows)
-        place[place == len(self.ids)] = 0
-        return place, self.ids[place] == rows
+    def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Rows of the data in a core set, the side of each, and the weights."""
+        known = core < self.sides * self.n_units
+        units, side = np.divmod(core[known], self.sides)
+        return self.row(units), side, a[known]
+
+    def begin(self, rows: Array, side: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set from `state`, of these or other samples; None where it says nothing."""
+        units, there = rows, rows < self.n_units
+        if self.ids is not None:
+            units = np.searchsorted(self.ids, rows).clip(max=len(self.ids) - 1)
+            there = self.ids[units] == rows
+        core = (self.sides * units + side)[there]
+        return (core, a[there]) if (a[there] > 0).any() else None
 
     def numbers(self, units: Array | slice) -> Array:
         """Units by their numbers."""
@@ -107,8 +113,7 @@ class _Units:
         if self.rows.definite:
             K[np.diag_indices(len(K))] += slack
             return K
-        Q, diagonal = np.empty_like(K), np.empty(len(K))
-        check_kernel(append_rows(Q, diagonal, K, slack, 0), diagonal)
+        append_rows(Q := np.empty_like(K), K, slack, 0)
         return Q
 
     def whole(self) -> tuple[Array, Array, Array]:
@@ -162,11 +167,6 @@ class _SignedUnits(_Units):
         return np.asarray(signs * self.scorer(core, a)(units, exact=True))
 
 
-def carried(indices: Array, a: Array, there: Array) -> tuple[Array, Array] | None:
-    """Core set to begin with: the indices that are there; None where none of them has weight."""
-    return (indices[there], a[there]) if (a[there] > 0).any() else None
-
-
 class SignedRows(_SignedUnits):
     """Classification, `K'_ij = y_i y_j (k_ij + bias) + delta_ij / c_i`; one class with all y = 1.
 
@@ -198,19 +198,12 @@ class SignedRows(_SignedUnits):
         super().__init__(rows, ids)
         self.signs, self.bias = signs, bias
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
-        self.costs = np.asarray(costs, dtype=np.float64) * self.scale
+        scaled = np.asarray(costs, dtype=np.float64) * self.scale
+        self.costs = np.broadcast_to(scaled, signs.shape)
+        self.own = np.broadcast_to(1.0 / scaled, signs.shape)  # added to the diagonal
         self.n_indices = self.n_units
-        self.largest_diagonal = 1.0 + 1.0 / float(self.costs.min())
+        self.largest_diagonal = 1.0 + float(self.own.max())
         self._whole: list[Array] = []  # the matrix without signs, once it is needed
-
-    def state(self, core: Array, a: Array) -> tuple[Array, Array]:
-        """Rows of the data in a core set, and the weights."""
-        return self.row(core), a
-
-    def begin(self, rows: Array, a: Array) -> tuple[Array, Array] | None:
-        """Core set from `state`, of these or other samples; None where it says nothing."""
-        units, there = self.units_of(rows)
-        return carried(units, a, there)
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Choose a sample and the nearest of the other class; in one class, the furthest."""
@@ -231,11 +224,8 @@ class SignedRows(_SignedUnits):
 
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`."""
-        return 1.0 / self.cost(indices)
-
-    def cost(self, indices: Array | slice) -> Array:
-        """Scaled costs of indices."""
-        return np.broadcast_to(self.costs, self.signs.shape)[indices]
+        slack: Array = self.own[indices]
+        return slack
 
     def relabelled(self, signs: Array) -> "SignedRows":
         """Give the samples other labels; kernel values of all of them are shared."""
@@ -244,20 +234,22 @@ class SignedRows(_SignedUnits):
         return twin
 
     def whole(self) -> tuple[Array, Array, Array]:
-        """Matrix of all samples, their signs, and the means of the classes."""
+        """Matrix of all samples, their signs, and the weights of two that are near."""
         if not self._whole:
             every = np.arange(self.n_units)
             K = self.kernel(every, every)
             K += self.bias
             K /= self.scale
             self._whole.append(self.checked(K, self.slack(every)))
-        counts = np.bincount((self.signs > 0).astype(np.intp), minlength=2)
-        a = 1.0 / (np.count_nonzero(counts) * counts[(self.signs > 0).astype(np.intp)])
-        return self._whole[0], self.signs.astype(np.float64), a
+        Q, signs = self._whole[0], self.signs.astype(np.float64)
+        first = int(signs.argmax())
+        pair = [first, int(np.where(signs < 0, Q[first], -np.inf).argmax())]
+        a = np.bincount(pair, minlength=len(signs)) / 2.0
+        return Q, signs, a
 
     def unit_values(self, g: Array, a: Array) -> Array:
         """Values at all samples."""
-        return np.asarray(self.signs * (g - self.slack(np.arange(self.n_units)) * a))
+        return np.asarray(self.signs * (g - self.own * a))
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled kernel."""
@@ -315,6 +307,8 @@ class TubeRows(_SignedUnits):
     keeps the width of the tube from becoming negative.
     """
 
+    sides = 2
+
     def __init__(
         self,
         rows: Rows,
@@ -349,17 +343,6 @@ class TubeRows(_SignedUnits):
         idle = indices == 2 * self.n_units
         signs = np.where(idle, 0.0, np.where(indices % 2 == 0, 1.0, -1.0))
         return np.where(idle, 0, indices // 2), signs
-
-    def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Rows of the data in a core set, the direction of each (0: idle), and the weights."""
-        units, signs = self.split(core)
-        return self.row(units), signs, a
-
-    def begin(self, rows: Array, signs: Array, a: Array) -> tuple[Array, Array] | None:
-        """Core set from `state`, of these or other samples; None where it says nothing."""
-        units, there = self.units_of(rows)
-        indices = np.where(signs == 0, 2 * self.n_units, 2 * units + (signs < 0))
-        return carried(indices, a, there | (signs == 0))
 
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`, zero for the idle index."""
@@ -475,14 +458,6 @@ class GivenPairs(_Pairs):
         """Pairs that are not in order by a margin of one."""
         return listed_pairs(self.pairs, f)
 
-    def begin(self, pairs: Array, a: Array) -> tuple[Array, Array] | None:
-        """Core set of an earlier search, of these or other pairs; None where it says nothing."""
-        n = max(int(self.pairs.max()), int(pairs.max())) + 1
-        listed, keys = self.pairs @ [n, 1], pairs @ [n, 1]
-        order = np.argsort(listed)
-        place = order[np.searchsorted(listed, keys, sorter=order).clip(max=len(order) - 1)]
-        return carried(place, a, listed[place] == keys)
-
     def start(self, rng: np.random.RandomState) -> Array:
         """Two pairs."""
         return np.unique(rng.randint(0, self.n_units, size=2))
@@ -572,13 +547,17 @@ class GradedRows(_Pairs):
         up, down = self.ends(indices[chosen])
         return chosen | np.isin(units, np.concatenate([up, down]))
 
-    def begin(self, pairs: Array, a: Array) -> tuple[Array, Array] | None:
-        """Core set of an earlier search, of these or other rows; None where it says nothing."""
-        there = np.asarray((pairs < self.n_units).all(axis=1))
-        up, down = np.where(there[:, None], pairs, 0).T
-        there &= self.queries[up] == self.queries[down]
-        there &= self.grades[up] > self.grades[down]
-        return carried(up * self.n_units + down, a, there)
+    def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Rows of the pairs in a core set, and the weights."""
+        return *self.ends(core), a
+
+    def begin(self, rows: Array, side: Array, a: Array) -> tuple[Array, Array] | None:
+        """Core set from `state`, as far as these rows are there and ranked so."""
+        there = np.maximum(rows, side) < self.n_units
+        up, down, a = rows[there], side[there], a[there]
+        there = (self.queries[up] == self.queries[down]) & (self.grades[up] > self.grades[down])
+        core = up * self.n_units + down
+        return (core[there], a[there]) if (a[there] > 0).any() else None
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Best and worst of two queries with different grades."""
@@ -620,22 +599,15 @@ class GradedRows(_Pairs):
     def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
         """Gap of the squared hinge loss over all pairs, at the best multiple of the function."""
         norm = self.norm(core, a, rho)
-        size = float(np.abs(values).max(initial=0.0))
-        f = values[self.by_query] / (size or 1.0)
-        queries, grades = self.queries[self.by_query], self.grades[self.by_query]
-        rank = np.argsort(np.argsort(f, kind="stable"), kind="stable")
-        levels = np.sort(f)
-        scaled = (norm**0.5 / size) ** 2 if size else 0.0
 
         def parts(s: float) -> tuple[float, float, float]:
-            reach = 1.0 / s if s > 0 else np.inf
-            # first rank whose value lies above f - 1 / s
-            first = np.searchsorted(levels, f - reach, side="right")
-            squares, crossed, spread = pair_sums(queries, grades, f, rank, first, s)
-            value = 0.5 * (s * s * scaled + self.cost * squares)
-            return value, s * scaled - self.cost * crossed, scaled + self.cost * spread
+            active = self.active(s * values)
+            value = 0.5 * (s * s * norm + self.cost * active.squares)
+            slope = s * norm - self.cost * float(active.fold @ values)
+            curvature = norm + self.cost * float(values @ active.laplacian(values))
+            return value, slope, curvature
 
-        primal, _ = best_multiple(parts, parts(0.0)[0])
+        primal, _ = best_multiple(parts, parts(0.0)[0], 1.0 / rho if rho > 0 else 0.0)
         if primal <= 0 or rho <= 0:
             return 0.0 if primal <= 0 else 1.0
         return max(0.0, primal - 0.5 / rho) / primal

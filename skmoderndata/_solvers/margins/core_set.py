@@ -22,7 +22,7 @@ QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
 SAMPLE_SEARCHES = 30  # first points, found in small samples
 RARE = 1e-2  # fraction of violators that random samples of the published rule do not find
 WHOLE = 2000  # variables up to which the whole problem is solved, without a core set
-WHOLE_SPREAD = 1e-3  # spread of half the gradient to begin with, in margins
+WHOLE_SPREAD = 1e-2  # spread of half the gradient to begin with, in margins
 EXACT_UNITS = 100  # problems up to this size are solved to rounding
 TIGHT = 1e-12  # relative duality gap that is taken for rounding
 
@@ -93,7 +93,8 @@ def core_set(
     rng : RandomState
     progress : Progress or None
     """
-    whole = solver == "core_set" and eps is None and batch_size is None and max_core is None
+    plain = batch_size is None or problem.n_units <= EXACT_UNITS
+    whole = solver == "core_set" and eps is None and plain and max_core is None
     if whole and problem.listed and problem.n_indices <= min(WHOLE, (cache_size * 2**17) ** 0.5):
         return whole_set(problem, tol, max_iter, start, progress)
     search = _Search(
@@ -114,7 +115,7 @@ def whole_set(
 ) -> CoreSetResult:
     """Minimise `a' K' a - v' a` over the simplex on all variables, by pairwise descent.
 
-    The spread of half the gradient falls from a thousandth of the margin until the relative
+    The spread of half the gradient falls from a hundredth of the margin until the relative
     duality gap is at most `tol`; problems of few units are solved to rounding.
     """
     n = problem.n_indices
@@ -125,18 +126,21 @@ def whole_set(
         a[start[0]] = start[1] / start[1].sum()
     spread = 0.1 * TIGHT if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
     g: Array = signs * (Q @ (signs * a)) - 0.5 * v
+    rho, diagonal = float(a @ (g + 0.5 * v)), Q.diagonal()
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        aim = spread * problem.margin_unit(float(a @ (g + 0.5 * v)))
-        found = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=Q.diagonal(), signs=signs)
-        a, g = found.a, found.gradient
-        rho = float(a @ (g + 0.5 * v))
+        unit, aim, solved = problem.margin_unit(rho), np.inf, True
+        while solved and aim > 2.0 * spread * max(unit, 0.0):  # the margin shrinks on the way
+            aim = spread * unit
+            found = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=diagonal, signs=signs)
+            a, g, solved = found.a, found.gradient, found.converged
+            rho = float(a @ (g + 0.5 * v))
+            unit = problem.margin_unit(rho)
         values = problem.unit_values(g, a)
         used = np.flatnonzero(a)
         it.residual = gap = problem.relative_gap(values, used, a[used], rho)
         it.ended = rho <= 0 or spread < TIGHT  # as good as rounding allows
         spread *= 0.01
-    unit = problem.margin_unit(rho)
     return CoreSetResult(
         core=used,
         weights=a[used],
@@ -181,10 +185,8 @@ class _Search:
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
         self.ball_eps = 0.5
-        count, few = problem.n_indices, WHOLE
-        if problem.listed:
-            count, few = problem.n_units, EXACT_UNITS
-        self.exact = count <= few and eps is None and solver != "ball"
+        few = EXACT_UNITS if problem.listed else WHOLE**0.5
+        self.exact = problem.n_units <= few and eps is None and solver == "core_set"
         if self.exact:
             self.share, self.tol = 0.01, min(tol, TIGHT)
         self.it = Iterations(max_iter, -1.0, progress)
@@ -228,8 +230,6 @@ class _Search:
         if self.solver == "ball":
             core.solve(self.ball_eps, self.kappa)
             return True
-        if self.exact and self.share < 0.01:
-            core.polish()
         for _ in range(60):  # the tolerance is relative to what is being computed
             aim = 0.5 * self.tau
             before = core.a
@@ -326,8 +326,6 @@ class _Search:
         """Look at all points until none violates, and prove how far the optimum is."""
         problem = self.problem
         everything = slice(0, problem.n_units)
-        if self.exact and not self.stopped:
-            self.core.polish()
         while True:
             core = self.core
             if not core.held:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.margins.core_problems import Rows
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
     active_set,
@@ -22,22 +23,11 @@ BLOCK = 2**16  # rows at a time
 POLISHED = 200  # points up to which the ball around them is computed to rounding
 
 
-class Points(Protocol):
+class Points(Rows, Protocol):
     """Inner products of points with each other and with weighted sums of them."""
-
-    n_rows: int
-
-    def matrix(self, a: Array, b: Array) -> Array:
-        """Inner products of points."""
 
     def diag(self, a: Array | slice) -> Array:
         """Squared norms."""
-
-    def expansion(self, b: Array, coef: Array) -> Any:
-        """Weighted sum of points."""
-
-    def values(self, expansion: Any, rows: Array | slice, *, exact: bool = True) -> Array:
-        """Inner products of such a sum with points."""
 
 
 class BallResult(NamedTuple):
@@ -63,9 +53,6 @@ class InputPoints:
         self.n_rows = int(X.shape[0])
         self.mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
         self.sparse = bool(sparse.issparse(X))
-        if not np.isfinite(self.mean).all():  # a sum beyond the range of the numbers
-            first = X[[0]].toarray() if self.sparse else X[:1]
-            self.mean = np.asarray(first, dtype=np.float64).ravel()
 
     def rows(self, indices: Array | slice) -> Array:
         """Dense rows, less the mean."""

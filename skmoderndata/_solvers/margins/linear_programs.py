@@ -6,6 +6,7 @@ In all programs `Z` has the rows `y_i x_i`, `y` is +1 or -1, and `r` is the marg
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
 
@@ -105,10 +106,10 @@ class ColumnGeneration:
             lower, upper = np.append(lower, 1.0), np.append(upper, 1.0)
         self._master = HighsMaster(lower, upper)
         if problem.intercept:
-            self._master.add(self._padded(problem.y[:, None]), np.zeros(1), free=True)
+            self._master.add(problem.y[:, None], np.zeros(1), free=True)
         hard = problem.slack_cost is None
         price = np.ones(n) if problem.slack_cost is None else problem.slack_cost
-        self._master.add_slack(price)
+        self._master.add(sparse.eye_array(n), price)
         self._n_fixed = n + int(problem.intercept)
         found = problem.direction
         if found is None:
@@ -140,24 +141,21 @@ class ColumnGeneration:
             negative = gradient < 0
             # costs of zero (first phase): compare with rounding of the gradient, not with the cost
             slack = PRICE_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
-            excess[~(excess > slack) | self._present[negative.astype(int), self._columns]] = 0.0
+            present = np.where(negative, self._present[1], self._present[0])
+            excess[~(excess > slack) | present] = 0.0
             if not excess.any():
                 return values, dual
             with np.errstate(divide="ignore", invalid="ignore"):
                 promise = np.where(excess > 0, excess / np.where(costs > 0, costs, 1.0), 0.0)
             self._take(_largest(promise, BATCH), np.where(negative, -1.0, 1.0), costs)
 
-    @property
-    def _columns(self) -> Array:
-        return np.arange(self.n_features)
-
     def _take(self, chosen: Array, signs: Array, costs: Array) -> None:
         assert self._master is not None
         signs = signs[chosen]
-        columns = dense(self.problem.Z[:, chosen]) * signs
+        columns = dense(self.problem.Z[:, chosen])
         if self.problem.direction is not None:
-            columns = np.vstack([columns, self.problem.direction[chosen] * signs])
-        self._master.add(columns, costs[chosen])
+            columns = np.vstack([columns, self.problem.direction[chosen]])
+        self._master.add(columns * signs, costs[chosen])
         self._features = np.concatenate([self._features, chosen])
         self._signs = np.concatenate([self._signs, signs])
         self._present[(signs < 0).astype(int), chosen] = True
@@ -170,12 +168,6 @@ class ColumnGeneration:
         if shut.any():
             self._master.close(at[shut])
         self._master.set_costs(at, np.where(shut, 0.0, costs))
-
-    def _padded(self, columns: Array) -> Array:
-        """Add the zero in the row of the direction."""
-        if self.problem.direction is None:
-            return columns
-        return np.vstack([columns, np.zeros(columns.shape[1])])
 
 
 class HighsMaster:
@@ -205,40 +197,21 @@ class HighsMaster:
         none = np.empty(0, dtype=np.int32)
         self._highs.addRows(n, lower, upper, 0, np.zeros(n, dtype=np.int32), none, np.empty(0))
 
-    def add(self, columns: Array, costs: Array, *, free: bool = False) -> None:
+    def add(self, columns: Any, costs: Array, *, free: bool = False) -> None:
         """Add variables, non-negative unless they are free."""
+        columns = sparse.csc_array(columns)
         k = columns.shape[1]
-        where = columns.T != 0
-        counts = where.sum(axis=1)
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)
-        index = np.nonzero(where)[1].astype(np.int32)
         self._highs.addCols(
             k,
             np.asarray(costs, dtype=np.float64),
             np.full(k, -np.inf if free else 0.0),
             np.full(k, np.inf),
-            index.size,
-            starts,
-            index,
-            np.ascontiguousarray(columns.T[where]),
+            columns.nnz,
+            columns.indptr[:-1].astype(np.int32),
+            columns.indices.astype(np.int32),
+            np.asarray(columns.data, dtype=np.float64),
         )
         self._n_columns += k
-
-    def add_slack(self, costs: Array) -> None:
-        """Add a variable to each of the first rows, with the factor 1."""
-        n = costs.size
-        at = np.arange(n, dtype=np.int32)
-        self._highs.addCols(
-            n,
-            np.asarray(costs, dtype=np.float64),
-            np.zeros(n),
-            np.full(n, np.inf),
-            n,
-            at,
-            at,
-            np.ones(n),
-        )
-        self._n_columns += n
 
     def close(self, at: Array) -> None:
         """Fix variables to zero."""
@@ -323,9 +296,6 @@ def dense(X: Any) -> Array:
 def _largest(promise: Array, k: int) -> Array:
     """Places of the k largest values that are positive."""
     promise = np.nan_to_num(promise, nan=0.0)
-    if promise.size > k:
-        chosen = np.argpartition(-promise, k - 1)[:k]
-    else:
-        chosen = np.arange(promise.size)
+    chosen = np.argsort(-promise, kind="stable")[:k]
     found: Array = np.sort(chosen[promise[chosen] > 0])
     return found

@@ -302,21 +302,6 @@ def next_below(known, place, queries, grades, values, core, n, partner, top):
         partner[row], top[row] = who, best
 
 
-def pair_sums(
-    queries: Array, grades: Array, f: Array, rank: Array, first: Array, s: float
-) -> tuple[float, float, float]:
-    """Sum over pairs (i above j) with `r = 1 - s d > 0`, `d = f_i - f_j`: r^2, r d and d^2.
-
-    Rows are sorted by query and grade; `first` is the lowest rank that counts for a row.
-    """
-    below = sums_below(queries, grades, rank, first, np.stack([np.ones(len(f)), f, f * f], axis=1))
-    number, first_sum, second_sum = below.T
-    d = number * f - first_sum
-    dd = number * f * f - 2.0 * f * first_sum + second_sum
-    squares = number - 2.0 * s * d + s * s * dd
-    return float(squares.sum()), float((d - s * dd).sum()), float(dd.sum())
-
-
 def pair_order(queries: Array, grades: Array, values: Array) -> tuple[float, float, float]:
     """Count the pairs of different grade in a query that are in order, tied, and all of them."""
     by = np.lexsort((grades, queries))

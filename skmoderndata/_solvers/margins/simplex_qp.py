@@ -11,6 +11,7 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_progr
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FRESH = 4000  # steps after which the gradient is computed anew
+SLACK_TOL = 1e-10  # relative error of the slack that a cost is found for
 CVXPY_LIMIT = 2000  # samples up to which a cone solver is asked
 
 
@@ -107,18 +108,20 @@ def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
     the end that of the last problem, whose weights are returned as well.
     """
     v, a, diagonal = np.zeros(len(K)), share, K.diagonal().copy()
-    mean = max(float(share @ K @ share), 1e-12)
+    kernel_part = K @ a
+    mean = max(float(share @ kernel_part), 1e-12)
     low, high, cost, error = 0.0, np.inf, 1.0 / (slack * mean), 1.0
     for _ in range(60):
-        own = diagonal + 1.0 / (cost * share)
-        K[np.diag_indices(len(K))] = own
-        aim = max(1e-12, min(1e-3, 1e-4 * error)) * mean
-        a = simplex_qp(K, v, a, tol=aim, diagonal=own).a
-        rho = float(a @ K @ a)
+        own = 1.0 / (cost * share)
+        K[np.diag_indices(len(K))] = total = diagonal + own
+        aim = max(SLACK_TOL, 1e-2 * min(1.0, error)) * mean
+        found = simplex_qp(K, v, a, tol=aim, gradient=kernel_part + own * a, diagonal=total)
+        a, kernel_part = found.a, found.gradient - own * found.a
+        rho = float(a @ found.gradient)
         reached = 1.0 / (cost * rho) if rho > 0 else 0.0
         low, high = (cost, high) if reached > slack else (low, cost)
         error = abs(reached / slack - 1.0)
-        if error <= 1e-12:
+        if error <= SLACK_TOL:
             return cost, a
         slope = 1.0 - float(a @ (a / share)) * reached if rho > 0 else 0.0
         new = 0.0
@@ -316,7 +319,9 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
         total = float(unit.sum())
         if np.isfinite(total) and total > 0 and np.isfinite(part).all():
             level = (1.0 - float(part.sum())) / total
-            return part + level * unit, level
+            solution = part + level * unit
+            if abs(float(solution.sum()) - 1.0) <= 1e-6:  # else it is all rounding
+                return solution, level
     return np.full(len(support), 1.0 / len(support)), 0.0
 
 
