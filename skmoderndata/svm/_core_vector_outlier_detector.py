@@ -272,7 +272,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         self.cost_ = float(budget / weights[ids].sum() / peak)
         self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
         if len(ids) < n:
-            scores = self._expansion_values(X)
+            scores = self._function_values(X)
         self.offset_ = self._threshold(scores, weights)
         self._store_work(rows, [found])
         self._core = problem.state(found.core, found.weights)
