@@ -148,7 +148,7 @@ def box_qp(
             polish = min(polish, max_iter - count)
         count += _to_level(store, state, segments, level, turn, count, polish)[0]
         reached = gap(state.w, state.g)
-    return BoxResult(state.w, state.g, reached, count, it.converged)
+    return BoxResult(state.w, state.g, reached, count, reached <= tol)
 
 
 def _to_level(
