@@ -76,8 +76,10 @@ CASE = Case(
     work=work,
     contenders={
         "NuSVOR": Contender(
-            run=ours, peer=False, note="steps of two and four weights to a gap of 5e-5; up to 500 samples an active set "
-            "method goes on to the optimum"
+            run=ours,
+            peer=False,
+            note="steps of two and four weights to a gap of 5e-5; up to 500 samples an active set "
+            "method goes on to the optimum",
         ),
         "cvxpy": Contender(
             run=cone,
