@@ -111,10 +111,11 @@ def _to_level(
     """Step until no step gains more than a level; rows are brought as needed."""
     level, count, budget = limits
     tops, bottoms = segments[1:], segments[:-1]
+    whole = np.array([[0, len(upper.g)]])  # the gradient of all samples follows a step
     done, status = 0, MISSING
     while status == MISSING:
         moved, status, side, where, i, j = ranking_steps(
-            store.values, store.slot, store.used, upper, lower, tops, bottoms,
+            store.values, store.slot, store.used, upper, lower, whole, tops, bottoms,
             (level, count + done, budget - done),
         )  # fmt: skip
         done += moved
@@ -332,27 +333,21 @@ def _certificate(
 
 
 @jit
-def ranking_steps(values, slot, used, upper, lower, tops, bottoms, limits):
+def ranking_steps(values, slot, used, upper, lower, whole, tops, bottoms, limits):
     """Exchange weights until no step gains more than `level`, or a row is missing.
 
     `limits` are the level, the time and the number of steps at most. Returns the steps, the
     status, and for a missing row whose weights need it, the threshold and the pair.
     """
     level, clock, most = limits
-    whole = np.array([[0, len(upper.g)]])
     count = 0
     while count < most:
         moved = False
         for y in range(len(tops)):
-            for side in (UPPER, LOWER):
-                if side == UPPER:
-                    status, i, j = try_exchange(
-                        values, slot, used, upper, whole, tops[y], level, clock + count
-                    )
-                else:
-                    status, i, j = try_exchange(
-                        values, slot, used, lower, whole, bottoms[y], level, clock + count
-                    )
+            for side, state, own in ((UPPER, upper, tops), (LOWER, lower, bottoms)):
+                status, i, j = try_exchange(
+                    values, slot, used, state, whole, own[y], level, clock + count
+                )
                 if status == MISSING or status == STALLED:
                     return count, status, side, y, i, j
                 if status == MOVED:
@@ -377,19 +372,18 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     """Let both sums of one threshold rise and those of another fall, where that gains most."""
     g = upper.g
     rising, falling = BLOCKED, -BLOCKED
-    i = j = k = m = 0
+    i = j = k = m = tops[0, 0]
     y_up = y_down = 0
     for y in range(len(tops)):
         first, last = tops[y]
         start, stop = bottoms[y]
-        q, r = least(g, upper.up, 1.0, first, last), least(g, lower.down, -1.0, start, stop)
-        slope = g[q] + upper.up[q] - g[r] - lower.down[r]
-        if slope < rising:
-            rising, i, j, y_up = slope, q, r, y
-        q, r = least(g, upper.down, -1.0, first, last), least(g, lower.up, 1.0, start, stop)
-        slope = g[q] + upper.down[q] - g[r] - lower.up[r]
-        if slope > falling:
-            falling, k, m, y_down = slope, q, r, y
+        for sign, top, bottom in ((1.0, upper.up, lower.down), (-1.0, upper.down, lower.up)):
+            q, r = least(g, top, sign, first, last), least(g, bottom, -sign, start, stop)
+            slope = g[q] + top[q] - g[r] - bottom[r]
+            if sign > 0.0 and slope < rising:
+                rising, i, j, y_up = slope, q, r, y
+            if sign < 0.0 and slope > falling:
+                falling, k, m, y_down = slope, q, r, y
     if y_up == y_down or falling - rising <= 2.0 * level:
         return REACHED, BOTH, -1, -1
     for side, y, q in ((UPPER, y_up, i), (LOWER, y_up, j), (UPPER, y_down, k), (LOWER, y_down, m)):
