@@ -28,6 +28,7 @@ from skmoderndata._solvers.gaussian.inducing import (
 from skmoderndata.gaussian_process._base import Covariance
 
 MOST_FOR_CENTRES = 20_000  # samples that inducing inputs are chosen from
+KEPT = 4  # blocks whose kernel values are kept for the gradient
 
 
 class InducingModel(NamedTuple):
@@ -88,7 +89,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     """Objective of `method` and its gradient by `model.vector(points)`.
 
     `blocks` are tuples of rows, standardised targets and weights; `run(function, blocks)` maps.
-    A single block keeps its kernel values for the gradient, more compute them twice.
+    Few blocks keep their kernel values for the gradient, more compute them twice.
     """
     xp, _ = get_array_namespace(model.Z)
     K_uu = model.covariance(model.Z, model.Z)
@@ -105,8 +106,8 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     def block_sums(rows, Y, w):
         K, A, prior, d = columns(rows)
-        if len(blocks) == 1:
-            kept["arrays"] = K, A, prior, d
+        if len(blocks) <= KEPT:
+            kept[id(rows)] = K, A, prior, d
         return sums(A, prior, Y, w, d, 0 * Y[0, :], xp)
 
     total = None
@@ -121,7 +122,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     slope = slopes(L, total, fac, s, method, xp)
 
     def block_gradient(rows, Y, w):
-        K, A, _, d = kept["arrays"] if len(blocks) == 1 else columns(rows)
+        K, A, _, d = kept[id(rows)] if id(rows) in kept else columns(rows)
         D = d if fitc else s * d
         by = block_slopes(L, A, Y, w, D, s, method, slope, fac.u, xp)
         theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf)

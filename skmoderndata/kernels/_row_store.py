@@ -58,7 +58,7 @@ class RowStore:
         self.n_filled = self.n_evaluations = 0
 
     def bring(self, wanted: Array, keep: int = -1) -> None:
-        """Compute the rows of at most 64 samples that are missing; that of `keep` stays."""
+        """Compute rows that are missing, at most 64 unless all fit; that of `keep` stays."""
         if keep >= 0:
             self.used[keep] = np.iinfo(np.int64).max
         places = np.arange(self.n_filled, min(self.n_filled + len(wanted), len(self.values)))
@@ -90,7 +90,9 @@ class RowStore:
         out = np.zeros(self.n)
         for start in range(0, len(support), TOGETHER):
             chosen = support[start : start + TOGETHER]
-            out += weights[chosen] @ self.compute(chosen)
+            slot = self.slot[chosen]
+            known = self.values.dtype == np.float64 and slot.min() >= 0
+            out += weights[chosen] @ (self.values[slot] if known else self.compute(chosen))
         return out
 
     def _pair(self, wanted: Array) -> tuple[Any, Any]:

@@ -102,6 +102,17 @@ def test_gap(nu, seed):
 
 
 @pytest.mark.certificate
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_small_problems_are_solved_to_rounding(kernel, seed):
+    """Kernels of low rank and samples with two free weights make the systems singular."""
+    X, y = ranked(200, 3, seed=seed)
+    model = NuSVOR(0.8, kernel, tol=0.1).fit(X, y)
+    assert model.dual_gap_ < 1e-10
+    # the dual stays feasible: the function is the sum of upper minus lower weights
+    assert_allclose(model.dual_coef_.sum(), 0, atol=1e-10 * np.abs(model.dual_coef_).sum())
+
+
+@pytest.mark.certificate
 @pytest.mark.parametrize("nu", [0.2, 0.5, 0.8])
 def test_nu_is_the_fraction_of_constraints_with_slack(nu, seed):
     X, y = ranked(300, 5, seed=seed)

@@ -1,9 +1,11 @@
 """Evidence that SVDD solves the problem it states."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
@@ -13,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from skmoderndata.kernels import PSpectrum
-from skmoderndata.svm import SVDD, MinimumEnclosingBall
+from skmoderndata.ranking import NuSVOR
+from skmoderndata.svm import L2SVC, L2SVR, SVDD, MinimumEnclosingBall
 from tests.oracles import box_qp as oracle
 
 
@@ -248,3 +251,20 @@ def test_sparse_input(seed):
         dense, thin = SVDD(kernel).fit(X), SVDD(kernel).fit(sparse.csr_array(X))
         assert_array_equal(thin.support_, dense.support_)
         assert_allclose(thin.score_samples(sparse.csr_array(X)), dense.score_samples(X), atol=1e-9)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("tol", [1e-3, 1e-9, 1e-15, 1e-17])
+@pytest.mark.parametrize(
+    "machine", [SVDD(), L2SVC(), L2SVR(), L2SVR(epsilon=0), NuSVOR()], ids=repr
+)
+def test_a_gap_above_the_tolerance_warns(machine, tol, seed):
+    """Also where it is rounding after the last steps, and nowhere else."""
+    X, t = make_friedman1(120, 5, noise=1.0, random_state=seed)
+    machine.set_params(tol=tol)
+    y = t if isinstance(machine, L2SVR) else np.digitize(t, np.quantile(t, [0.5]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        machine.fit(X, y)
+    warned = any(issubclass(w.category, ConvergenceWarning) for w in caught)
+    assert warned == (machine.dual_gap_ > tol)

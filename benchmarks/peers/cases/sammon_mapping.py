@@ -11,7 +11,11 @@ def work(size, rng):
 
     X = load_iris().data if size == "iris" else load_digits().data
     X = np.unique(X, axis=0)
-    return X if size == "iris" else X[rng.permutation(len(X))[:size]]
+    if size == "iris":
+        return X
+    more = max(0, size - len(X))  # there are 1797 digits: the others are noisy copies
+    X = np.concatenate([X, X[:more] + rng.normal(size=(more, X.shape[1]))])
+    return X[rng.permutation(len(X))[:size]]
 
 
 def quality(X, Y):
@@ -51,11 +55,32 @@ def _fifty_times(rows):
     return all(good for good, _ in found), f"takes {min(r for _, r in found):.3g} times"
 
 
+def _fast(rows):
+    found = [r for r in rows if r.contender == CASE.ours and r.size == LARGE and r.seconds]
+    if not found:
+        return None, "not measured"
+    median = float(np.median(found[0].seconds))
+    return median < 1.5, f"{median:.2g} s"
+
+
+def _lowest(rows):
+    mine = {r.size: r.value("stress") for r in rows if r.contender == CASE.ours}
+    found = [
+        r.value("stress") / mine[r.size] - 1
+        for r in rows
+        if r.contender != CASE.ours and r.ratio is not None and mine.get(r.size)
+    ]
+    if not found:
+        return None, "no rival measured"
+    return min(found) >= 0, f"that of the best rival is {100 * min(found):.2g} % higher"
+
+
+LARGE = "digits, 2000 rows"
 CASE = Case(
     title="Sammon's map",
     question="How fast, and how low, does the stress get?",
     ours="SammonMapping",
-    sizes={"iris, 149 rows": "iris", "digits, 500 rows": 500, "digits, 1797 rows": 1797},
+    sizes={"iris, 149 rows": "iris", "digits, 500 rows": 500, LARGE: 2000},
     quick_sizes={"digits, 120 rows": 120},
     warmup=60,
     work=work,
@@ -74,6 +99,10 @@ CASE = Case(
     },
     quality=quality,
     figures={"stress": "Sammon's stress"},
-    targets=(Target(text="50 times as fast as sammon-mapping, lower stress", check=_fifty_times),),
+    targets=(
+        Target(text="50 times as fast as sammon-mapping, lower stress", check=_fifty_times),
+        Target(text="2000 rows in less than 1.5 s", check=_fast),
+        Target(text="stress not above that of any rival", check=_lowest),
+    ),
     repeat=3,
 )

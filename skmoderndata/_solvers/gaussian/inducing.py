@@ -21,7 +21,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 
 Array = Any
 LARGEST_JITTER = 1e-4
@@ -75,15 +75,16 @@ class Sums(NamedTuple):
 def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array, xp: Any) -> Sums:
     """Sum over one block: A (m x n), ``prior = k(x, x)`` (n), Y (n x t), w and d (n)."""
     Y, u = Y - shift, w / d
-    weighted = A * u[None, :]
+    root = xp.sqrt(u)
+    weighted = A * root[None, :]  # times its own transpose: half of the work in BLAS
     return Sums(
         float(xp.sum(w)),
         float(xp.sum(w * prior)),
         float(xp.sum(u)),
         float(xp.sum(w * xp.log(d))),
-        weighted @ A.T,
-        xp.sum(weighted, axis=1),
-        weighted @ Y,
+        weighted @ weighted.T,
+        weighted @ root,
+        weighted @ (root[:, None] * Y),
         u @ Y,
         u @ (Y * Y),
         xp.stack([w @ Y, w @ (Y * Y)]),
@@ -259,18 +260,19 @@ def block_slopes(
     ``D = k(x, x) - a'a + s``.
     """
     t, weight = Y.shape[1], w / d
-    BA, fitted = slope.B_inverse @ A, A.T @ u
-    by_a = (u @ (Y - fitted).T - t * BA) * weight[None, :]
     if method == "fitc":
+        BA, fitted = slope.B_inverse @ A, A.T @ u
+        by_a = (u @ (Y - fitted).T - t * BA) * weight[None, :]
         quadratic = t * xp.sum(A * BA, axis=0) + xp.sum((Y - fitted) ** 2, axis=1)
         by_d = 0.5 * weight * (quadratic / d - t)
         AD = A * by_d[None, :]
         K_uf = solve_upper(L, by_a - 2 * AD, xp)
         return BlockSlopes(K_uf, by_d, unwhiten(L, AD @ A.T, xp), s * float(xp.sum(by_d)))
-    prior = 0 * weight
+    S, prior = t * slope.B_inverse + u @ u.T, 0 * weight
     if method == "vfe":
-        by_a, prior = by_a + t * A * weight[None, :], -0.5 * t * weight
-    return BlockSlopes(solve_upper(L, by_a, xp), prior, 0.0, 0.0)
+        S, prior = S - t * identity(L, xp), -0.5 * t * weight
+    K_uf = solve_upper(L, u, xp) @ Y.T - solve_upper(L, S, xp) @ A
+    return BlockSlopes(K_uf * weight[None, :], prior, 0.0, 0.0)
 
 
 def identity(K: Array, xp: Any) -> Array:
@@ -281,14 +283,15 @@ def identity(K: Array, xp: Any) -> Array:
 def solve_lower(L: Array, B: Array, xp: Any) -> Array:
     """``L^-1 B`` for lower triangular L; the standard has no triangular solve."""
     if isinstance(L, np.ndarray):
-        return solve_triangular(L, B, lower=True, check_finite=False)
+        # from the right on the transpose, whose layout is Fortran's: no copies of a wide B
+        return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=1).T
     return xp.linalg.solve(L, B)
 
 
 def solve_upper(L: Array, B: Array, xp: Any) -> Array:
     """``L^-T B`` for lower triangular L."""
     if isinstance(L, np.ndarray):
-        return solve_triangular(L, B, lower=True, trans=1, check_finite=False)
+        return dtrsm(1.0, L, B.T, side=1, lower=1).T
     return xp.linalg.solve(L.T, B)
 
 

@@ -56,7 +56,8 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
     r2, objective = ball_radius(found.w, g, diagonal, bounds)
     reached = _relative(objective, _ball_dual(found.w, g, diagonal))
     norm = max(0.0, float(found.w @ values))
-    return Machine(found.w, values, r2, norm, objective, reached, found.n_iter, found.converged)
+    converged = reached <= limits["tol"]
+    return Machine(found.w, values, r2, norm, objective, reached, found.n_iter, converged)
 
 
 def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[float, float]:
@@ -181,7 +182,7 @@ def squared_tube(
     if solver == "cvxpy":
         found = by_cvxpy(store, box, tube, np.array([[0, n]]), [0.0], gap, limits["tol"])
     elif tube == 0 and n <= DIRECT:
-        found = _bordered(store, y, ridge, gap)
+        found = _bordered(store, y, ridge, gap, limits["tol"])
     else:
         state = box_state(store, np.zeros(n), **box, tube=tube)
         found = box_qp(store, state, np.array([[0, n]]), gap, **limits)
@@ -197,7 +198,7 @@ def tube_offset(a: Array, g: Array, tube: float) -> float:
     return -0.5 * float(g.min() + g.max())
 
 
-def _bordered(store: Rows, y: Array, ridge: Array, gap: Any) -> BoxResult:
+def _bordered(store: Rows, y: Array, ridge: Array, gap: Any, tol: float) -> BoxResult:
     """Solve `(K + diag(ridge)) a + b = y`, `sum a = 0`: the tube has no width."""
     Q = _matrix(store)
     Q[np.diag_indices(len(Q))] += ridge
@@ -207,7 +208,8 @@ def _bordered(store: Rows, y: Array, ridge: Array, gap: Any) -> BoxResult:
     ).T
     a = part - float(part.sum()) / float(ones.sum()) * ones
     g = store.product(a) + ridge * a - y
-    return BoxResult(a, g, gap(a, g), 1, True)
+    reached = gap(a, g)
+    return BoxResult(a, g, reached, 1, reached <= tol)
 
 
 # common -------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ def box_qp(
             polish = min(polish, max_iter - count)
         count += _to_level(store, state, segments, level, turn, count, polish)[0]
         reached = gap(state.w, state.g)
-    return BoxResult(state.w, state.g, reached, count, it.converged)
+    return BoxResult(state.w, state.g, reached, count, reached <= tol)
 
 
 def _to_level(
@@ -207,8 +207,8 @@ def mark(state, i):
 
 
 @jit
-def least(g, plus, first, last):
-    """Index of the smallest `g + plus` of a segment.
+def least(g, plus, sign, first, last):
+    """Index of the smallest `g + plus` of a segment, of the largest if the sign is negative.
 
     Whole numbers, whose order is that of the floating-point numbers, have minima that the compiler
     takes eight at a time: here and in `partner` two to three times as fast as the plain loop.
@@ -221,14 +221,14 @@ def least(g, plus, first, last):
         size = min(block, last - start)
         g_here, plus_here = g[start : start + size], plus[start : start + size]
         for q in range(size):
-            sums[q] = g_here[q] + plus_here[q]
+            sums[q] = sign * (g_here[q] + plus_here[q])
         best = last_bits
         for q in range(size):  # the bits of negative numbers count backwards
             best = min(best, bits[q] ^ ((bits[q] >> 63) & last_bits))
         if best < lowest:
             lowest, place = best, start
     for q in range(place, min(place + block, last)):
-        sums[0] = g[q] + plus[q]
+        sums[0] = sign * (g[q] + plus[q])
         if bits[0] ^ ((bits[0] >> 63) & last_bits) == lowest:
             return q
     return place
@@ -314,7 +314,7 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     to be brought; STALLED.
     """
     first, last = span
-    i = least(state.g, state.up, first, last)
+    i = least(state.g, state.up, 1.0, first, last)
     low = state.g[i] + state.up[i]
     if slot[i] < 0:
         return MISSING, i, -1

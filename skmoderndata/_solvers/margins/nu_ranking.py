@@ -31,8 +31,11 @@ from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 Array = np.ndarray[Any, np.dtype[Any]]
 
 POLISHED_RANKS = 500  # samples up to which the optimum is found to rounding
+HANDED_OVER = 1e-2  # gap from which on the active set method takes less time than more pairs
+BOUNDED = 6  # times that all weights beyond their bounds are put there, at most
 FACES = 30  # steps of the active set method for each sample, at most
 LOOKED_AT = 256  # samples whose rows give the direction of the start
+RIDGE = 1e-12  # of the system of a face, in units of the kernel
 FLAT = 1e-5  # norm of the function, in units of the samples, that counts as zero
 UPPER, LOWER, BOTH = 0, 1, 2  # whose weights need a row
 
@@ -70,38 +73,36 @@ def nu_ranking(
     rise while those of another fall, by four weights. It ends at the relative gap `tol`, or after
     `max_iter` steps unless that is -1.
     """
+    n = len(bounds)
+    small = n <= min(POLISHED_RANKS, len(store.values))
+    if small:
+        store.bring(np.flatnonzero(store.slot < 0))
     upper, lower = _start(store, segments, bounds)
     g = upper.g
     level = max(float(np.ptp(g)), 0.0)
     size = float(np.abs(store.diagonal).max(initial=0.0))
     flat, rounding = FLAT * float(np.sqrt(size)), 1e-15 * size
-    count, chunk = 0, max(CHUNK, 100 * len(bounds))
-    it = Iterations(MOST_LEVELS, tol, progress)
+    count, chunk = 0, max(CHUNK, 100 * n)
+    it = Iterations(MOST_LEVELS, max(tol, HANDED_OVER) if small else tol, progress)
     for _ in it:
         level *= 0.4
         budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
         done, status = _to_level(store, upper, lower, segments, (level, count, budget))
         count += done
-        a = upper.w + lower.w
-        norm = float(np.sqrt(max(0.0, float(a @ g))))
-        it.residual = _gap(g, norm, upper, lower, segments, bounds) if norm > flat else np.inf
+        *_, norm, gap = _certificate(upper, lower, segments, bounds)
+        it.residual = gap if norm > flat else np.inf
         if status == COUNTED:
             level /= 0.4  # not reached yet
-        if it.residual > tol:
+        if it.residual > it.tol:
             it.ended = status == STALLED or norm <= flat or 0 <= max_iter <= count
             it.ended |= level < rounding
-    if it.converged and len(bounds) <= POLISHED_RANKS:
+    if it.converged and small:
         count += by_faces(store, upper, lower, segments, max_iter - count)
+    b, margin, value, norm, gap = _certificate(upper, lower, segments, bounds)
     a = upper.w + lower.w
-    norm = float(np.sqrt(max(0.0, float(a @ g))))
     if norm <= flat:
-        zero = np.zeros(len(segments) - 1)
-        return Ranking(0.0 * a, zero, 0.0, 0.0, 0.0, count, True)
-    margin = margin_of(upper, lower, segments) / norm
-    b = best_thresholds(g / norm, margin, segments, bounds)
-    value = ranking_value(g / norm, b, margin, segments, bounds)
-    gap = max(0.0, value + norm) / max(margin, norm)
-    return Ranking(a / norm, b, margin, value, gap, count, it.converged)
+        return Ranking(0.0 * a, 0.0 * b, 0.0, 0.0, 0.0, count, True)
+    return Ranking(a / norm, b, margin, value, gap, count, gap <= tol)
 
 
 def _to_level(
@@ -110,10 +111,11 @@ def _to_level(
     """Step until no step gains more than a level; rows are brought as needed."""
     level, count, budget = limits
     tops, bottoms = segments[1:], segments[:-1]
+    whole = np.array([[0, len(upper.g)]])  # the gradient of all samples follows a step
     done, status = 0, MISSING
     while status == MISSING:
         moved, status, side, where, i, j = ranking_steps(
-            store.values, store.slot, store.used, upper, lower, tops, bottoms,
+            store.values, store.slot, store.used, upper, lower, whole, tops, bottoms,
             (level, count + done, budget - done),
         )  # fmt: skip
         done += moved
@@ -164,11 +166,10 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
     negative. Returns the number of steps.
     """
     n, n_thresholds = len(upper.g), len(segments) - 1
-    K = np.concatenate([store.compute(rows) for rows in np.array_split(np.arange(n), -(-n // 64))])
+    K = store.values[store.slot]
     K = 0.5 * (K + K.T)
     # one weight v >= 0 for each constraint: sample, threshold, sign of its weight in a
-    parts = [(y, 1.0, segments[y + 1]) for y in range(n_thresholds)]
-    parts += [(y, -1.0, segments[y]) for y in range(n_thresholds)]
+    parts = [(y, s, segments[y + (s > 0)]) for s in (1.0, -1.0) for y in range(n_thresholds)]
     sample = np.concatenate([np.arange(first, last) for _, _, (first, last) in parts])
     sizes = [last - first for _, _, (first, last) in parts]
     sign = np.repeat([row[1] for row in parts], sizes)
@@ -177,6 +178,7 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
     high = upper.high[sample]
     E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
     count, most = 0, FACES * n if budget < 0 else min(budget, FACES * n)
+    sums = E.T @ v
     at_minimum = False
     while count < most:
         f = K @ np.bincount(sample, sign * v, minlength=n)
@@ -187,10 +189,21 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
             slope = float((sign * d) @ f[sample])
             moved = np.flatnonzero(d)
         else:
-            moved = np.flatnonzero((v > 0.0) & (v < high))
-            d = np.zeros(len(v))
-            d[moved] = _to_minimum(K, sample[moved], sign[moved], E[moved], f)
-            slope = -1.0
+            free = (v > 0.0) & (v < high)
+            there = _minimum_of_face(K, sample, sign, E, sums, v, free)
+            d, slope, moved = there - v, -1.0, np.flatnonzero(free)
+            for _ in range(BOUNDED):  # many bounds at once, if that leads down
+                if ((there >= 0.0) & (there <= high)).all():
+                    break
+                free &= (there > 0.0) & (there < high)
+                there = np.clip(there, 0.0, high)
+                there = _minimum_of_face(K, sample, sign, E, sums, there, free)
+            change = np.bincount(sample, sign * (there - v), minlength=n)
+            inside = ((there >= 0.0) & (there <= high)).all()
+            inside &= np.abs(sums - E.T @ there).max() < 1e-12
+            if inside and change @ (2.0 * f + K @ change) < 0.0:
+                v, at_minimum, count = there, True, count + 1
+                continue
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(d[moved] > 0, high[moved] - v[moved], v[moved]) / np.abs(d[moved])
         room[np.isnan(room)] = np.inf
@@ -204,24 +217,29 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
         v[at_bound] = np.where(d[at_bound] > 0, high[at_bound], 0.0)
         at_minimum = not at_minimum and step == full
         count += 1
+    upper.g[:] = K @ np.bincount(sample, sign * v, minlength=n)  # one array of both states
     for state, part in ((upper, sign > 0), (lower, sign < 0)):
         state.w[sample[part]] = sign[part] * v[part]
-    upper.g[:] = K @ (upper.w + lower.w)  # one array of both states
-    mark_bounds(upper)
-    mark_bounds(lower)
+        mark_bounds(state)
     return count
 
 
-def _to_minimum(K: Array, sample: Array, sign: Array, E: Array, f: Array) -> Array:
-    """Step of the free weights to the minimum on their face: `E' d = 0`."""
-    m, k = E.shape
+def _minimum_of_face(
+    K: Array, sample: Array, sign: Array, E: Array, sums: Array, v: Array, free: Array
+) -> Array:
+    """Weights of least `a'Ka` where `E'v = sums`, of which some are free."""
+    q = np.flatnonzero(free)
+    m, k = len(q), E.shape[1]
     system = np.zeros((m + k, m + k))
-    system[:m, :m] = np.outer(sign, sign) * K[np.ix_(sample, sample)]
-    system[:m, m:], system[m:, :m] = E, E.T
-    right = np.concatenate([-sign * f[sample], np.zeros(k)])
-    # singular where a threshold has no free weight, or the kernel has low rank
-    solution: Array = np.linalg.lstsq(system, right, rcond=1e-13)[0]
-    return solution[:m]
+    system[:m, :m] = np.outer(sign[q], sign[q]) * K[np.ix_(sample[q], sample[q])]
+    system[:m, m:], system[m:, :m] = E[q], E[q].T
+    # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
+    ridge = RIDGE * float(np.abs(K.diagonal()).max())
+    system[np.diag_indices(m + k)] += np.repeat([ridge, -RIDGE], [m, k])
+    f = K @ np.bincount(sample, sign * v, minlength=len(K))
+    v = v.copy()
+    v[q] += np.linalg.solve(system, np.r_[-sign[q] * f[sample[q]], sums - E.T @ v])[:m]
+    return v
 
 
 def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> Array | None:
@@ -298,38 +316,38 @@ def ranking_value(f: Array, b: Array, margin: float, segments: Array, bounds: Ar
     return value
 
 
-def _gap(
-    g: Array, norm: float, upper: BoxState, lower: BoxState, segments: Array, bounds: Array
-) -> float:
-    """Relative duality gap: `-norm` is the value of the dual, the margin the unit."""
-    margin = margin_of(upper, lower, segments) / norm
-    b = best_thresholds(g / norm, margin, segments, bounds)
-    value = ranking_value(g / norm, b, margin, segments, bounds)
-    return max(0.0, value + norm) / max(margin, norm)
+def _certificate(
+    upper: BoxState, lower: BoxState, segments: Array, bounds: Array
+) -> tuple[Array, float, float, float, float]:
+    """Thresholds, margin, value of the primal, norm and relative duality gap.
+
+    Minus the norm of the function is the value of the dual, the margin the unit of the gap.
+    """
+    norm = float(np.sqrt(max(0.0, float((upper.w + lower.w) @ upper.g))))
+    if norm == 0.0:
+        return np.zeros(len(segments) - 1), 0.0, 0.0, 0.0, 0.0
+    margin, f = margin_of(upper, lower, segments) / norm, upper.g / norm
+    b = best_thresholds(f, margin, segments, bounds)
+    value = ranking_value(f, b, margin, segments, bounds)
+    return b, margin, value, norm, max(0.0, value + norm) / max(margin, norm)
 
 
 @jit
-def ranking_steps(values, slot, used, upper, lower, tops, bottoms, limits):
+def ranking_steps(values, slot, used, upper, lower, whole, tops, bottoms, limits):
     """Exchange weights until no step gains more than `level`, or a row is missing.
 
     `limits` are the level, the time and the number of steps at most. Returns the steps, the
     status, and for a missing row whose weights need it, the threshold and the pair.
     """
     level, clock, most = limits
-    whole = np.array([[0, len(upper.g)]])
     count = 0
     while count < most:
         moved = False
         for y in range(len(tops)):
-            for side in (UPPER, LOWER):
-                if side == UPPER:
-                    status, i, j = try_exchange(
-                        values, slot, used, upper, whole, tops[y], level, clock + count
-                    )
-                else:
-                    status, i, j = try_exchange(
-                        values, slot, used, lower, whole, bottoms[y], level, clock + count
-                    )
+            for side, state, own in ((UPPER, upper, tops), (LOWER, lower, bottoms)):
+                status, i, j = try_exchange(
+                    values, slot, used, state, whole, own[y], level, clock + count
+                )
                 if status == MISSING or status == STALLED:
                     return count, status, side, y, i, j
                 if status == MOVED:
@@ -350,43 +368,27 @@ def ranking_steps(values, slot, used, upper, lower, tops, bottoms, limits):
 
 
 @jit
-def highest(g, plus, first, last):
-    """Index of the largest `g + plus` of a segment."""
-    place = first
-    for q in range(first + 1, last):
-        if g[q] + plus[q] > g[place] + plus[place]:
-            place = q
-    return place
-
-
-@jit
 def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     """Let both sums of one threshold rise and those of another fall, where that gains most."""
     g = upper.g
     rising, falling = BLOCKED, -BLOCKED
-    i = j = k = m = 0
+    i = j = k = m = tops[0, 0]
     y_up = y_down = 0
     for y in range(len(tops)):
         first, last = tops[y]
         start, stop = bottoms[y]
-        q, r = least(g, upper.up, first, last), highest(g, lower.down, start, stop)
-        slope = g[q] + upper.up[q] - g[r] - lower.down[r]
-        if slope < rising:
-            rising, i, j, y_up = slope, q, r, y
-        q, r = highest(g, upper.down, first, last), least(g, lower.up, start, stop)
-        slope = g[q] + upper.down[q] - g[r] - lower.up[r]
-        if slope > falling:
-            falling, k, m, y_down = slope, q, r, y
+        for sign, top, bottom in ((1.0, upper.up, lower.down), (-1.0, upper.down, lower.up)):
+            q, r = least(g, top, sign, first, last), least(g, bottom, -sign, start, stop)
+            slope = g[q] + top[q] - g[r] - bottom[r]
+            if sign > 0.0 and slope < rising:
+                rising, i, j, y_up = slope, q, r, y
+            if sign < 0.0 and slope > falling:
+                falling, k, m, y_down = slope, q, r, y
     if y_up == y_down or falling - rising <= 2.0 * level:
         return REACHED, BOTH, -1, -1
-    if slot[i] < 0:
-        return MISSING, UPPER, y_up, i
-    if slot[j] < 0:
-        return MISSING, LOWER, y_up, j
-    if slot[k] < 0:
-        return MISSING, UPPER, y_down, k
-    if slot[m] < 0:
-        return MISSING, LOWER, y_down, m
+    for side, y, q in ((UPPER, y_up, i), (LOWER, y_up, j), (UPPER, y_down, k), (LOWER, y_down, m)):
+        if slot[q] < 0:
+            return MISSING, side, y, q
     used[i] = used[j] = used[k] = used[m] = clock
     row_i, row_j, row_k, row_m = values[slot[i]], values[slot[j]], values[slot[k]], values[slot[m]]
     d = upper.diagonal
@@ -448,31 +450,25 @@ def thresholds_by_program(
 ) -> tuple[Array, float]:
     """Thresholds and margin of least loss for given values, a linear program."""
     n_b = len(segments) - 1
-    rows, costs, rights = [], [], []
+    lefts, rights, costs = [], [], []
     for y, (first, last) in enumerate(segments):
-        for q in range(first, last):
-            if y < n_b:  # f - b + margin <= slack
-                rows.append((y, -1.0, 1.0))
-                rights.append(-f[q])
-                costs.append(bounds[q])
-            if y > 0:  # b + margin - f <= slack
-                rows.append((y - 1, 1.0, 1.0))
-                rights.append(f[q])
-                costs.append(bounds[q])
-    left = np.zeros((len(rows), n_b + 1))
-    for k, (y, sign, one) in enumerate(rows):
-        left[k, y], left[k, -1] = sign, one
-    A: Any = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(rows))])
+        for k, sign in ((y, 1.0), (y - 1, -1.0)):  # sign (f - b_k) + margin <= slack
+            if 0 <= k < n_b:
+                lefts.append(np.tile(np.r_[-sign * np.eye(n_b)[k], 1.0], (last - first, 1)))
+                rights.append(-sign * f[first:last])
+                costs.append(bounds[first:last])
+    left, right, cost = np.concatenate(lefts), np.concatenate(rights), np.concatenate(costs)
+    A: Any = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(left))])
     if enforced and n_b > 1:
-        order = np.zeros((n_b - 1, n_b + 1 + len(rows)))
+        order = np.zeros((n_b - 1, n_b + 1 + len(left)))
         order[np.arange(n_b - 1), np.arange(n_b - 1)] = 1.0
         order[np.arange(n_b - 1), np.arange(1, n_b)] = -1.0
         A = sparse.vstack([A, sparse.csr_array(order)])
-        rights += [0.0] * (n_b - 1)
-    c = np.concatenate([np.zeros(n_b), [-1.0], costs])
-    limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(rows)
+        right = np.r_[right, np.zeros(n_b - 1)]
+    c = np.r_[np.zeros(n_b), -1.0, cost]
+    limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(left)
     solver: Any = optimize.linprog
-    found = solver(c, A_ub=A.tocsr(), b_ub=np.array(rights), bounds=limits)
+    found = solver(c, A_ub=A.tocsr(), b_ub=right, bounds=limits)
     if found.x is None:
         raise ValueError(f"The linear program of the thresholds failed: {found.message}")
     return np.asarray(found.x[:n_b]), float(found.x[n_b])
