@@ -12,6 +12,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.lowrank.svt import operator, orthonormal, svt, top_ritz_pair
@@ -560,13 +561,3 @@ def _factor_normal(indices, lo, m, B, ridge, chol):
             else:
                 return False
     return True
-
-
-@jit
-def entries_at(rows, columns, left, right, out):
-    """Write the entries of `left @ right.T` at the cells `(rows, columns)`."""
-    for k in range(rows.size):
-        total = 0.0
-        for c in range(left.shape[1]):
-            total += left[rows[k], c] * right[columns[k], c]
-        out[k] = total
