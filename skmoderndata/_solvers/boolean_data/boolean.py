@@ -286,7 +286,8 @@ def contained(rows: Array, words: Array) -> Array:
 
 def count_ones(words: Array) -> Array:
     """Count the ones of each packed row."""
-    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    ones: Array = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    return ones
 
 
 def distinct_rows(words: Array) -> tuple[Array, Array]:
