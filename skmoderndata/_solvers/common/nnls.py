@@ -32,9 +32,8 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     """Solve ``min 1/2 z G z' - f z'`` over ``z >= 0`` for each row f of F, exactly.
 
     Block principal pivoting [Kim & Park 2011, Algorithm 2]: entries that violate a sign change
-    sides in blocks, one at a time when that does not help. Rows with the same support in a row of
-    rows share one Cholesky factor. Where columns depend on each other the active set method of
-    Lawson and Hanson takes over, with a ridge of 1e-12 on the scaled diagonal.
+    sides in blocks, one at a time when that does not help. Where columns depend on each other the
+    active set method of Lawson and Hanson takes over, with a ridge of 1e-12 on the diagonal.
 
     Parameters
     ----------
@@ -55,16 +54,14 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     G = G * scale[..., :, None] * scale[..., None, :]
     F = F * scale
     passive = np.zeros((m, k), dtype=np.bool_)
-    order = np.arange(m)
     if start is not None:
         passive[:] = (np.asarray(start) > 0) & (scale > 0)
-        if not each and m > 1:  # neighbours with equal supports share a factor
-            order = np.lexsort(np.packbits(passive, axis=1).T)
     Z = np.zeros((m, k))
     n_solves, solved = 0, np.zeros(m, dtype=np.bool_)
     stack = G if each else G[None]
     for part in row_blocks(m, 4.0 * k**3):  # about ten factorisations for a row
-        n_solves += _pivot_rows(stack, F, passive, order[part], Z, solved)
+        some = stack[part] if each else stack
+        n_solves += _pivot_rows(some, F[part], passive[part], Z[part], solved[part])
     singular = np.flatnonzero(~solved)
     for i in singular:
         root = linalg.cholesky(stack[i if each else 0] + RIDGE * np.eye(k))
@@ -101,17 +98,16 @@ def nnls_gap(C: Array, x: Array, z: Array) -> float:
 
 
 @jit
-def _pivot_rows(G: Array, F: Array, passive: Array, order: Array, Z: Array, solved: Array) -> int:
-    """Block principal pivoting for the rows in `order`; G has one matrix, or one for each row.
+def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> int:
+    """Block principal pivoting row by row; G has one matrix, or one for each row.
 
     Marks the rows that are solved, and returns the number of triangular systems.
     """
     k = F.shape[1]
     chol = np.empty((k, k))
-    support, held = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-    n_held, held_matrix, n_solves = -1, -1, 0
+    support, n_solves = np.empty(k, dtype=np.int64), 0
     y, z = np.empty(k), np.empty(k)
-    for i in order:
+    for i in range(len(F)):
         g = i if len(G) > 1 else 0
         f, P = F[i], passive[i]
         size = 0.0
@@ -125,19 +121,8 @@ def _pivot_rows(G: Array, F: Array, passive: Array, order: Array, Z: Array, solv
                 if P[j]:
                     support[n] = j
                     n += 1
-            same = n == n_held and g == held_matrix
-            if same:
-                for a in range(n):
-                    if support[a] != held[a]:
-                        same = False
-                        break
-            if not same:
-                n_held = -1
-                if _cholesky(G[g], support, n, chol) < n:
-                    break
-                n_held, held_matrix = n, g
-                for a in range(n):
-                    held[a] = support[a]
+            if _cholesky(G[g], support, n, chol) < n:
+                break
             n_solves += 1
             _solve(chol, support, n, f, z)
             n_bad = _dual(G[g], f, P, z, y, tol)
