@@ -1,9 +1,17 @@
 """Rows in the order of time: which follow each other, which are left out."""
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.series.expansion import PolynomialExpansion
+from skmoderndata._solvers.series.slow_features import SlowMoments
+
+CONSTANT = "{}: every{} feature is constant, so no output has unit variance. Check X."
 
 
 class RowFacts(NamedTuple):
@@ -70,6 +78,30 @@ def check_rows(
     if after is not None and (times is None) != (after.last_time is None):
         raise ValueError("times must be given in every call of partial_fit, or in none.")
     return RowFacts(ids, valid, times, new_sequence)
+
+
+def whiten_input(model, X, valid):
+    """Mean and principal components of the input, as `pre_pca` says, scaled to unit variance."""
+    number = isinstance(model.pre_pca, Integral)
+    if model.pre_pca > X.shape[1] or not (number or model.pre_pca < 1):
+        raise ValueError(
+            f"pre_pca={model.pre_pca!r} must be a number of components, at most the "
+            f"{X.shape[1]} features of X, or a fraction of the variance between 0 and 1."
+        )
+    moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
+    moments.update(X, valid=valid)
+    # the default driver of LAPACK may not return from columns of very different sizes
+    variance, V = linalg.eigh(moments.covariance(), driver="evd")
+    variance, V = variance[::-1], V[:, ::-1]
+    floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
+    rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
+    if rank == 0:
+        raise ValueError(CONSTANT.format(type(model).__name__, ""))
+    keep = min(model.pre_pca, rank) if number else rank
+    if not number:
+        explained = np.cumsum(variance[:rank]) / variance[:rank].sum()
+        keep = min(int(np.searchsorted(explained, model.pre_pca)) + 1, rank)
+    return moments.mean, fix_signs((V[:, :keep] / np.sqrt(variance[:keep])).T)
 
 
 def check_states_add_up(model, other, follows):

@@ -3,7 +3,6 @@
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -33,7 +32,13 @@ from skmoderndata._solvers.series.slow_features import (
     slow_directions,
 )
 from skmoderndata._validation import validate_data
-from skmoderndata.decomposition._slow_base import check_rows, check_states_add_up, mean_slowness
+from skmoderndata.decomposition._slow_base import (
+    CONSTANT,
+    check_rows,
+    check_states_add_up,
+    mean_slowness,
+    whiten_input,
+)
 
 
 class SlowFeatureAnalysis(
@@ -529,8 +534,6 @@ class SlowFeatureAnalysis(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    # ---- input ---------------------------------------------------------------------------
-
     def _check(self, X, *, reset, ensure_min_samples=1):
         return validate_data(
             self,
@@ -544,8 +547,6 @@ class SlowFeatureAnalysis(
     def _input_names(self):
         names = vars(self).get("feature_names_in_")
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
-
-    # ---- moments -------------------------------------------------------------------------
 
     def _forget(self):
         vars(self).pop("_moments", None)
@@ -567,7 +568,7 @@ class SlowFeatureAnalysis(
         n_inputs = X.shape[1]
         self.input_mean_ = self.input_components_ = None
         if self.pre_pca is not None:
-            self.input_mean_, self.input_components_ = self._whiten_input(X, valid)
+            self.input_mean_, self.input_components_ = whiten_input(self, X, valid)
             n_inputs = len(self.input_components_)
         if self.expansion is None:
             self.expansion_ = None
@@ -583,29 +584,6 @@ class SlowFeatureAnalysis(
             self._expansion = CallableExpansion(self.expansion_, sample[:1], self.include_bias)
         self._moments = SlowMoments(self._expansion, self.lag)
         self._input_eps = 0.0
-
-    def _whiten_input(self, X, valid):
-        """Principal components of the input, scaled to unit variance."""
-        number = isinstance(self.pre_pca, Integral)
-        if self.pre_pca > X.shape[1] or not (number or self.pre_pca < 1):
-            raise ValueError(
-                f"pre_pca={self.pre_pca!r} must be a number of components, at most the "
-                f"{X.shape[1]} features of X, or a fraction of the variance between 0 and 1."
-            )
-        moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
-        moments.update(X, valid=valid)
-        # the default driver of LAPACK may not return from columns of very different sizes
-        variance, V = linalg.eigh(moments.covariance(), driver="evd")
-        variance, V = variance[::-1], V[:, ::-1]
-        floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
-        rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
-        if rank == 0:
-            raise ValueError(_CONSTANT.format(type(self).__name__, ""))
-        keep = min(self.pre_pca, rank) if number else rank
-        if not number:
-            explained = np.cumsum(variance[:rank]) / variance[:rank].sum()
-            keep = min(int(np.searchsorted(explained, self.pre_pca)) + 1, rank)
-        return moments.mean, fix_signs((V[:, :keep] / np.sqrt(variance[:keep])).T)
 
     def _chunk_rows(self):
         return self.batch_size or default_chunk_rows(self._expansion.n_outputs)
@@ -672,7 +650,7 @@ class SlowFeatureAnalysis(
                 "Use solver='auto' or 'eigh'."
             ) from None
         if found.rank == 0:
-            raise ValueError(_CONSTANT.format(who, " expanded"))
+            raise ValueError(CONSTANT.format(who, " expanded"))
         if self.n_components is not None and self.n_components > found.rank:
             reason = f"the rank {found.rank} of the expanded data"
             warn_fewer(self, asked=self.n_components, found=found.rank, reason=reason)
@@ -716,4 +694,3 @@ _RANGE = (
     "StandardScaler."
 )
 _NO_ROW = "{} found no usable row: every row contains NaN or is masked."
-_CONSTANT = "{}: every{} feature is constant, so no output has unit variance. Check X."

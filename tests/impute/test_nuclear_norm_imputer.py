@@ -15,6 +15,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.convex_problems import matrix_completion, solve
 from skmoderndata._solvers.lowrank import completion
 from skmoderndata.datasets import make_ratings
@@ -159,7 +160,7 @@ def test_compiled_loops_match_plain_python():
     left, right = rng.normal(size=(5, 3)), rng.normal(size=(7, 3))
     rows, columns = rng.integers(5, size=20), rng.integers(7, size=20)
     out = np.empty(20)
-    completion.entries_at(rows, columns, left, right, out)
+    entries_at(rows, columns, left, right, out)
     assert_allclose(out, (left @ right.T)[rows, columns], rtol=1e-12)
 
 

@@ -121,7 +121,7 @@ CASE = Case(
     work=work,
     contenders={
         "project_sparseness": Contender(
-            run=ours, peer=False, note="passes that drop entries, numba; sorts if they are many"
+            run=ours, peer=False, note="passes that drop entries, numba"
         ),
         "sorting": Contender(run=sorting, peer=False, note="sort and bisection, numpy"),
         "Hoyer's alternation": Contender(run=hoyer, peer=False, note="as printed, numpy"),

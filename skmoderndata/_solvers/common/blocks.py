@@ -1,4 +1,4 @@
-"""Stretches of rows for compiled functions, which hear no interrupt until they return."""
+"""Rows for compiled functions: in bounded stretches, copied, and multiplied at single entries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,3 +24,13 @@ def copy_row(source: Array, target: Array) -> None:
     """Copy entry by entry: assigning slices would compile numba's messages on shapes, too."""
     for j in range(len(source)):
         target[j] = source[j]
+
+
+@jit
+def entries_at(rows: Array, columns: Array, left: Array, right: Array, out: Array) -> None:
+    """Write the entries of `left @ right.T` at the cells `(rows, columns)`."""
+    for k in range(rows.size):
+        total = 0.0
+        for c in range(left.shape[1]):
+            total += left[rows[k], c] * right[columns[k], c]
+        out[k] = total

@@ -1,10 +1,11 @@
 """Linear algebra with the house's choices of rank, sign and order."""
 
+import contextlib
 from typing import Any
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -24,22 +25,22 @@ def fix_signs(rows: Array) -> Array:
     return np.where(row_signs(rows)[:, None] < 0, -rows, rows)
 
 
-def leading_eigen(A: Array, k: int) -> tuple[Array, Array]:
+def leading_eigen(A: Array | LinearOperator, k: int, *, tol: float = 0.0) -> tuple[Array, Array]:
     """Find the k largest eigenvalues of a symmetric matrix, descending, and their eigenvectors.
 
-    Lanczos iterations where few are asked for [Lehoucq, Sorensen and Yang 1998]; else all are
-    computed, as the routines for some of them may lose repeated ones.
+    Lanczos iterations, to the relative accuracy `tol` (0: to rounding), where few are asked for
+    [Lehoucq, Sorensen and Yang 1998]; else all are computed, as the routines for some of them may
+    lose repeated ones.
     """
-    n = len(A)
+    n = A.shape[0]
     k = min(k, n)
     found = None
     if n > DENSE and k < n // 8:
         start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
-        try:
-            found = eigsh(A, k, which="LA", v0=start, tol=0)
-        except ArpackNoConvergence:
-            found = None
+        with contextlib.suppress(ArpackNoConvergence):
+            found = eigsh(A, k, which="LA", v0=start, tol=tol, ncv=max(2 * k + 1, 30))
     if found is None:
+        A = A @ np.eye(n) if isinstance(A, LinearOperator) else A
         found = linalg.eigh((A + A.T) / 2, driver="evd")
     order = np.argsort(-found[0], kind="stable")[:k]
     return np.asarray(found[0][order]), np.asarray(found[1][:, order])

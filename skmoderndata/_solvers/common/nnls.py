@@ -8,6 +8,7 @@ is ``min 1/2 |x - z C|^2``; a penalty ``1/2 beta |z|_1^2`` adds beta to every en
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import linalg, optimize
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
@@ -15,6 +16,7 @@ from skmoderndata._solvers.common.blocks import row_blocks
 Array = np.ndarray[Any, np.dtype[Any]]
 
 PIVOT = 1e-13  # a pivot below this fraction of the diagonal is a dependent column
+RIDGE = 1e-12  # fraction of the diagonal that is added where columns depend on each other
 EXCHANGES = 3  # full exchanges without progress before the fall-back rule [Kim & Park 2011]
 
 
@@ -23,15 +25,15 @@ class NNLSResult(NamedTuple):
 
     Z: Array
     n_solves: int  # triangular systems solved, over all rows
-    n_fallback: int  # rows where pivoting met a singular block and the active set method took over
+    n_fallback: int  # rows where pivoting met a singular block, which SciPy has solved
 
 
 def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     """Solve ``min 1/2 z G z' - f z'`` over ``z >= 0`` for each row f of F, exactly.
 
     Block principal pivoting [Kim & Park 2011, Algorithm 2]: entries that violate a sign change
-    sides in blocks, one at a time when that does not help. Rows with the same support in a row of
-    rows share one Cholesky factor.
+    sides in blocks, one at a time when that does not help. Where columns depend on each other the
+    active set method of Lawson and Hanson takes over, with a ridge of 1e-12 on the diagonal.
 
     Parameters
     ----------
@@ -52,18 +54,21 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     G = G * scale[..., :, None] * scale[..., None, :]
     F = F * scale
     passive = np.zeros((m, k), dtype=np.bool_)
-    order = np.arange(m)
     if start is not None:
         passive[:] = (np.asarray(start) > 0) & (scale > 0)
-        if not each and m > 1:  # neighbours with equal supports share a factor
-            order = np.lexsort(np.packbits(passive, axis=1).T)
     Z = np.zeros((m, k))
-    counts = np.zeros(2, dtype=np.int64)
+    n_solves, solved = 0, np.zeros(m, dtype=np.bool_)
     stack = G if each else G[None]
     for part in row_blocks(m, 4.0 * k**3):  # about ten factorisations for a row
-        _pivot_rows(stack, F, passive, order[part], Z, counts)
+        some = stack[part] if each else stack
+        n_solves += _pivot_rows(some, F[part], passive[part], Z[part], solved[part])
+    singular = np.flatnonzero(~solved)
+    for i in singular:
+        root = linalg.cholesky(stack[i if each else 0] + RIDGE * np.eye(k))
+        target = linalg.solve_triangular(root, F[i], trans="T")
+        Z[i] = optimize.nnls(root, target, maxiter=30 * k)[0]
     Z *= scale
-    return NNLSResult(Z, int(counts[0]), int(counts[1]))
+    return NNLSResult(Z, n_solves, len(singular))
 
 
 def kkt_residual(G: Array, F: Array, Z: Array) -> float:
@@ -93,45 +98,36 @@ def nnls_gap(C: Array, x: Array, z: Array) -> float:
 
 
 @jit
-def _pivot_rows(G: Array, F: Array, passive: Array, order: Array, Z: Array, counts: Array) -> None:
-    """Block principal pivoting for the rows in `order`; G has one matrix, or one for each row."""
+def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> int:
+    """Block principal pivoting row by row; G has one matrix, or one for each row.
+
+    Marks the rows that are solved, and returns the number of triangular systems.
+    """
     k = F.shape[1]
     chol = np.empty((k, k))
-    support, held = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-    n_held, held_matrix = -1, -1
+    support, n_solves = np.empty(k, dtype=np.int64), 0
     y, z = np.empty(k), np.empty(k)
-    for i in order:
+    for i in range(len(F)):
         g = i if len(G) > 1 else 0
         f, P = F[i], passive[i]
         size = 0.0
         for j in range(k):
             size = max(size, abs(f[j]))
         tol = 1e-12 * size
-        best, tries, solved = k + 1, EXCHANGES, False
+        best, tries = k + 1, EXCHANGES
         for _ in range(10 * k + 20):
             n = 0
             for j in range(k):
                 if P[j]:
                     support[n] = j
                     n += 1
-            same = n == n_held and g == held_matrix
-            if same:
-                for a in range(n):
-                    if support[a] != held[a]:
-                        same = False
-                        break
-            if not same:
-                n_held = -1
-                if _cholesky(G[g], support, n, chol) < n:
-                    break
-                n_held, held_matrix = n, g
-                for a in range(n):
-                    held[a] = support[a]
-            counts[0] += 1
+            if _cholesky(G[g], support, n, chol) < n:
+                break
+            n_solves += 1
             _solve(chol, support, n, f, z)
             n_bad = _dual(G[g], f, P, z, y, tol)
             if n_bad == 0:
-                solved = True
+                solved[i] = True
                 break
             if n_bad < best:
                 best, tries = n_bad, EXCHANGES
@@ -145,12 +141,9 @@ def _pivot_rows(G: Array, F: Array, passive: Array, order: Array, Z: Array, coun
                     last = j
             if tries < 0:  # Murty's rule, which ends after finitely many steps
                 P[last] = not P[last]
-        if not solved:
-            counts[1] += 1
-            n_held = -1
-            _active_set(G[g], f, P, z, y, chol, support, tol)
         for j in range(k):
             Z[i, j] = z[j] if P[j] and z[j] > 0.0 else 0.0
+    return n_solves
 
 
 @jit
@@ -204,54 +197,6 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
         else:
             n_bad += y[j] < -tol
     return n_bad
-
-
-@jit
-def _active_set(
-    G: Array, f: Array, P: Array, z: Array, y: Array, chol: Array, support: Array, tol: float
-) -> None:
-    """Active set method of Lawson and Hanson: each step lowers the objective, also if singular."""
-    k = len(f)
-    P[:] = False
-    z[:] = 0.0
-    new = np.empty(k)
-    banned = np.zeros(k, dtype=np.bool_)
-    for _ in range(10 * k + 20):
-        _dual(G, f, P, z, y, tol)
-        enter, least = -1, -tol
-        for j in range(k):
-            if not P[j] and not banned[j] and y[j] < least:
-                enter, least = j, y[j]
-        if enter < 0:
-            return
-        P[enter] = True
-        for _ in range(k + 1):
-            n = 0
-            for j in range(k):
-                if P[j]:
-                    support[n] = j
-                    n += 1
-            if _cholesky(G, support, n, chol) < n:  # dependent on the support: of no use now
-                P[enter] = False
-                banned[enter] = True
-                break
-            _solve(chol, support, n, f, new)
-            step, leave = 1.0, -1
-            for j in range(k):
-                if P[j] and new[j] <= 0.0 and z[j] - new[j] > 0.0:
-                    length = z[j] / (z[j] - new[j])
-                    if length < step or leave < 0:
-                        step, leave = min(length, 1.0), j
-            for j in range(k):
-                if P[j]:
-                    z[j] += step * (new[j] - z[j])
-            if leave < 0:
-                banned[:] = False
-                break
-            for j in range(k):
-                if P[j] and (j == leave or z[j] <= 0.0):
-                    P[j] = False
-                    z[j] = 0.0
 
 
 @jit

@@ -8,8 +8,6 @@ from skmoderndata._jit import jit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PASSES = 40  # passes that drop entries one by one at worst, before the threshold is bisected
-SAFETY = 1e-6  # relative distance of thresholds from sums of one pass, against rounding
 BLOCK = 256  # entries summed at a time
 
 
@@ -40,7 +38,7 @@ def project_sparseness(
 
     Each row solves ``min |s - x|_2`` over ``s`` with sparseness `level`, and ``s >= 0`` unless
     `signed`, which keeps the signs. The support is found by passes that drop entries, the solution
-    on it is in closed form [Thom & Palm 2013, Hoyer 2004]; at most O(n log n) operations. `norm`
+    on it is in closed form [Thom & Palm 2013, Hoyer 2004]. `norm`
     is the Euclidean norm of the solution; None leaves it free, which is the projection onto a
     cone: rows that make an obtuse angle with all of it become zero. Where the nearest point is not
     unique (equal largest entries), the first of them is favoured.
@@ -91,25 +89,12 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     for i in range(n):
         work[i] *= scale
     # Entries that are not above the threshold of a support that holds the right one are zero in
-    # the solution, so that the threshold never falls: it is found for fewer and fewer entries,
-    # first from one-pass sums, a little lower than it may be, then exactly.
-    active, kept, tau = n, 0, -2.0
-    while 4 * kept < 3 * active:
-        active = kept if kept else n
-        kept, total, squares = _keep_above(work, active, tau)
-        spread = max(0.0, squares - total * total / kept)
-        shift = ratio * np.sqrt(spread / (kept * (kept - ratio_sq)))
-        tau += (1 - SAFETY) * total / kept - (1 + SAFETY) * shift
-    active = kept
-    mean, spread, shift = 0.0, 0.0, 0.0
-    for step in range(2 * n):
-        if step == PASSES:  # dropping is slow on this row
-            active = _bisected_support(work, active, ratio_sq, mean - shift)
+    # the solution, so that the threshold never falls: it is found for fewer and fewer entries.
+    active = n
+    while True:
         mean, spread = _moments(work, active)
         shift = ratio * np.sqrt(spread / (active * (active - ratio_sq)))
-        if step >= PASSES:
-            break
-        kept = _keep_above(work, active, mean - shift)[0]
+        kept = _keep_above(work, active, mean - shift)
         if kept == active or kept <= ratio_sq:
             break
         active = kept
@@ -121,64 +106,32 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
 
 
 @jit
-def _keep_above(values: Array, count: int, tau: float) -> tuple[int, float, float]:
-    """Move entries above `tau` to the front; their number, sum and squares of what is above."""
-    kept, total, squares = 0, 0.0, 0.0
+def _keep_above(values: Array, count: int, tau: float) -> int:
+    """Move entries above `tau` to the front and count them."""
+    kept = 0
     for i in range(count):
         value = values[i]
         values[kept] = value  # without a branch: which entries stay cannot be foreseen
         kept += value > tau
-        d = max(0.0, value - tau)
-        total += d
-        squares += d * d
-    return kept, total, squares
+    return kept
 
 
 @jit
 def _moments(values: Array, count: int) -> tuple[float, float]:
     """Mean and sum of squared deviations of the first entries, in two passes."""
-    mean = _sums(values, count, 0.0)[0] / count
-    off, spread = _sums(values, count, mean)
+    mean = 0.0
+    for shift in range(2):  # the second time from deviations, whose rounding is smaller
+        off, spread = 0.0, 0.0
+        for first in range(0, count, BLOCK):  # so that rounding does not grow
+            a, b = 0.0, 0.0
+            for i in range(first, min(first + BLOCK, count)):
+                t = values[i] - mean
+                a, b = a + t, b + t * t
+            off += a
+            spread += b
+        if shift == 0:
+            mean = off / count
     return mean + off / count, spread - off * off / count
-
-
-@jit
-def _sums(values: Array, count: int, shift: float) -> tuple[float, float]:
-    """Sum and sum of squares of ``values - shift``; by blocks, so that rounding does not grow."""
-    total, total_sq = 0.0, 0.0
-    for first in range(0, count, BLOCK):
-        last = min(first + BLOCK, count)
-        a, b, p, q = 0.0, 0.0, 0.0, 0.0  # two at a time: 1.3 times as fast
-        for i in range(first, last - 1, 2):
-            t, u = values[i] - shift, values[i + 1] - shift
-            a, b, p, q = a + t, b + u, p + t * t, q + u * u
-        if (last - first) % 2:
-            t = values[last - 1] - shift
-            a, p = a + t, p + t * t
-        total += a + b
-        total_sq += p + q
-    return total, total_sq
-
-
-@jit
-def _bisected_support(work: Array, active: int, ratio_sq: float, low: float) -> int:
-    """Size of the support, moved to the front; its threshold lies between `low` and 0."""
-    high = 0.0
-    for _ in range(60):
-        tau = 0.5 * (low + high)
-        above, total, squares = 0, 0.0, 0.0
-        for i in range(active):
-            d = max(0.0, work[i] - tau)
-            above += d > 0.0
-            total += d
-            squares += d * d
-        # the ratio falls as the threshold rises
-        if above > ratio_sq and total * total >= ratio_sq * squares:
-            low = tau
-        else:
-            high = tau
-    size: int = _keep_above(work, active, low)[0]
-    return size
 
 
 @jit

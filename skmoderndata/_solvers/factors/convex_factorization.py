@@ -7,6 +7,7 @@ weights B (n, k), non-negative, columns of sum 1.
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
@@ -150,11 +151,12 @@ class Rows:
         M = np.ascontiguousarray(self.X.T @ (B @ S - W))
         for rows in row_blocks(n, 2.0 * k * (self.X.shape[1] + k)):
             b, diagonal = B[rows], self.diagonal[rows]
-            if is_sparse(self.X):
-                indptr = self.X.indptr[rows.start : rows.stop + 1]
-                _sweep_sparse(indptr, self.X.indices, self.X.data, diagonal, b, M, S)
-            else:
-                _sweep_dense(self.X[rows], diagonal, b, M, S)
+            part = self.X[rows]
+            if not is_sparse(part):  # as if all entries were stored
+                size, p = part.shape
+                indptr, indices = np.arange(0, size * p + 1, p), np.tile(np.arange(p), size)
+                part = sparse.csr_array((part.ravel(), indices, indptr), shape=part.shape)
+            _sweep_rows(part.indptr, part.indices, part.data, diagonal, b, M, S)
 
 
 def convex_factorize(
@@ -298,33 +300,10 @@ def _step(b: Array, g: Array, curve: float, S: Array, delta: Array) -> bool:
 
 
 @jit
-def _sweep_dense(X: Array, diagonal: Array, B: Array, M: Array, S: Array) -> None:
-    """Rows of B in turn; M is ``X' (B S - W)`` and is kept up to date."""
-    n, p = X.shape
-    k = B.shape[1]
-    g, delta, change = np.empty(k), np.empty(k), np.empty(k)
-    for i in range(n):
-        g[:] = 0.0
-        for f in range(p):
-            x = X[i, f]
-            for c in range(k):
-                g[c] += x * M[f, c]
-        if _step(B[i], g, diagonal[i], S, delta):
-            for c in range(k):
-                change[c] = 0.0
-                for j in range(k):
-                    change[c] += delta[j] * S[j, c]
-            for f in range(p):
-                x = X[i, f]
-                for c in range(k):
-                    M[f, c] += x * change[c]
-
-
-@jit
-def _sweep_sparse(
+def _sweep_rows(
     indptr: Array, indices: Array, data: Array, diagonal: Array, B: Array, M: Array, S: Array
 ) -> None:
-    """As `_sweep_dense`, for rows in CSR format."""
+    """Rows of B in turn, those of X in CSR format; M is ``X' (B S - W)``, kept up to date."""
     k = B.shape[1]
     g, delta, change = np.empty(k), np.empty(k), np.empty(k)
     for i in range(len(indptr) - 1):
@@ -348,7 +327,7 @@ def _sweep_sparse(
 def _sweep_gram(
     K: Array, diagonal: Array, B: Array, D: Array, S: Array, first: int, last: int
 ) -> None:
-    """As `_sweep_dense`, through the Gram matrix; D is ``B S - W`` and is kept up to date."""
+    """As `_sweep_rows`, through the Gram matrix; D is ``B S - W`` and is kept up to date."""
     n, k = B.shape
     g, delta = np.empty(k), np.empty(k)
     for i in range(first, last):

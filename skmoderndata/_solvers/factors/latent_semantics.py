@@ -7,13 +7,17 @@ U (p, k) with columns of sum 1, so that ``P(word w | document d) = sum_z C[d, z]
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.common.blocks import row_blocks
+from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.nnls import descend_rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+BLOCK = 2**18  # products, or entries of second derivatives, held at a time
+MODEL_SWEEPS = 100  # of coordinate descent on a quadratic model, at most
 EM_STEPS = 10  # before Newton's method folds a document in
 PATIENCE = 25  # passes without gain on held-out counts before posteriors are flattened
 
@@ -52,12 +56,10 @@ def expected(counts: Counts, C: Array, U: Array, beta: float = 1.0) -> tuple[Arr
     ``beta < 1`` posteriors are flattened to ``(C U)^beta``, and the objective is
     ``sum x / beta log sum_z (C U)^beta``.
     """
+    P, Q = (C, U) if beta == 1.0 else (C**beta, U**beta)
     in_documents, in_words = np.zeros_like(C), np.zeros_like(U)
-    if beta == 1.0:
-        value = _gradients(counts, C, U, in_documents, in_words)
-        return in_documents * C, in_words * U, value
-    value = _tempered(counts, C, U, beta, in_documents, in_words)
-    return in_documents, in_words, value
+    value = _gradients(counts, P, Q, in_documents, in_words)
+    return in_documents * P, in_words * Q, value / beta
 
 
 def gap(counts: Counts, C: Array, U: Array) -> float:
@@ -187,7 +189,15 @@ def fit_tempered(
 
 def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> float:
     """Sum of counts times log-probabilities, these not below `floor`."""
-    return float(_log_likelihood(counts, C, U, floor))
+    rows = np.repeat(np.arange(len(C)), np.diff(counts.indptr))
+    return float(counts.data @ np.log(np.maximum(_products(rows, counts.indices, C, U), floor)))
+
+
+def _products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
+    """Entries of ``C U'`` at the given rows and columns."""
+    out = np.empty(len(rows))
+    entries_at(rows, columns.astype(np.int64, copy=False), C, U, out)  # compiled for one type
+    return out
 
 
 def fold_in(
@@ -199,20 +209,86 @@ def fold_in(
     ``max_z g[z] / n_d - 1``, and a document is done when it is below `tol`. Words without
     probability in any topic are dropped; documents without other words get equal mixtures.
 
-    After some steps of expectation maximisation, Newton steps on the topics that count: with Q
-    the topics over the words' probabilities, ``max sum x log(1 + Q h)`` is replaced by its
-    quadratic model over ``sum(c + h) = 1, c + h >= 0``, solved by coordinate descent on pairs of
-    topics, and shortened until the likelihood rises enough. `max_iter` bounds both kinds of steps.
-    For ``beta < 1`` there is no bound, and steps of expectation maximisation are all.
+    After some steps of expectation maximisation Newton's method follows, see `_newton_step`;
+    `max_iter` bounds both kinds of steps. For ``beta < 1`` there is no bound, and steps of
+    expectation maximisation are all, until a mixture moves by less than `tol`.
     """
     n, k = len(counts.indptr) - 1, U.shape[1]
-    C = np.full((n, k), 1.0 / k)
-    bounds = np.zeros(n)
-    words = len(counts.data) / max(n, 1)
-    for rows in row_blocks(n, 100.0 * k * k * (words + 50.0 * k)):  # ten to a hundred steps each
-        some = counts._replace(indptr=counts.indptr[rows.start : rows.stop + 1])
-        _fold_in(some, U, beta, max_iter, tol, C[rows], bounds[rows])
+    known: Array = np.asarray(U.any(axis=1))
+    data = counts.data * known[counts.indices]
+    X = sparse.csr_array((data, counts.indices, counts.indptr), shape=(n, len(U)), copy=True)
+    X.eliminate_zeros()
+    C, bounds = np.full((n, k), 1.0 / k), np.full(n, np.inf)
+    for _ in range(min(max_iter, EM_STEPS) if beta == 1.0 else max_iter):
+        new = _normalised(expected(counts, C, U, beta)[0], 1)
+        todo = bounds > tol
+        bounds[todo] = np.abs(new - C).sum(axis=1)[todo]
+        C[todo] = new[todo]
+        if (bounds <= tol).all():
+            break
+    if beta < 1.0:
+        return C, bounds
+    bounds[:] = 0.0
+    total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+    X.data /= np.repeat(total, np.diff(X.indptr))
+    lower = np.tril_indices(k)
+    pairs = np.ascontiguousarray(U[:, lower[0]] * U[:, lower[1]])
+    size = max(1, BLOCK // max(k * k, X.nnz // max(n, 1)))
+    for first in range(0, n, size):
+        active = first + np.flatnonzero(np.diff(X.indptr[first : first + size + 1]))
+        for _ in range(max_iter):
+            x, c = X[active], C[active]
+            rows = np.repeat(np.arange(len(active)), np.diff(x.indptr))
+            s = _products(rows, x.indices, c, U)
+            weights, x.data = x.data, x.data / s
+            gradient = x @ U
+            bounds[active] = gradient.max(axis=1) - 1
+            todo = bounds[active] > tol
+            if not todo.any():
+                break
+            x.data /= s
+            H = np.empty((len(active), k, k))
+            H[:, lower[0], lower[1]] = H[:, lower[1], lower[0]] = x @ pairs
+            new = _newton_step(c, gradient, H, weights, s, rows, x.indices, U)
+            C[active[todo]] = _normalised(new[todo], 1)
+            active = active[todo]
     return C, bounds
+
+
+def _newton_step(
+    C: Array,
+    gradient: Array,
+    H: Array,
+    weights: Array,
+    s: Array,
+    rows: Array,
+    columns: Array,
+    U: Array,
+) -> Array:
+    """One step of Newton's method for ``max sum weights log(U c) - sum c`` over ``c >= 0``.
+
+    The weights of a document sum to 1, and so do the entries of c at the maximum. As ``H c`` is
+    the gradient g of the first term, the quadratic model is ``(2 g - 1) z - z H z / 2``;
+    coordinate descent maximises it over ``z >= 0``, and the step to z is halved until the
+    objective rises enough.
+    """
+    Z = C.copy()
+    descend_rows(H, Z, 1 - gradient, MODEL_SWEEPS, 1e-6)
+    step = Z - C
+    slope = ((gradient - 1) * step).sum(axis=1)
+    moved, mass = _products(rows, columns, step, U) / s, step.sum(axis=1)
+    length, todo = np.ones(len(C)), slope > 0
+    length[~todo] = 0.0
+    for _ in range(40):
+        ratio = 1 + length[rows] * moved
+        gains = weights * np.log(np.maximum(ratio, 1e-300))
+        gain = np.bincount(rows, gains, minlength=len(C)) - length * mass
+        todo &= ~(gain >= 1e-4 * length * slope)
+        if not todo.any():
+            break
+        length[todo] /= 2
+    out: Array = np.maximum(C + length[:, None] * step, 0.0)
+    return out
 
 
 @jit
@@ -238,191 +314,3 @@ def _gradients(counts: Counts, C: Array, U: Array, in_documents: Array, in_words
             for z in range(k):
                 h[z] += r * c[z]
     return value
-
-
-@jit
-def _tempered(
-    counts: Counts, C: Array, U: Array, beta: float, in_documents: Array, in_words: Array
-) -> float:
-    """Add expected counts under flattened posteriors, and return the objective."""
-    indptr, indices, data, _ = counts
-    k = C.shape[1]
-    q = np.empty(k)
-    value = 0.0
-    for d in range(len(indptr) - 1):
-        for position in range(indptr[d], indptr[d + 1]):
-            w, x = indices[position], data[position]
-            s = 0.0
-            for z in range(k):
-                q[z] = (C[d, z] * U[w, z]) ** beta
-                s += q[z]
-            if s <= 0.0:
-                continue
-            value += x * np.log(s) / beta
-            r = x / s
-            for z in range(k):
-                in_documents[d, z] += r * q[z]
-                in_words[w, z] += r * q[z]
-    return value
-
-
-@jit
-def _log_likelihood(counts: Counts, C: Array, U: Array, floor: float) -> float:
-    indptr, indices, data, _ = counts
-    k = C.shape[1]
-    value = 0.0
-    for d in range(len(indptr) - 1):
-        for position in range(indptr[d], indptr[d + 1]):
-            w = indices[position]
-            s = 0.0
-            for z in range(k):
-                s += C[d, z] * U[w, z]
-            value += data[position] * np.log(max(s, floor))
-    return value
-
-
-@jit
-def _fold_in(
-    counts: Counts, U: Array, beta: float, max_iter: int, tol: float, C: Array, bounds: Array
-) -> None:
-    """Find the mixture of one document after the other; C holds the start."""
-    indptr, indices, data, _ = counts
-    k = U.shape[1]
-    longest = 0
-    for d in range(len(indptr) - 1):
-        longest = max(longest, indptr[d + 1] - indptr[d])
-    words, x, g = np.empty((longest, k)), np.empty(longest), np.empty(k)
-    for d in range(len(indptr) - 1):
-        # the words that are known, side by side
-        n, total, c = 0, 0.0, C[d]
-        for position in range(indptr[d], indptr[d + 1]):
-            known = False
-            for z in range(k):
-                words[n, z] = U[indices[position], z]
-                known = known or words[n, z] > 0.0
-            if known:
-                x[n] = data[position]
-                total += x[n]
-                n += 1
-        if total <= 0.0:
-            continue
-        for step in range(max_iter):
-            if beta == 1.0 and step >= EM_STEPS:
-                bounds[d] = _newton(words[:n], x[:n], total, max_iter, tol, c)
-                break
-            bounds[d] = _em_step(words[:n], x[:n], total, beta, c, g)
-            if bounds[d] <= tol:
-                break
-
-
-@jit
-def _em_step(words: Array, x: Array, total: float, beta: float, c: Array, g: Array) -> float:
-    """One step of expectation maximisation on c, in place; returns the bound, or the movement."""
-    n, k = words.shape
-    g[:] = 0.0
-    for a in range(n):
-        s = 0.0
-        for z in range(k):
-            s += c[z] * words[a, z] if beta == 1.0 else (c[z] * words[a, z]) ** beta
-        if s > 0.0:
-            for z in range(k):
-                p = c[z] * words[a, z] if beta == 1.0 else (c[z] * words[a, z]) ** beta
-                g[z] += x[a] * p / s
-    top, moved, mass = 0.0, 0.0, 0.0
-    for z in range(k):
-        if c[z] > 0.0:
-            top = max(top, g[z] / c[z])
-        moved += abs(g[z] / total - c[z])
-        c[z] = g[z] / total
-        mass += c[z]
-    for z in range(k):
-        c[z] = c[z] / mass if mass > 0.0 else 1.0 / k
-    return top / total - 1.0 if beta == 1.0 else moved
-
-
-@jit
-def _newton(words: Array, x: Array, total: float, max_iter: int, tol: float, c: Array) -> float:
-    """Newton steps on the simplex from an interior point c, in place; returns the bound."""
-    n, k = words.shape
-    p, move = np.empty(n), np.empty(n)
-    g, h, slope = np.empty(k), np.empty(k), np.empty(k)
-    H = np.empty((k, k))
-    best, best_bound = np.empty(k), np.inf
-    for _ in range(max_iter):
-        g[:] = 0.0
-        H[:] = 0.0
-        for a in range(n):
-            s = 0.0
-            for z in range(k):
-                s += c[z] * words[a, z]
-            p[a] = s
-            r = x[a] / (s * total)
-            for z in range(k):
-                g[z] += r * words[a, z]
-        bound = g.max() - 1.0
-        if bound < best_bound:
-            best_bound = bound
-            best[:] = c
-        if bound <= tol:
-            break
-        for a in range(n):
-            r = x[a] / (p[a] * p[a] * total)
-            for y in range(k):
-                if words[a, y] > 0.0:
-                    v = r * words[a, y]
-                    for z in range(y + 1):
-                        H[y, z] += v * words[a, z]
-        for y in range(k):
-            for z in range(y):
-                H[z, y] = H[y, z]
-        # maximise g'h - h'Hh/2: mass moves between the two topics that gain most by it
-        h[:] = 0.0
-        slope[:] = g
-        for _ in range(50 * k):
-            up, down = 0, -1
-            for z in range(k):
-                if slope[z] > slope[up]:
-                    up = z
-                if c[z] + h[z] > 1e-15 and (down < 0 or slope[z] < slope[down]):
-                    down = z
-            gain = slope[up] - slope[down]
-            if gain <= 0.01 * min(tol, bound):
-                break
-            curve = H[up, up] + H[down, down] - 2.0 * H[up, down]
-            size = c[down] + h[down]
-            if curve > 0.0:
-                size = min(size, gain / curve)
-            if size <= 1e-18:
-                break
-            if size == c[down] + h[down]:
-                h[down] = -c[down]
-            else:
-                h[down] -= size
-            h[up] += size
-            for z in range(k):
-                slope[z] -= size * (H[z, up] - H[z, down])
-        first = (g * h).sum()
-        if first <= 0.0:
-            break
-        for a in range(n):
-            s = 0.0
-            for z in range(k):
-                s += h[z] * words[a, z]
-            move[a] = s / p[a]
-        size = 1.0
-        for _ in range(40):
-            value = 0.0
-            for a in range(n):
-                ratio = 1.0 + size * move[a]
-                if ratio <= 0.0:
-                    value = -np.inf
-                    break
-                value += x[a] * np.log1p(size * move[a])
-            if value >= 1e-4 * size * first * total:
-                break
-            size *= 0.5
-        for z in range(k):
-            c[z] = max(c[z] + size * h[z], 0.0)
-        c /= c.sum()
-    c[:] = best
-    return best_bound

@@ -91,10 +91,9 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
 def descend_cone(G: Array, F: Array, Z: Array, level: float, *, steps: int, newton: int) -> None:
     """Improve rows of Z (m, k) that have the sparseness, in place.
 
-    A round is a projected gradient step, which no longer one could replace, then at most `newton`
-    Newton steps on the support (of the Lagrange function, back onto the cone in the metric of the
-    diagonal of G), and at the end an entry that the multipliers let enter. Every step lowers the
-    value; at most `steps` rounds are made.
+    A round is a projected gradient step, which brings entries into the support, then at most
+    `newton` Newton steps on the support (of the Lagrange function, back onto the cone in the
+    metric of the diagonal of G). Every step lowers the value; at most `steps` rounds are made.
     """
     G = np.ascontiguousarray(G, dtype=np.float64)
     each, steep = _matrices(G)
@@ -227,7 +226,7 @@ def _descend(
             n = _support_of(w, support)
             if n < 3:  # no direction is tangent
                 break
-            new = _newton_step(cone, w, y, value, n, -1, z, slope, scratch)
+            new = _newton_step(cone, w, y, value, n, z, slope, scratch)
             if not new < value:
                 break
             gain = value - new
@@ -236,17 +235,6 @@ def _descend(
             copy_row(slope, y)
             if gain <= GAIN * abs(value):
                 break
-        n = _support_of(w, support)
-        if n < 2 or newton == 0:
-            break
-        enter = _entering(cone, w, y, support, n, value)
-        if enter >= 0:
-            support[n] = enter
-            new = _newton_step(cone, w, y, value, n + 1, enter, z, slope, scratch)
-            if new < value:
-                value = new
-                copy_row(z, w)
-                copy_row(slope, y)
         if before - value <= GAIN * abs(value):
             break
     top = 0.0
@@ -274,12 +262,18 @@ def _support_of(w: Array, support: Array) -> int:
 
 
 @jit
-def _multiplier(
-    cone: Cone, w: Array, y: Array, support: Array, n: int, normal: Array
-) -> tuple[float, float]:
-    """Multiplier of ``((sum w)^2 - ratio^2 |w|^2) / 2``, whose gradient is `normal`; and sum w."""
-    metric, ratio = cone.metric, cone.ratio
-    total, met, size = 0.0, 0.0, 0.0
+def _newton_step(
+    cone: Cone, w: Array, y: Array, value: float, n: int, z: Array, slope: Array, scratch: Scratch
+) -> float:
+    """Put a point with a lower value into z, its gradient into `slope`; else return `value`.
+
+    First with the second derivatives of the Lagrange function, then with those of the objective.
+    The constraint is ``((sum w)^2 - ratio^2 |w|^2) / 2 = 0``, whose gradient is `normal`.
+    """
+    G, f, metric, ratio = cone
+    support, system, work = scratch
+    normal, step = work[3, :n], work[4, : n + 1]
+    total, met, size, largest = 0.0, 0.0, 0.0, 0.0
     for a in range(n):
         total += w[support[a]]
     for a in range(n):
@@ -287,49 +281,11 @@ def _multiplier(
         normal[a] = total - ratio * ratio * w[j]
         met -= normal[a] * y[j] / metric[j]
         size += normal[a] * normal[a] / metric[j]
-    return (met / size if size > 0.0 else 0.0), total
-
-
-@jit
-def _entering(cone: Cone, w: Array, y: Array, support: Array, n: int, value: float) -> int:
-    """Entry off the support that promises most, or -1."""
-    metric, normal = cone.metric, np.empty(n)
-    multiplier, total = _multiplier(cone, w, y, support, n, normal)
-    most, enter = GAIN * abs(value), -1
-    for j in range(len(w)):
-        reduced = y[j] + multiplier * total
-        if w[j] == 0.0 and reduced < 0.0 and reduced * reduced / metric[j] > most:
-            most, enter = reduced * reduced / metric[j], j
-    return enter
-
-
-@jit
-def _newton_step(
-    cone: Cone,
-    w: Array,
-    y: Array,
-    value: float,
-    n: int,
-    enter: int,
-    z: Array,
-    slope: Array,
-    scratch: Scratch,
-) -> float:
-    """Put a point with a lower value into z, its gradient into `slope`; else return `value`.
-
-    First with the second derivatives of the Lagrange function, then with those of the objective.
-    """
-    G, f, metric, ratio = cone
-    support, system, work = scratch
-    normal, step = work[3, :n], work[4, : n + 1]
-    multiplier, _ = _multiplier(cone, w, y, support, n, normal)
-    largest = 0.0
-    for a in range(n):
-        largest = max(largest, abs(normal[a]) / np.sqrt(metric[support[a]]))
-    if largest == 0.0:
+        largest = max(largest, abs(normal[a]) / np.sqrt(metric[j]))
+    if size == 0.0:
         return value
     for curved in range(2):
-        bend = multiplier if curved == 0 else 0.0
+        bend = met / size if curved == 0 else 0.0
         for a in range(n):  # scaled, so that the metric is the identity
             i = support[a]
             p = 1.0 / np.sqrt(metric[i])
@@ -347,7 +303,7 @@ def _newton_step(
         for a in range(n):
             step[a] /= np.sqrt(metric[support[a]])
             down += step[a] * y[support[a]]
-        if not down < 0.0 or (enter >= 0 and step[n - 1] <= 0.0):
+        if not down < 0.0:
             continue
         length = 1.0
         for a in range(n):

@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import LinearOperator, eigsh, svds
+from scipy.sparse.linalg import LinearOperator, svds
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.linalg import leading_eigen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -457,21 +457,6 @@ def largest_singular(T: Array, k: int) -> tuple[Array, Array, Array]:
     return P[:, :k], values[:k], Qt[:k].T
 
 
-def largest_eigen(A: Array | LinearOperator, k: int) -> tuple[Array, Array]:
-    """Find the k largest eigenvalues of a symmetric matrix, descending, with eigenvectors."""
-    m = A.shape[0]
-    k = min(k, m)
-    if m <= SMALL or k > m // 8:
-        dense = A @ np.eye(m) if isinstance(A, LinearOperator) else A
-        values, V = eigen_range(dense, m - k, m)
-    else:
-        v0 = np.random.RandomState(0).standard_normal(m)
-        values, V = eigsh(A, k=k, which="LA", v0=v0, tol=0)
-        order = np.argsort(values)
-        values, V = values[order], V[:, order]
-    return values[::-1], V[:, ::-1]
-
-
 def _neighbours(blocks: dict[tuple[int, int], Array], v: int, parts: Sequence[Array]) -> Array:
     """``sum_{u != v} B_v' B_u c_u``."""
     total: Any = 0.0
@@ -487,7 +472,7 @@ def _stacked(blocks: dict[tuple[int, int], Array], sizes: Sequence[int], k: int)
     """Eigenvectors of the matrix of all cross products between different views."""
     n_views, cuts = len(sizes), np.cumsum(sizes)[:-1]
     operator = _products(blocks, sizes, lambda v, c: c)
-    values, C = largest_eigen(operator, k)
+    values, C = leading_eigen(operator, k)
     keep = values > 1e-12 * max(values[0], np.finfo(np.float64).tiny)
     values, C = values[keep], C[:, keep]
     off = np.abs(operator @ C - C * values).max(initial=0.0)
@@ -520,7 +505,7 @@ def _sumcor(
         return np.asarray(c - found[v] @ (found[v].T @ c))
 
     for _ in range(min(k, *sizes)):
-        bounds, C = largest_eigen(_products(blocks, sizes, project), 1)
+        bounds, C = leading_eigen(_products(blocks, sizes, project), 1)
         bound = float(bounds[0])
         parts = []
         for v, c in enumerate(np.split(C[:, 0], np.cumsum(sizes)[:-1])):
@@ -593,7 +578,7 @@ def _consensus(
         rows = view.basis * view.whiten if view.whiten.ndim == 1 else view.basis @ view.whiten
         B[index] = rows / root[index, None]
     wide = Y.shape[1] > n
-    values, V = largest_eigen(Y @ Y.T if wide else Y.T @ Y, k)
+    values, V = leading_eigen(Y @ Y.T if wide else Y.T @ Y, k)
     keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
     values, V = values[keep], V[:, keep]
     Z = V if wide else Y @ (V / np.sqrt(values))

@@ -1,20 +1,18 @@
 """K-means in feature space by kernel values: Lloyd's passes, single exchanges, starts, bound."""
 
-import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy import linalg
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 TIE = 1e-12  # relative difference of distances below which rounding would decide
-DENSE = 400  # samples up to which all eigenvalues are computed
 
 
 class KMeansResult(NamedTuple):
@@ -290,8 +288,8 @@ def spectral_relaxation(product: Any, diagonal: Array, weights: Array, k: int) -
 
     With `A = W^(1/2) H K H' W^(1/2)`, H centring with the weights, the objective is
     `tr A - tr Y'AY` for some orthonormal Y with k - 1 columns, hence at least `tr A` minus the sum
-    of the k - 1 largest eigenvalues. Where these come from Lanczos iterations, the norms of the
-    residuals are added, so that the bound holds for what was computed.
+    of the k - 1 largest eigenvalues. The norms of the residuals are added, so that the bound holds
+    for what was computed.
 
     Parameters
     ----------
@@ -316,28 +314,14 @@ def spectral_relaxation(product: Any, diagonal: Array, weights: Array, k: int) -
     m = min(k - 1, n)
     if m == 0 or trace <= 0:
         return Relaxation(np.zeros((n, m)), max(trace, 0.0))
-    found = None
-    if n > DENSE and m < n - 1:
-        operator = LinearOperator((n, n), matvec=centred, matmat=centred, dtype=np.float64)
-        start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
-        ncv = min(n, max(2 * m + 1, 30))
-        with contextlib.suppress(ArpackNoConvergence):
-            found = eigsh(operator, m, which="LA", tol=1e-5, v0=start, ncv=ncv)
-    if found is None:  # all eigenvalues: the routine for some of them may lose repeated ones
-        A = centred(np.eye(n))
-        values, vectors = (part[..., n - m :] for part in linalg.eigh((A + A.T) / 2))
-        errors = np.zeros(m)
-    else:
-        values, vectors = found
-        errors = np.sqrt(((centred(vectors) - vectors * values) ** 2).sum(axis=0))
-    order = np.argsort(-values)
-    values, vectors = np.maximum(values[order], 0.0), vectors[:, order]
+    operator = LinearOperator((n, n), matvec=centred, matmat=centred, dtype=np.float64)
+    values, vectors = leading_eigen(operator, m, tol=1e-5)
+    errors = np.sqrt(((centred(vectors) - vectors * values) ** 2).sum(axis=0))
+    values = np.maximum(values, 0.0)
     safe = np.where(root > 0, root, 1.0)
-    peaks = np.argmax(np.abs(vectors), axis=0)
-    signs = np.where(vectors[peaks, np.arange(m)] < 0, -1.0, 1.0)
-    coordinates = signs * vectors * np.sqrt(values) / safe[:, None]
+    coordinates = row_signs(vectors.T) * vectors * np.sqrt(values) / safe[:, None]
     errors += 1e-14 * n**0.5 * trace / m  # rounding
-    return Relaxation(coordinates, max(trace - float((values + errors[order]).sum()), 0.0))
+    return Relaxation(coordinates, max(trace - float((values + errors).sum()), 0.0))
 
 
 def _draw(mass: Array, rng: np.random.RandomState, size: int) -> Array:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skmoderndata._jit import jit
+from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.lowrank.svt import operator, orthonormal, svt, top_ritz_pair
@@ -19,6 +19,7 @@ from skmoderndata._solvers.lowrank.svt import operator, orthonormal, svt, top_ri
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _EXACT_NORM = 100  # up to this smaller side the spectral norm comes from a full decomposition
+MATRICES = 2**21  # entries of the matrices of rows held at once
 _NORM_BLOCK = 6  # columns of the Krylov block beyond it
 
 
@@ -480,93 +481,35 @@ def solve_rows(
     elif weight is None:
         weight = np.ones(r)
     B = np.ascontiguousarray(Vt.T * weight, dtype=np.float64)
-    indptr, indices = (np.asarray(a, dtype=np.int64) for a in (indptr, indices))
-    values = np.asarray(data, dtype=np.float64)
-    order = np.argsort(np.diff(indptr), kind="stable")  # rows without gaps side by side
-    ridge = float(penalised)
-    dependent = _solve_by_row(indptr, indices, values, B, ridge, order, scores)
-    for i in np.flatnonzero(dependent):  # of the cells of which no normal equations may be made
-        cells = slice(indptr[i], indptr[i + 1])
-        rows = np.vstack([B[indices[cells]], np.sqrt(ridge) * np.eye(r)])
-        target = np.append(values[cells], np.zeros(r))
-        scores[i] = linalg.lstsq(rows, target, cond=1e-10, check_finite=False)[0]
+    values, shape = np.asarray(data, dtype=np.float64), (n, len(B))
+    known = sparse.csr_array((np.ones(values.size), indices, indptr), shape)
+    right = sparse.csr_array((values, indices, indptr), shape) @ B
+    ridge, counts = float(penalised), np.diff(indptr)
+    lower = np.tril_indices(r)
+    pairs = np.ascontiguousarray(B[:, lower[0]] * B[:, lower[1]])
+    # rows without gaps share one matrix; the others have one each, made in blocks
+    full, gaps = np.flatnonzero(counts == len(B)), np.flatnonzero((0 < counts) & (counts < len(B)))
+    size = max(1, MATRICES // (r * r))
+    blocks = [full, *(gaps[first : first + size] for first in range(0, gaps.size, size))]
+    for block in (block for block in blocks if block.size):
+        some = block[:1] if block is full else block
+        G = np.empty((some.size, r, r))
+        G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = known[some] @ pairs
+        G += ridge * np.eye(r)
+        singular = np.zeros(some.size, dtype=bool)
+        if not penalised or np.trace(G, axis1=1, axis2=2).max() > 1e8:
+            spread = np.linalg.eigvalsh(G)
+            singular = spread[:, 0] <= 1e-8 * spread[:, -1]
+            G[singular] = np.eye(r)
+        target = right[block]
+        if block is full:
+            scores[block] = np.linalg.solve(G[0], target.T).T
+        else:
+            scores[block] = np.linalg.solve(G, target[:, :, None])[:, :, 0]
+        for i in block[np.broadcast_to(singular, block.shape)]:  # no normal equations here
+            cells = slice(indptr[i], indptr[i + 1])
+            rows = np.vstack([B[indices[cells]], np.sqrt(ridge) * np.eye(r)])
+            target = np.append(values[cells], np.zeros(r))
+            scores[i] = linalg.lstsq(rows, target, cond=1e-10, check_finite=False)[0]
     out: Array = scores * weight
     return out
-
-
-@jit
-def _solve_by_row(indptr, indices, data, B, ridge, order, out):
-    """Solve ``(B'B + ridge I) a = B'x`` for the known cells of each row; flag singular ones.
-
-    A row whose pattern is that of the one before it in `order` shares its Cholesky factor.
-    """
-    r = B.shape[1]
-    chol, a = np.empty((r, r)), np.empty(r)
-    dependent = np.zeros(order.size, dtype=np.bool_)
-    first, length = 0, -1  # where the pattern of the factor begins
-    regular = False
-    for i in order:
-        lo, m = indptr[i], indptr[i + 1] - indptr[i]
-        same = m == length
-        for k in range(m if same else 0):
-            if indices[lo + k] != indices[first + k]:
-                same = False
-                break
-        if not same:
-            first, length = lo, m
-            regular = _factor_normal(indices, lo, m, B, ridge, chol)
-        if not regular:
-            dependent[i] = m > 0
-            continue
-        for c in range(r):
-            a[c] = 0.0
-        for k in range(lo, lo + m):
-            for c in range(r):
-                a[c] += data[k] * B[indices[k], c]
-        for c in range(r):
-            for d in range(c):
-                a[c] -= chol[c, d] * a[d]
-            a[c] /= chol[c, c]
-        for c in range(r - 1, -1, -1):
-            for d in range(c + 1, r):
-                a[c] -= chol[d, c] * a[d]
-            a[c] /= chol[c, c]
-            out[i, c] = a[c]
-    return dependent
-
-
-@jit
-def _factor_normal(indices, lo, m, B, ridge, chol):
-    """Put the Cholesky factor of ``B'B + ridge I`` over m cells into the lower triangle."""
-    r = B.shape[1]
-    for c in range(r):
-        for d in range(c + 1):
-            chol[c, d] = ridge if c == d else 0.0
-    for k in range(lo, lo + m):
-        b = B[indices[k]]
-        for c in range(r):
-            for d in range(c + 1):
-                chol[c, d] += b[c] * b[d]
-    for c in range(r):
-        diagonal = chol[c, c]
-        for d in range(c + 1):
-            value = chol[c, d]
-            for e in range(d):
-                value -= chol[c, e] * chol[d, e]
-            if d < c:
-                chol[c, d] = value / chol[d, d]
-            elif value > 1e-8 * diagonal:
-                chol[c, c] = np.sqrt(value)
-            else:
-                return False
-    return True
-
-
-@jit
-def entries_at(rows, columns, left, right, out):
-    """Write the entries of `left @ right.T` at the cells `(rows, columns)`."""
-    for k in range(rows.size):
-        total = 0.0
-        for c in range(left.shape[1]):
-            total += left[rows[k], c] * right[columns[k], c]
-        out[k] = total

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.convex_problems import matrix_completion, solve_for_factors
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.lowrank.completion import (
@@ -19,7 +20,6 @@ from skmoderndata._solvers.lowrank.completion import (
     Thresholder,
     alternating_least_squares,
     empty_factors,
-    entries_at,
     exact_completion,
     exact_gap,
     row_penalty,

@@ -12,6 +12,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 FINISH_AFTER = 50  # passes before the rows still under way are finished exactly
 RELAX_AFTER, RELAXATION = 40, 1.6
+RIDGE = 1e-12  # of a Newton step, where the cells inside do not determine the scores
 TINY = float(np.finfo(float).tiny)
 
 
@@ -139,13 +140,12 @@ def _solve_rows(W: Array, V: Array, inverses: Array | None, A_old: Array) -> Arr
 
 def _finish(X: Array, V: Array, A: Array, width: float) -> tuple[Array, Array]:
     """Exact optima from starts near them, and a mask of the rows whose optimum is proved."""
-    finished, exact = A.copy(), np.zeros(len(A), np.bool_)
     if width > 0:
-        _huber_newton(X, V, finished, exact, width)
-    else:
-        # the smallest residuals make the first basis; those of missing cells (NaN) are last
-        order = np.argsort(np.abs(X - A @ V.T), axis=1)
-        _absolute_descent(X, V, order, finished, exact)
+        return _huber_newton(X, V, A, width)
+    finished, exact = A.copy(), np.zeros(len(A), np.bool_)
+    # the smallest residuals make the first basis; those of missing cells (NaN) are last
+    order = np.argsort(np.abs(X - A @ V.T), axis=1)
+    _absolute_descent(X, V, order, finished, exact)
     return finished, exact
 
 
@@ -325,59 +325,24 @@ def _absolute_descent(X, V, order, A, exact):
             exact[i] = True
 
 
-@jit
-def _huber_newton(X, V, A, exact, width):
-    """Newton steps on the Huber loss, row by row, in place; exact once the cells settle.
+def _huber_newton(X: Array, V: Array, A: Array, width: float) -> tuple[Array, Array]:
+    """Newton's method for the Huber loss of each row; exact once no cell changes sides.
 
-    With the cells split into inside and outside the quadratic part the optimum is a linear
-    system; it is the answer when its residuals reproduce the split.
+    With the cells split into those inside the quadratic part and those on either side of it the
+    optimum is a linear system.
     """
-    p, r = V.shape
-    matrix = np.empty((r, r))
-    inverse = np.empty((r, r))
-    a = np.empty(r)
-    right = np.empty(r)
-    state = np.empty(p, np.int64)
-    for i in range(X.shape[0]):
-        for j in range(r):
-            a[j] = A[i, j]
-        for c in range(p):
-            state[c] = 2
-        for _ in range(50):
-            changed = False
-            for j in range(r):
-                right[j] = 0.0
-                for k in range(r):
-                    matrix[j, k] = 0.0
-            for c in range(p):
-                x = X[i, c]
-                if x != x:
-                    continue
-                e = x
-                for j in range(r):
-                    e -= V[c, j] * a[j]
-                new = 0
-                if e > width:
-                    new = 1
-                elif e < -width:
-                    new = -1
-                changed = changed or new != state[c]
-                state[c] = new
-                for j in range(r):
-                    if new == 0:
-                        right[j] += V[c, j] * x
-                        for k in range(r):
-                            matrix[j, k] += V[c, j] * V[c, k]
-                    else:
-                        right[j] += new * width * V[c, j]
-            if not changed:
-                for j in range(r):
-                    A[i, j] = a[j]
-                exact[i] = True
-                break
-            if not _invert(matrix, inverse):
-                break
-            for j in range(r):
-                a[j] = 0.0
-                for k in range(r):
-                    a[j] += inverse[j, k] * right[k]
+    r = V.shape[1]
+    squares = (V[:, :, None] * V[:, None]).reshape(len(V), r * r)
+    A, sides, exact = A.copy(), np.full(X.shape, 2.0), np.zeros(len(A), dtype=bool)
+    for _ in range(50):
+        todo = np.flatnonzero(~exact)
+        E = X[todo] - A[todo] @ V.T
+        new = np.where(np.abs(E) <= width, 0.0, np.sign(E))  # NaN where missing
+        exact[todo] = ((new == sides[todo]) | np.isnan(E)).all(axis=1)
+        if exact.all():
+            break
+        sides[todo] = new
+        G = ((new == 0) @ squares).reshape(-1, r, r) + RIDGE * np.eye(r)
+        slope = np.nan_to_num(np.clip(E, -width, width)) @ V
+        A[todo] += np.linalg.solve(G, slope[:, :, None])[:, :, 0]
+    return A, exact

@@ -99,19 +99,22 @@ class SlowMoments:
         # squares of the steps within pairs, which count for rows and steps
         pairs = np.zeros((D, D), order="F") if self.lag == 1 and times is None and n > D else None
         for start in range(0, n, rows):
-            part = slice(start, min(start + rows, n))
+            # from the second chunk on, the rows before it are a view of X, too
+            before = self.lag if start >= self.lag else 0
+            part = slice(start - before, min(start + rows, n))
             if progress is not None:
                 progress.begin()
             chunk = X[part] if prepare is None else prepare(X[part])
-            self._add(
-                _Rows(
-                    np.asarray(chunk, dtype=np.float64),
-                    runs[part],
-                    np.ones(len(chunk), dtype=bool) if valid is None else valid[part],
-                    None if times is None else times[part],
-                ),
-                pairs,
+            new = _Rows(
+                np.asarray(chunk, dtype=np.float64),
+                runs[part],
+                np.ones(len(chunk), dtype=bool) if valid is None else valid[part],
+                None if times is None else times[part],
             )
+            if before:
+                self._add(new, before, pairs)
+            else:
+                self._add(self._tail.followed_by(new), len(self._tail.runs), pairs)
             if progress is not None and progress.end():
                 break
         if pairs is not None:
@@ -209,12 +212,11 @@ class SlowMoments:
         self._last_id = None if sequence_ids is None else sequence_ids[-1]
         return runs
 
-    def _add(self, new: "_Rows", pairs: Array | None) -> None:
-        """Add a chunk of rows, and the steps that end in it."""
-        n_old, lag = int(np.count_nonzero(self._tail.valid)), self.lag
-        rows = self._tail.followed_by(new)
+    def _add(self, rows: "_Rows", before: int, pairs: Array | None) -> None:
+        """Add a chunk of rows, and the steps that end in it; `before` of them came earlier."""
+        n_old, lag = int(np.count_nonzero(rows.valid[:before])), self.lag
         if len(self._head.runs) < lag:
-            self._head = self._head.followed_by(new.first(lag)).first(lag)
+            self._head = self._head.followed_by(rows.between(before, before + lag)).first(lag)
         self._tail = rows.last(lag)
         F = self.expansion(rows.X if rows.valid.all() else rows.X[rows.valid]).T  # (D, rows)
         if pairs is not None and F.shape[1] - n_old > 1 and rows.steps(1).all():
@@ -467,11 +469,17 @@ class _Rows(NamedTuple):
             times,
         )
 
+    def between(self, start: int, stop: int | None) -> "_Rows":
+        """Copy some of the rows."""
+        some = slice(start, stop)
+        times = None if self.times is None else self.times[some].copy()
+        return _Rows(self.X[some].copy(), self.runs[some].copy(), self.valid[some].copy(), times)
+
     def first(self, n: int) -> "_Rows":
-        return self._copy(slice(0, n))
+        return self.between(0, n)
 
     def last(self, n: int) -> "_Rows":
-        return self._copy(slice(max(0, len(self.runs) - n), None))
+        return self.between(max(0, len(self.runs) - n), None)
 
     def in_runs_after(self, n_runs: int) -> "_Rows":
         """Return these rows with the sequences numbered as those after `n_runs` others."""
@@ -482,10 +490,6 @@ class _Rows(NamedTuple):
         valid, runs = self.valid, self.runs
         mask: Array = (runs[lag:] == runs[:-lag]) & valid[lag:] & valid[:-lag]
         return mask
-
-    def _copy(self, some: slice) -> "_Rows":
-        times = None if self.times is None else self.times[some].copy()
-        return _Rows(self.X[some].copy(), self.runs[some].copy(), self.valid[some].copy(), times)
 
 
 def _add_squares(columns: Array, matrix: Array, weight: float, *, lower: bool) -> None:
