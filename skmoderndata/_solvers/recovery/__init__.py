@@ -5,8 +5,8 @@
   simplex method or as stated; `optimality` has its duality gap and the solution for signs.
 - `l1_recovery`: the same with operators, in stages: `message_passing` (Donoho, Maleki and
   Montanari 2009), `support_newton`, `primal_dual` (Chambolle and Pock 2011), on an `l1_problem`.
-- `operator_pursuit`: greedy pursuit and hard thresholding with operators, the twins of the
-  compiled coders; `conjugate_gradients` solves on supports.
+- `operator_pursuit`: greedy pursuit with operators, and what hard thresholding needs to know of
+  them; `conjugate_gradients` solves on supports.
 - `recovery`: which of these runs when. `measurements` and `bases` are the operators.
 - `coherence`: what inner products promise (Tropp 2004); `phase_transition`: what is recovered
   (Donoho and Tanner 2009).
