@@ -9,8 +9,9 @@ for columns of unit norm, the number of steps, and whether they came to an end.
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg.lapack import dpotrf, dpotrs
 
+from skmoderndata._solvers.codes.cholesky import SPAN
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER
 from skmoderndata._solvers.codes.supports import squares
 from skmoderndata._solvers.codes.thresholding import Best, pursue
@@ -83,86 +84,53 @@ def prepare_columns(A: Operator, Y: Array, positive: bool) -> Columns:
     return Columns(A, np.divide(1.0, norms, out=np.zeros(k), where=used), positive, Y)
 
 
-def orthogonal_matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
-    """OMP [Pati, Rezaiifar and Krishnaprasad 1993]; chosen columns are made orthonormal.
+def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
+    """OMP [Pati, Rezaiifar and Krishnaprasad 1993]: the column most like the residual enters.
 
-    Gram-Schmidt, twice.
-    """
-    m, k = D.A.shape
-    Q, R = np.zeros((m, s)), np.zeros((s, s))
-    h = np.zeros(s)
-    chosen: list[int] = []
-    r = y.copy()
-    barred = D.scale == 0
-    steps = 0
-    while len(chosen) < s and float(np.linalg.norm(r)) > bound:
-        steps += 1
-        c = np.abs(D.cross(r[None])[0])
-        c[barred] = 0.0
-        best = int(np.argmax(c))
-        if c[best] <= TINY:
-            break
-        barred[best] = True
-        t = len(chosen)
-        v = D.column(best)
-        for _ in range(2):
-            w = Q[:, :t].T @ v
-            v = v - Q[:, :t] @ w
-            R[:t, t] += w
-        R[t, t] = np.linalg.norm(v)
-        if R[t, t] <= 1e-5:  # in the span of the others
-            R[: t + 1, t] = 0.0
-            continue
-        Q[:, t] = v / R[t, t]
-        h[t] = Q[:, t] @ r
-        r = r - h[t] * Q[:, t]
-        chosen.append(best)
-    t = len(chosen)
-    a = np.zeros(k)
-    a[chosen] = linalg.solve_triangular(R[:t, :t], h[:t], check_finite=False)
-    return a, max(1, steps), True
-
-
-def nonnegative_matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
-    """OMP without signs [Bruckstein, Elad and Zibulevsky 2008]: the most like the residual enters.
-
-    Non-negative least squares on the chosen columns; those that get zero are given up, and may
-    come again.
+    Least squares on the chosen columns, which are formed. With `positive` [Bruckstein, Elad and
+    Zibulevsky 2008] it is non-negative; columns that get zero are given up, and may come again.
     """
     m, k = D.A.shape
     C, G = np.zeros((m, s)), np.zeros((s, s))
-    f, a = np.zeros(s), np.zeros(s)
-    chosen = np.zeros(0, np.int64)
+    chosen, a = np.zeros(0, np.int64), np.zeros(0)
+    barred = D.scale == 0
     r, best, steps = y, float(np.linalg.norm(y)), 0
-    best_chosen, best_a = chosen, a[:0]
     while best > bound and len(chosen) < s and steps < 3 * s:
         steps += 1
         c = D.cross(r[None])[0]
-        c[chosen] = 0.0
-        new = int(np.argmax(c))
+        c = c if D.positive else np.abs(c)
+        c[chosen] = c[barred] = 0.0
+        new, t = int(np.argmax(c)), len(chosen)
         if c[new] <= TINY:
             break
-        t = len(chosen)
         C[:, t] = D.column(new)
-        chosen = np.append(chosen, new)
         G[t, : t + 1] = G[: t + 1, t] = C[:, t] @ C[:, : t + 1]
-        f[t] = C[:, t] @ y
-        a[t] = 1.0  # in the first support
-        t += 1
-        values = nnls(G[:t, :t], f[None, :t], start=a[None, :t]).Z[0]
-        r = y - C[:, :t] @ values
+        values = _fit(G[: t + 1, : t + 1], C[:, : t + 1].T @ y, a, D.positive)
+        if values is None:  # in the span of the others
+            barred[new] = True
+            continue
+        r = y - C[:, : t + 1] @ values
         size = float(np.linalg.norm(r))
         if size >= best * (1 - 1e-12):
             break
-        stays = np.flatnonzero(values > 0)
-        u = len(stays)
-        chosen, a[:u] = chosen[stays], values[stays]
-        if u < t:
-            C[:, :u], f[:u], G[:u, :u] = C[:, stays], f[stays], G[np.ix_(stays, stays)]
-        best, best_chosen, best_a = size, chosen, a[:u].copy()
+        stays = np.flatnonzero(values) if D.positive else np.arange(t + 1)
+        u, best = len(stays), size
+        chosen, a = np.append(chosen, new)[stays], values[stays]
+        if u <= t:
+            C[:, :u], G[:u, :u] = C[:, stays], G[np.ix_(stays, stays)]
     out = np.zeros(k)
-    out[best_chosen] = best_a
+    out[chosen] = a
     return out, max(1, steps), steps < 3 * s or best <= bound
+
+
+def _fit(G: Array, f: Array, a: Array, positive: bool) -> Array | None:
+    """Solve the normal equations from `a` for all but the last; None where they are singular."""
+    if positive:
+        return nnls(G, f[None], start=np.append(a, 1.0)[None]).Z[0]
+    factor, info = dpotrf(G, lower=1)
+    if info or factor[-1, -1] ** 2 <= SPAN * G[-1, -1]:
+        return None
+    return np.asarray(dpotrs(factor, f, lower=1)[0])
 
 
 def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
@@ -211,7 +179,6 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
 def pursue_columns(method: str, D: Columns, s: int, bound: float) -> Pursued:
     """Run a method by name on the only measurements, of norm one."""
     if method == "omp":
-        code = nonnegative_matching_pursuit if D.positive else orthogonal_matching_pursuit
-        return code(D.X[0], D, s, bound)
+        return matching_pursuit(D.X[0], D, s, bound)
     found = pursue(method, D, Best(s, None, D.positive), np.array([bound**2]), STEPS)
     return found.a[0], int(found.n_iter[0]), bool(found.stop[0] != MAX_ITER)
