@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes
 from skmoderndata._solvers.common.nnls import nnls
 
@@ -30,14 +30,17 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     return start, rows, place
 
 
-@jit
+@jit_leaf
 def constrained(d, positive, center):
     """Project the direction d onto the constraints of an atom, in place, and return its norm."""
+    n, mean, total = len(d), 0.0, 0.0
     if center:
-        d -= d.mean()
-    if positive:
-        d[:] = np.maximum(d, 0.0)
-    return np.sqrt(d @ d)
+        for p in range(n):
+            mean += d[p] / n
+    for p in range(n):
+        d[p] = max(d[p] - mean, 0.0) if positive else d[p] - mean
+        total += d[p] * d[p]
+    return np.sqrt(total)
 
 
 @jit

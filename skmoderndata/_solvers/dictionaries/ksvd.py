@@ -202,7 +202,7 @@ def code_in_batches(
 
 def _statistics(A: sparse.csr_array, X: Array) -> tuple[Array, Array]:
     """``A^T A`` and ``A^T X``."""
-    return (A.T @ A).toarray(), np.ascontiguousarray(A.T @ X, dtype=np.float64)
+    return (A.T @ A).toarray(order="C"), np.ascontiguousarray(A.T @ X, dtype=np.float64)
 
 
 class Stream(NamedTuple):
