@@ -30,7 +30,7 @@ class Problem(NamedTuple):
     positive: bool
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Any:
         """Shape of the codes."""
         return self.b.shape
 
@@ -54,7 +54,7 @@ class Problem(NamedTuple):
     def cross(self, R: Array) -> Array:
         """Products of residuals with the (masked) atoms."""
         C: Array = R @ self.rows.T
-        return C if self.scale is None else C * self.scale
+        return np.asarray(C if self.scale is None else C * self.scale)
 
     def images_sq(self, A: Array) -> Array:
         """``|known (a D)|^2``."""

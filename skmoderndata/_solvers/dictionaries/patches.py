@@ -154,11 +154,11 @@ def average_patches(
         shape = (last - first, grid.columns, grid.p, grid.q, grid.channels)
         approximations = to_csr(codes, len(atoms)) @ atoms
         approximations = approximations.reshape(shape) + means.reshape(*shape[:2], 1, 1, -1)
-        fractions = fractions.reshape(*shape[:2], -1)
+        parts = fractions.reshape(*shape[:2], -1)
         for y, x in np.ndindex(grid.p, grid.q):
             place = slice(first + y, last + y), slice(x, x + grid.columns)
-            total[place] += fractions * approximations[:, :, y, x]
-            weight[place] += fractions
+            total[place] += parts * approximations[:, :, y, x]
+            weight[place] += parts
     return total, weight
 
 

@@ -126,7 +126,7 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
 def _fit(G: Array, f: Array, a: Array, positive: bool) -> Array | None:
     """Solve the normal equations from `a` for all but the last; None where they are singular."""
     if positive:
-        return nnls(G, f[None], start=np.append(a, 1.0)[None]).Z[0]
+        return np.asarray(nnls(G, f[None], start=np.append(a, 1.0)[None]).Z[0])
     factor, info = dpotrf(G, lower=1)
     if info or factor[-1, -1] ** 2 <= SPAN * G[-1, -1]:
         return None
