@@ -98,16 +98,14 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
 
     Notes
     -----
-    The algorithms run on the product of measurements and basis, compiled, where that matrix and
+    The algorithms run on the product of measurements and basis where that matrix and
     the inner products of its columns fit in scikit-learn's `working_memory` and there are few
     columns (2048) or many signals (16). Otherwise, and then without forming a matrix, they use
     products with X and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`.
-    Least squares is then by conjugate gradients. Basis pursuit looks for the support by
-    approximate message passing [6]_, in its orthogonal form [7]_ where the rows of the product are
-    orthogonal, then solves the optimality conditions by Newton's method on the support, until the
-    duality gap is closed. Where that fails, up to 600 measurements, the columns that are needed
-    are formed, and the problem is solved with these; otherwise a primal-dual iteration [8]_ goes
-    on. Callbacks hear of every signal, or of all as one where compiled coders take them together.
+    Least squares is then by conjugate gradients. For basis pursuit with up to 600 measurements
+    (and 8 million entries) the matrix is formed; with more a primal-dual iteration [6]_ looks for
+    the support, and Newton's method on the optimality conditions closes the duality gap. Callbacks
+    hear of every signal, or of all as one where coders take them together.
 
     Greedy algorithms and those with pruning take columns at unit norm; the l1 norm weighs the
     codes as they are. For weights of measurements scale rows of `X` and `y`.
@@ -124,10 +122,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
        samples, Applied and Computational Harmonic Analysis 26(3), 2009.
     .. [5] Dai and Milenkovic, Subspace pursuit for compressive sensing signal reconstruction, IEEE
        Transactions on Information Theory 55(5), 2009.
-    .. [6] Donoho, Maleki and Montanari, Message-passing algorithms for compressed sensing,
-       Proceedings of the National Academy of Sciences 106(45), 2009.
-    .. [7] Ma and Ping, Orthogonal AMP, IEEE Access 5, 2017.
-    .. [8] Chambolle and Pock, A first-order primal-dual algorithm for convex problems with
+    .. [6] Chambolle and Pock, A first-order primal-dual algorithm for convex problems with
        applications to imaging, Journal of Mathematical Imaging and Vision 40, 2011.
 
     Examples
@@ -152,8 +147,6 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             "foucart2011hard",
             "needell2009cosamp",
             "dai2009subspace",
-            "donoho2009message",
-            "ma2017orthogonal",
             "chambolle2011first",
         ),
         cost="T n k",

@@ -4,13 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@jit
-def penalised_gap(xr, rr, penalty, largest, lam):
+def penalised_gap(xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any) -> tuple[Any, Any]:
     """Duality gap and objective of ``min over a  1/2 |x - a D|^2 + lam Omega(a)``.
 
     With the residual ``r = x - a D`` the dual problem is ``max x.v - 1/2 |v|^2`` over v with
@@ -18,7 +15,7 @@ def penalised_gap(xr, rr, penalty, largest, lam):
 
     Parameters
     ----------
-    xr, rr : float
+    xr, rr : float, or array of shape (N,), as all others
         ``x.r`` and ``r.r``.
     penalty : float
         ``Omega(a)``.
@@ -34,21 +31,10 @@ def penalised_gap(xr, rr, penalty, largest, lam):
         The gap may be negative by rounding.
     """
     objective = 0.5 * rr + lam * penalty
-    if rr <= 0.0:
-        return objective, objective
-    factor = max(xr / rr, 0.0)
-    if largest > 0.0:
-        factor = min(factor, lam / largest)
+    factor = np.maximum(xr / np.where(rr > 0, rr, 1.0), 0.0)
+    most = np.where(largest > 0, lam / np.where(largest > 0, largest, 1.0), np.inf)
+    factor = np.where(rr > 0, np.minimum(factor, most), 0.0)
     return objective - factor * (xr - 0.5 * factor * rr), objective
-
-
-@jit
-def penalised_gaps(xr, rr, penalty, largest, lam):
-    """`penalised_gap` of each signal: arrays of shape (N,)."""
-    gap, objective = np.empty(xr.shape[0]), np.empty(xr.shape[0])
-    for i in range(xr.shape[0]):
-        gap[i], objective[i] = penalised_gap(xr[i], rr[i], penalty[i], largest[i], lam[i])
-    return gap, objective
 
 
 class Groups(NamedTuple):
@@ -83,5 +69,5 @@ def code_gaps(
     penalty = np.abs(A).sum(axis=1) if groups is None else group_norms(A, groups) @ groups.weights
     xr, rr = np.einsum("ij,ij->i", X, R), np.einsum("ij,ij->i", R, R)
     largest = dual_norms(R @ rows.T, positive, groups)
-    gap, objective = penalised_gaps(xr, rr, penalty, largest, alpha)
+    gap, objective = penalised_gap(xr, rr, penalty, largest, alpha)
     return np.maximum(gap, 0.0), objective, rr

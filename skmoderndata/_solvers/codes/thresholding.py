@@ -1,132 +1,49 @@
 """Sparse codes by hard thresholding and by pursuit with pruning: IHT, HTP, CoSaMP, SP.
 
 All look for ``min |x - a D|^2`` over codes `a` with at most s atoms (or groups of atoms), keep the
-best code they meet, and end with least squares on its support.
+best code they meet, and end with least squares on its support. The steps take many signals at a
+time, and know the atoms by what `supports.Problem` does with them, or its twin for operators.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
-from skmoderndata._solvers.codes.gram_rows import (
-    Signals,
-    ask_rows,
-    code_by_rows,
-    next_signal,
-    returned_residual_sq,
-)
-from skmoderndata._solvers.codes.greedy import nonnegative_on_support
-from skmoderndata._solvers.codes.products import (
-    EPS,
-    MAGNITUDE,
-    ZERO,
-    add_rows,
-    inner,
-    low_bits,
-    sort_pairs,
-)
+from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
+    BLOCK,
     MAX_ITER,
+    MEMORY,
+    ROOM,
     STALL,
     TOL,
     Atoms,
     SparseCodes,
+    code_in_blocks,
+    from_dense,
     from_group_order,
+    gram_pays,
     in_group_order,
 )
+from skmoderndata._solvers.codes.supports import block_problem, squares
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
-CANCELLED = 1e-6  # less of |x|^2 is computed from the residual, not as a difference
-GO_ON = -1
+RTOL = 1e-8  # a gradient step that lowers the squared residual by less has come to its limit
 
 
-class Rule(NamedTuple):
-    """How many groups to choose, `s`, when to end, and what a step does."""
+class Pursued(NamedTuple):
+    """Codes (m, k) for atoms of unit norm, squared residuals, reasons to stop, steps."""
 
-    s: int
-    max_iter: int
-    rtol: float
-    fresh: int  # s or 2s new groups are merged with the support; 0: the support of a gradient step
-    again: bool  # least squares after pruning, too
-    refit: bool  # the best code
-
-
-RULES = {  # fresh, again, refit
-    "iht": (0, False, True),
-    "htp": (0, False, False),
-    "cosamp": (2, False, True),
-    "subspace_pursuit": (1, True, False),
-}
-METHODS = tuple(RULES)
-
-
-class Code(NamedTuple):
-    """The atoms ``support[:t]`` with the coefficients ``a[:t]``; t is passed along."""
-
-    support: Array
     a: Array
-
-
-class Choice(NamedTuple):
-    """Groups of atoms ``start[g]:start[g + 1]``, and what the largest of them are chosen by."""
-
-    start: Array
-    score: Array
-    keys: Array
-    work: Array
-
-
-class Fit(NamedTuple):
-    """Arrays for least squares: the Cholesky factor `L` of the chosen atoms, and scratch."""
-
-    L: Array
-    z: Array
-    candidates: Array
-    inside: Array  # False, but for marks that are taken back
-
-
-class Work(NamedTuple):
-    """Arrays of the signal that is coded.
-
-    The code `now` is also given in `dense` (k,), and `c` (k,) are the correlations of its
-    residual with the atoms.
-    """
-
-    now: Code
-    old: Code  # before the step
-    best: Code
-    step: Code  # from `old` to `now`
-    dense: Array
-    c: Array
-    z: Array  # what the next support is chosen by
-    at: Array
-    r: Array
-    choice: Choice
-    fit: Fit
-
-
-def _work(k: int, n: int, start: Array) -> Work:
-    def code() -> Code:
-        return Code(np.zeros(k, np.int64), np.zeros(k))
-
-    groups = len(start) - 1
-    widest = min(k, n) + 1
-    choice = Choice(
-        start, np.empty(groups), np.empty(groups, np.int64), np.empty(groups, np.int64)
-    )
-    fit = Fit(
-        np.empty((widest, widest)), np.empty(k), np.empty(k, np.int64), np.zeros(k, np.bool_)
-    )
-    return Work(
-        code(), code(), code(), code(), np.zeros(k), np.zeros(k), np.empty(k),
-        np.empty(k, np.int64), np.empty(n), choice, fit,
-    )  # fmt: skip
+    residual_sq: Array
+    stop: Array
+    n_iter: Array
 
 
 def hard_thresholding(
@@ -139,21 +56,16 @@ def hard_thresholding(
     groups: Array | None = None,
     positive: bool = False,
     max_iter: int = 100,
-    rtol: float = 1e-8,
-    **options: Any,
+    mask: Array | None = None,
+    n_jobs: int | None = None,
+    memory: float = MEMORY,
 ) -> SparseCodes:
     """Code signals with `n_nonzero` atoms by one of four iterations.
 
-    - "iht": ``a <- H_s(a + mu D(x - a D))`` with the normalised step of Blumensath and Davies
-      (2010), which makes the residual fall. Steps that leave the support as it is go to least
-      squares on it: after ten of them (or forty on changing supports) this limit is computed, and
-      steps go on from there until the support does not change any more.
-    - "htp": the support after a step ``mu = 1`` with atoms of unit norm, then least squares on it,
-      until the support repeats (Foucart 2011).
-    - "cosamp": least squares on the support and the 2s best new atoms, pruned to s (Needell and
-      Tropp 2009).
-    - "subspace_pursuit": the support and the s best new atoms, least squares, pruned to s, least
-      squares again (Dai and Milenkovic 2009).
+    - "iht": `iterative_hard_thresholding` (Blumensath and Davies 2010).
+    - "htp": `hard_thresholding_pursuit` (Foucart 2011).
+    - "cosamp": `cosamp` (Needell and Tropp 2009).
+    - "subspace_pursuit": `subspace_pursuit` (Dai and Milenkovic 2009).
 
     `H_s` keeps the s entries of largest magnitude, the first of ties; with `groups` (k,), the
     number of the group of each atom, the s groups of largest norm. With ``positive=True`` only
@@ -161,449 +73,200 @@ def hard_thresholding(
     ``|r|^2 <= tol_sq``, when the support or the residual does not change any more, or after
     `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero.
 
-    Other parameters, and the options `mask`, `n_jobs` and `memory`, as in `code_by_rows`.
+    Other parameters as in `code_by_rows`.
     """
-    k = len(atoms.rows)
+    (m, n), k = X.shape, len(atoms.rows)
     order, start = np.arange(k), np.arange(k + 1)
     if groups is not None:
         atoms, order, start = in_group_order(atoms, groups)
-    s = min(n_nonzero, len(start) - 1)
-    rule = Rule(s, max_iter, rtol, *RULES[method])
-    cap = min(k, s * int(np.diff(start).max()))
-    iterate = _iht if method == "iht" else _pursuit_with_pruning
+    best = Best(min(n_nonzero, len(start) - 1), None if groups is None else start, positive)
+    widest = min(k, 3 * best.s * int(np.diff(start).max()))
+    gram = atoms.gram if mask is None else None
+    if mask is None and gram is None and gram_pays(k, m * widest, memory):
+        gram = atoms.rows @ atoms.rows.T
 
-    def kernel(signals: Signals, *given: Any) -> None:
-        # signals that share a mask come without what it hides
-        work = _work(k, signals.x.shape[1], start)
-        # None, not False: numba leaves out branches for what is None
-        iterate(signals, *given, rule, True if positive else None, work)
+    def work(part: slice) -> SparseCodes:
+        known = None if mask is None else mask[part]
+        p = block_problem(X[part], atoms, gram, known, positive)
+        found = pursue(method, p, best, tol_sq[part], max_iter)
+        a = found.a if p.scale is None else found.a * p.scale
+        return from_dense(
+            a / atoms.norms, found.residual_sq, found.stop, np.full(len(a), np.nan), found.n_iter
+        )
 
-    codes = code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
+    size = 8 * (widest * (widest + (n if gram is None else 0)) + 8 * k + 4 * n)
+    block = int(max(1, min(BLOCK, min(memory, ROOM) // size)))
+    codes = code_in_blocks(m, work, n_jobs=n_jobs, block=block)
     return codes if groups is None else from_group_order(codes, order)
 
 
-@jit
-def _pursuit_with_pruning(signals, dictionary, found, G, place, most, rule, positive, w):
-    """HTP, CoSaMP and subspace pursuit: a support, least squares on it, pruned to s groups."""
-    now, old, best, _, dense, c, z, at, _, choice, fit = w
-    columns = dictionary.columns
-    for i in range(signals.x.shape[0]):
-        next_signal(signals, i, place, most)
-        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
-        t, best_t, rho, best_rho, idle, steps = ZERO, ZERO, size, size, 0, ZERO
-        stop = _begin(b, size, bound, dense, c)
-        while stop == GO_ON:
-            n_old = _copy(now, t, old)
-            if rule.fresh == 0:  # hard thresholding pursuit
-                for j in range(z.shape[0]):
-                    z[j] = dense[j] + c[j]  # mu = 1
-                t = _select(z, rule.s, True, positive, choice, now.support)
-            else:
-                grow = rule.fresh * rule.s if steps > 0 else rule.s
-                t = _merge(c, n_old, grow, positive, choice, fit, old.support, now.support)
-            G = ask_rows(now.support, t, columns, known, scale, G, place)
-            if rule.fresh == 2 and steps > 0 and positive is None:
-                room = max(1, signals.room[i] - 1)  # a square system fits everything
-            t = _fit(G, place, b, t, room, dense, size, positive, now, fit)
-            if rule.fresh > 0 and steps > 0:
-                _spread(now, t, z)
-                t = _select(z, rule.s, rule.again, positive, choice, now.support)
-                _gather(z, now, t)
-                if rule.again:
-                    t = _fit(G, place, b, t, room, z, size, positive, now, fit)
-            former = rho
-            rho = size - _explained(G, place, b, now, t, dense, c, at)
-            if rho <= max(bound, CANCELLED * size):
-                rho = _exact(signals, dictionary, i, t, w)
-            idle += 1
-            if rho < best_rho:
-                best_t, best_rho, idle = _copy(now, t, best), rho, 0
-            repeats = _same(now.support, t, old.support, n_old)
-            if rho <= bound:
-                stop = TOL
-            elif (rule.fresh > 0 and rho >= former) or repeats or idle >= PATIENCE:
-                stop = STALL
-            elif best_rho <= 100 * EPS * size:
-                stop = STALL
-            elif steps >= rule.max_iter:
-                stop = MAX_ITER
-            else:
-                steps += 1
-        _finish(signals, dictionary, found, i, best_t, stop, steps, G, place, rule, positive, w)
+class Best(NamedTuple):
+    """Choice of the `s` largest entries of a row, or groups ``start[g]:start[g + 1]``."""
+
+    s: int
+    start: Array | None
+    positive: bool
+
+    def of(self, Z: Array, times: int = 1) -> Array:
+        """Support of the ``times * s`` largest, the first of ties; zeros are never chosen."""
+        size = np.maximum(Z, 0.0) if self.positive else np.abs(Z)
+        if self.start is not None:
+            size = np.add.reduceat(size * size, self.start[:-1], axis=1)
+        # without the last bits: ties up to rounding are ties
+        size = (size.view(np.int64) & ~np.int64(255)).view(np.float64)
+        s = min(times * self.s, size.shape[1])
+        least = np.partition(size, -s, axis=1)[:, -s][:, None]
+        chosen, tied = size > least, size == least
+        chosen |= tied & (np.cumsum(tied, axis=1) <= s - chosen.sum(axis=1, keepdims=True))
+        chosen &= size > 0
+        return chosen if self.start is None else np.repeat(chosen, np.diff(self.start), axis=1)
 
 
-@jit
-def _iht(signals, dictionary, found, G, place, most, rule, positive, w):
-    """Normalised iterative hard thresholding, with least squares where the support settles."""
-    now, old, best, _, dense, c, z, at, _, choice, fit = w
-    columns, k = dictionary.columns, c.shape[0]
-    whole = place[k] == k  # the Gram matrix is there, and each step is too short for more calls
-    for i in range(signals.x.shape[0]):
-        next_signal(signals, i, place, most)
-        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        size, bound, room = _norm_sq(signals.x[i]), signals.tol_sq[i], signals.room[i]
-        tiny = 100 * EPS * size
-        t, best_t, rho, best_rho, fit_rho, steps = ZERO, ZERO, size, size, np.inf, ZERO
-        since = repeated = 0  # steps after least squares, and on the same support
-        reach = 0.0  # longest step on the support
-        fitted = True  # the gradient on the support is zero
-        stop = _begin(b, size, bound, dense, c)
-        while stop == GO_ON:
-            steps += 1
-            n_old = _copy(now, t, old)
-            if repeated >= SETTLED or since >= WANDERING:
-                # where further steps on this support would lead
-                t = _fit(G, place, b, t, room, dense, size, positive, now, fit)
-                fitted, repeated, since = True, 0, 0
-            else:
-                if fitted:
-                    t = _select(c, rule.s, False, positive, choice, now.support)
-                    if not whole:
-                        G = ask_rows(now.support, t, columns, known, scale, G, place)
-                mu = _step_size(G, place, c, size, t, now)
-                if mu == 0.0:
-                    stop = STALL
-                    continue
-                if fitted and n_old > 0:  # as far as steps on the support reached
-                    mu = max(mu, reach)
-                else:
-                    reach = max(mu, reach) if repeated > 0 else mu
-                shrunk = ZERO
-                while True:  # until the residual falls for sure
-                    for j in range(k):
-                        z[j] = dense[j] + mu * c[j]
-                    t = _select(z, rule.s, False, positive, choice, now.support)
-                    if not whole:
-                        G = ask_rows(now.support, t, columns, known, scale, G, place)
-                    if shrunk == 61 or _falls(G, place, mu, t, n_old, w):
-                        break
-                    mu /= 2 * 0.99
-                    shrunk += 1
-                _gather(z, now, t)
-                repeats = _same(now.support, t, old.support, n_old)
-                if fitted and repeats:  # no support within reach is better
-                    stop = STALL
-                    continue
-                repeated = (1 if shrunk > 0 else repeated + 1) if repeats else 0
-                fitted = False
-                since += 1
-            former = rho
-            rho = size - _explained(G, place, b, now, t, dense, c, at)
-            if rho <= max(bound, CANCELLED * size):
-                rho = _exact(signals, dictionary, i, t, w)
-            if rho < best_rho:
-                best_t, best_rho = _copy(now, t, best), rho
-            settled = (fit_rho if fitted else former) - rho <= rule.rtol * max(rho, tiny)
-            if rho <= bound:
-                stop = TOL
-            elif best_rho <= tiny or (fitted and settled):
-                stop = STALL
-            elif steps >= rule.max_iter:
-                stop = MAX_ITER
-            elif fitted:
-                fit_rho = rho
-            elif settled:
-                repeated = SETTLED  # to the limit at once
-        _finish(signals, dictionary, found, i, best_t, stop, steps, G, place, rule, positive, w)
+def hard_thresholding_pursuit(p: Any, best: Best, A: Array, C: Array) -> Array:
+    """Least squares on the support of ``H_s(a + D(x - a D))``: a step of HTP."""
+    return np.asarray(p.fit(best.of(A + C), A))
 
 
-@jit_leaf
-def _begin(b, size, bound, dense, c):
-    """Start from the code zero: its correlations in `c`, and whether it meets the bound."""
-    for j in range(b.shape[0]):
-        dense[j] = 0.0
-        c[j] = b[j]
-    return TOL if size <= bound else GO_ON
+def cosamp(p: Any, best: Best, A: Array, C: Array) -> Array:
+    """Least squares on the support and the 2s best atoms, cut to s: a step of CoSaMP."""
+    # a square system fits everything, and would tell nothing of what to cut
+    most = p.room if p.positive else np.maximum(1, p.room - A.any(axis=1))
+    fitted = p.fit(_wider(A != 0, best.of(C, 2), most), A)
+    return np.where(best.of(fitted), fitted, 0.0)
 
 
-@jit_leaf
-def _norm_sq(x):
-    return inner(x, x, x.shape[0])
+def subspace_pursuit(p: Any, best: Best, A: Array, C: Array) -> Array:
+    """Like CoSaMP with s atoms, and least squares once more: a step of subspace pursuit."""
+    fitted = p.fit(_wider(A != 0, best.of(C), p.room), A)
+    return np.asarray(p.fit(best.of(fitted), fitted))
 
 
-@jit_leaf
-def _step_size(G, place, c, size, t, now):
-    """Exact line search along the gradient on ``now.support[:t]``; 0 at a stationary point."""
-    for s in range(t):
-        now.a[s] = c[now.support[s]]
-    above = inner(now.a, now.a, t)
-    below = _quadratic(G, place, now, t)
-    if above <= 100 * EPS * size * EPS or below <= 0.0:
-        return 0.0
-    return above / below
+def _wider(support: Array, more: Array, most: Array) -> Array:
+    """Supports with more atoms, `most` of them."""
+    more = more & ~support
+    places = support.sum(axis=1, keepdims=True) + np.cumsum(more, axis=1)
+    return np.asarray(support | (more & (places <= most[:, None])))
 
 
-@jit_leaf
-def _falls(G, place, mu, t, n_old, w):
-    """Tell whether a step `mu` from the code to `z` on ``now.support[:t]`` lowers the residual.
+STEPS = {
+    "htp": hard_thresholding_pursuit,
+    "cosamp": cosamp,
+    "subspace_pursuit": subspace_pursuit,
+}
 
-    It does on an unchanged support, and from the code zero, where `mu` is exact.
+
+def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pursued:
+    """Run a method by name; of the codes met, the best has least squares on its support."""
+    if method == "iht":
+        found = iterative_hard_thresholding(p, best, tol_sq, max_iter)
+    else:
+        found = _repeat(STEPS[method], p, best, tol_sq, max_iter, monotone=method != "htp")
+    a, rho, stop, n_iter = found
+    refined = p.fit(a != 0, a)
+    new, size = squares(p.residuals(refined)), squares(p.X)
+    verdict = (new <= tol_sq) | (rho > tol_sq)
+    better = (new <= rho) | (verdict & (new <= rho * (1 + 1e-9) + 100 * EPS * size))
+    rho = np.where(better, new, rho)
+    stop = np.where(rho <= tol_sq, TOL, stop)
+    return Pursued(np.where(better[:, None], refined, a), rho, stop, np.maximum(n_iter, 1))
+
+
+def _repeat(
+    step: Callable[[Any, Best, Array, Array], Array], p: Any, best: Best, tol_sq: Array,
+    max_iter: int, *, monotone: bool,
+) -> Pursued:  # fmt: skip
+    """Take steps until supports stay, with `monotone` also until residuals do not fall."""
+    size = squares(p.X)
+    A, R, rho = np.zeros(p.shape), p.X.copy(), size.copy()
+    out = Pursued(A.copy(), rho.copy(), np.full(len(A), MAX_ITER), np.zeros(len(A), np.int64))
+    idle = np.zeros(len(A), np.int64)
+    live = np.flatnonzero(size > tol_sq)
+    while live.size and out.n_iter[live[0]] < max_iter:
+        q, old, former = p.of(live), A[live], rho[live]
+        A[live] = new = step(q, best, old, q.cross(R[live]))
+        R[live] = r = q.residuals(new)
+        rho[live] = squares(r)
+        out.n_iter[live] += 1
+        idle[live] += 1
+        lower = live[rho[live] < out.residual_sq[live]]
+        out.a[lower], out.residual_sq[lower], idle[lower] = A[lower], rho[lower], 0
+        ended = ((new != 0) == (old != 0)).all(axis=1) | (idle[live] >= PATIENCE)
+        ended |= out.residual_sq[live] <= np.maximum(tol_sq, 100 * EPS * size)[live]
+        if monotone:
+            ended |= rho[live] >= former
+        out.stop[live[ended]] = STALL
+        live = live[~ended]
+    return out
+
+
+def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pursued:
+    """Normalised IHT: ``a <- H_s(a + mu D(x - a D))`` with a step that lowers the residual.
+
+    Steps that leave the support as it is go to least squares on it: after `SETTLED` of them (or
+    `WANDERING` on changing supports) this limit is computed, and steps go on from there until the
+    support does not change any more.
     """
-    index, old, step, inside = w.now.support, w.old.support, w.step, w.fit.inside
-    if n_old == 0 or _same(index, t, old, n_old):
-        return True
-    for s in range(t):
-        j = index[s]
-        inside[j] = True
-        step.support[s] = j
-        step.a[s] = w.z[j] - w.dense[j]
-    u = t
-    for s in range(n_old):
-        j = old[s]
-        if not inside[j]:
-            step.support[u] = j
-            step.a[u] = -w.dense[j]
-            u += 1
-    for s in range(t):
-        inside[index[s]] = False
-    curved = _quadratic(G, place, step, u)
-    return curved <= 0.0 or mu * curved <= 0.99 * inner(step.a, step.a, u)
+    size = squares(p.X)
+    m, A, R, rho = len(p.X), np.zeros(p.shape), p.X.copy(), size.copy()
+    out = Pursued(A.copy(), rho.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
+    repeated, since = np.zeros(m, np.int64), np.zeros(m, np.int64)  # on the support; after a fit
+    fitted, fit_rho, reach = np.ones(m, np.bool_), np.full(m, np.inf), np.zeros(m)
+    live = np.flatnonzero(size > tol_sq)
+    while live.size and out.n_iter[live[0]] < max_iter:
+        out.n_iter[live] += 1
+        ended = np.zeros(m, np.bool_)
+        jump = (repeated[live] >= SETTLED) | (since[live] >= WANDERING)
+        some = live[jump]
+        A[some] = p.of(some).fit(A[some] != 0, A[some])
+        fitted[some], repeated[some], since[some] = True, 0, 0
+        some = live[~jump]
+        if some.size:
+            q, a, c = p.of(some), A[some], p.of(some).cross(R[some])
+            base = np.where(fitted[some, None], best.of(c), a != 0)
+            g = np.where(base, c, 0.0)
+            above, below = squares(g), q.images_sq(g)
+            still = (above <= 100 * EPS**2 * size[some]) | (below <= 0)
+            mu = above / np.where(still, 1.0, below)
+            # after least squares as far as steps on the support reached
+            far = (repeated[some] > 0) | (fitted[some] & a.any(axis=1))
+            mu = np.where(far, np.maximum(mu, reach[some]), mu)
+            reach[some] = np.where(fitted[some] & a.any(axis=1), reach[some], mu)
+            new = _shortened(q, best, a, c, mu)
+            same = ((new != 0) == (a != 0)).all(axis=1)
+            repeated[some] = np.where(same, repeated[some] + 1, 0)
+            ended[some] = still | (fitted[some] & same)  # no support within reach is better
+            moves = some[~ended[some]]
+            A[moves] = new[~ended[some]]
+            fitted[moves] = False
+            since[moves] += 1
+        former = rho[live]
+        R[live] = r = p.of(live).residuals(A[live])
+        rho[live] = squares(r)
+        lower = live[rho[live] < out.residual_sq[live]]
+        out.a[lower], out.residual_sq[lower] = A[lower], rho[lower]
+        former = np.where(fitted[live], fit_rho[live], former)
+        limit = former - rho[live] <= RTOL * np.maximum(rho, 100 * EPS * size)[live]
+        ended[live] |= fitted[live] & limit
+        ended[live] |= out.residual_sq[live] <= np.maximum(tol_sq, 100 * EPS * size)[live]
+        repeated[live[limit & ~fitted[live]]] = SETTLED  # to the limit at once
+        fit_rho[live] = np.where(fitted[live], rho[live], fit_rho[live])
+        out.stop[live[ended[live]]] = STALL
+        live = live[~ended[live]]
+    return out
 
 
-@jit_leaf
-def _quadratic(G, place, code, t):
-    """Quadratic form ``a G a`` of a code with t entries."""
-    index, a = code.support, code.a
-    total = 0.0
-    for s in range(t):
-        g = G[place[index[s]]]
-        product = 0.0
-        for q in range(t):
-            product += g[index[q]] * a[q]
-        total += a[s] * product
-    return total
-
-
-@jit_leaf
-def _explained(G, place, b, now, t, dense, c, at):
-    """Bring the dense code and ``c = b - G a`` up to date; returns ``|x|^2 - |r|^2``."""
-    _spread(now, t, dense)
-    for j in range(b.shape[0]):
-        c[j] = b[j]
-    for s in range(t):
-        at[s] = place[now.support[s]]
-    add_rows(c, -1.0, now.a, G, at, t)
-    total = 0.0
-    for s in range(t):
-        total += now.a[s] * (b[now.support[s]] + c[now.support[s]])
-    return total
-
-
-@jit_leaf
-def _exact(signals, dictionary, i, t, w):
-    """Squared residual of the code as it would be returned, computed from the signal."""
-    return returned_residual_sq(signals, dictionary, i, w.now.support, w.now.a, t, w.fit.z, w.r)
-
-
-@jit_leaf
-def _finish(signals, dictionary, found, i, t, stop, steps, G, place, rule, positive, w):
-    """Write the best code, or with `refit` that of least squares on its support, if not worse."""
-    index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
-    size, best, now = _norm_sq(signals.x[i]), w.best, w.now
-    rho = returned_residual_sq(signals, dictionary, i, best.support, best.a, t, value, w.r)
-    for s in range(t):
-        index[s] = best.support[s]
-    if rule.refit and t > 0:
-        _spread(best, t, w.z)
-        _copy(best, t, now)
-        u = _fit(G, place, signals.b[i], t, signals.room[i], w.z, size, positive, now, w.fit)
-        refined = _exact(signals, dictionary, i, u, w)
-        same_verdict = refined <= bound or rho > bound
-        near = rho * (1 + 1e-9) + 100 * EPS * size
-        if refined <= rho or (same_verdict and refined <= near):
-            rho, t = refined, u
-            for s in range(t):
-                index[s] = now.support[s]
-                value[s] = w.fit.z[s]
-    sort_pairs(index, value, t)
-    found.counts[i] = t
-    found.residual_sq[i] = rho
-    found.stop[i] = TOL if rho <= bound else stop
-    found.steps[i] = max(1, steps)
-
-
-@jit_leaf
-def _copy(code, t, to):
-    """Copy a code with t atoms; returns t."""
-    for s in range(t):
-        to.support[s] = code.support[s]
-        to.a[s] = code.a[s]
-    return t
-
-
-@jit_leaf
-def _spread(code, t, dense):
-    """Write a code with t atoms to a dense array."""
-    for j in range(dense.shape[0]):
-        dense[j] = 0.0
-    for s in range(t):
-        dense[code.support[s]] = code.a[s]
-
-
-@jit_leaf
-def _gather(dense, code, t):
-    """Take the coefficients of ``code.support[:t]`` from a dense array."""
-    for s in range(t):
-        code.a[s] = dense[code.support[s]]
-
-
-@jit_leaf
-def _same(index, t, other, u):
-    """Tell whether two supports are the same."""
-    if t != u:
-        return False
-    for s in range(t):
-        if index[s] != other[s]:
-            return False
-    return True
-
-
-@jit_leaf
-def _merge(c, n_old, grow, positive, choice, fit, old, index):
-    """Write ``old[:n_old]`` and the atoms of the `grow` best groups; returns how many."""
-    t = _select(c, grow, True, positive, choice, fit.candidates)
-    for s in range(n_old):
-        index[s] = old[s]
-        fit.inside[old[s]] = True
-    u = n_old
-    for s in range(t):
-        j = fit.candidates[s]
-        if not fit.inside[j]:
-            index[u] = j
-            u += 1
-    for s in range(n_old):
-        fit.inside[old[s]] = False
-    return u
-
-
-@jit_leaf
-def _nth_largest(keys, m, s):
-    """Return the s-th largest of the first `m` integers, all different, overwriting them."""
-    first, last = 0, m - 1
-    want = s - 1
-    while first < last:
-        pivot = keys[(first + last) // 2]
-        i, j = first, last
-        while i <= j:
-            while keys[i] > pivot:
-                i += 1
-            while keys[j] < pivot:
-                j -= 1
-            if i <= j:
-                keys[i], keys[j] = keys[j], keys[i]
-                i += 1
-                j -= 1
-        if want <= j:
-            last = j
-        elif want >= i:
-            first = i
-        else:
+def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
+    """Thresholded gradient steps, shortened where supports change until they are sure to help."""
+    new, mu, pending = np.zeros_like(A), mu.copy(), np.arange(len(A))
+    for _ in range(61):
+        q, a = p.of(pending), A[pending]
+        Z = a + mu[pending, None] * C[pending]
+        new[pending] = z = np.where(best.of(Z), Z, 0.0)
+        doubt = np.flatnonzero(((z != 0) != (a != 0)).any(axis=1) & a.any(axis=1))
+        change = (z - a)[doubt]
+        far = mu[pending[doubt]] * q.of(doubt).images_sq(change) > 0.99 * squares(change)
+        pending = pending[doubt[far]]
+        if pending.size == 0:
             break
-    return keys[want]
-
-
-@jit_leaf
-def _select(z, s, whole, positive, choice, index):
-    """Write the atoms of the s largest groups of `z` to `index`; returns how many there are.
-
-    Groups without any (positive) entry are never selected. With ``whole=True`` all atoms of a
-    group are written, otherwise, if `positive`, those with positive entries.
-    """
-    start, score, keys = choice.start, choice.score, choice.keys
-    n_groups = score.shape[0]
-    low = low_bits(n_groups)
-    bits = score.view(np.int64)
-    for g in range(n_groups):
-        total = 0.0
-        for j in range(start[g], start[g + 1]):
-            if positive is None or z[j] > 0.0:
-                total += z[j] * z[j]
-        score[g] = total
-    for g in range(n_groups):
-        # magnitudes of doubles are ordered as their bits are; the index makes all different
-        keys[g] = (bits[g] & MAGNITUDE & ~low) | (n_groups - 1 - g)
-    for g in range(n_groups):
-        choice.work[g] = keys[g]
-    least = _nth_largest(choice.work, n_groups, min(s, n_groups))
-    t = ZERO
-    for g in range(n_groups):
-        if keys[g] >= least and score[g] > 0.0:
-            for j in range(start[g], start[g + 1]):
-                if whole or positive is None or z[j] > 0.0:
-                    index[t] = j
-                    t += 1
-    return t
-
-
-@jit_leaf
-def _fit(G, place, b, t, limit, first, size, positive, code, fit):
-    """Least squares on the atoms ``code.support[:t]``; returns how many of them remain.
-
-    Atoms in the span of earlier ones are left out, and all beyond `limit`. With `positive`,
-    non-negative least squares from the feasible values ``first[index[:t]]``, for a signal of
-    squared norm `size`.
-    """
-    index = code.support
-    if positive is not None:
-        return _fit_positive(G, place, b, t, limit, first, 1e-12 * np.sqrt(size), code, fit)
-    u = ZERO
-    for s in range(t):
-        j = index[s]
-        if u < limit and append_atom(fit.L, u, G[place[j]], index, j) > 0.0:
-            index[u] = j
-            u += 1
-    solve_chosen(fit.L, index, u, b, code.a)
-    return u
-
-
-@jit_leaf
-def _fit_positive(G, place, b, n_candidates, limit, first, floor, code, fit):
-    """Non-negative least squares on ``index[:n_candidates]``: returns the size of its support.
-
-    Lawson and Hanson's algorithm, where all atoms of positive slope enter at once. That lowers the
-    residual: with S the Schur complement of the atoms inside and c the slopes, ``c S^-1 c > 0``,
-    so that not all who enter are turned away. An atom that depends on those inside has slope zero
-    when its turn comes, and is not given up before.
-    """
-    index, a, L = code.support, code.a, fit.L
-    for s in range(n_candidates):
-        fit.candidates[s] = index[s]
-    t = ZERO
-    for s in range(n_candidates):
-        j = fit.candidates[s]
-        if first[j] > 0.0 and t < limit and append_atom(L, t, G[place[j]], index, j) > 0.0:
-            index[t] = j
-            a[t] = first[j]
-            t += 1
-    t = nonnegative_on_support(L, index, t, b, a, fit.z)
-    value = 0.0
-    for s in range(t):
-        value += a[s] * b[index[s]]
-    for _ in range(3 * n_candidates + 10):
-        for s in range(t):
-            fit.inside[index[s]] = True
-        entered = t
-        for s in range(n_candidates):
-            j = fit.candidates[s]
-            if fit.inside[j] or entered >= limit:
-                continue
-            slope, g = b[j], G[place[j]]
-            for q in range(t):
-                slope -= g[index[q]] * a[q]
-            if slope > floor and append_atom(L, entered, g, index, j) > 0.0:
-                index[entered] = j
-                a[entered] = 0.0
-                entered += 1
-        for s in range(t):
-            fit.inside[index[s]] = False
-        if entered == t:
-            break
-        t = nonnegative_on_support(L, index, entered, b, a, fit.z)
-        former, value = value, 0.0
-        for s in range(t):
-            value += a[s] * b[index[s]]
-        if value <= former * (1 + 1e-14):  # rounding
-            break
-    sort_pairs(index, a, t)
-    return t
+        mu[pending] /= 2 * 0.99
+    return new

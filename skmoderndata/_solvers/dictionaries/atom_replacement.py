@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._solvers.codes.signal_blocks import SparseCodes
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.dictionaries.atom_updates import residual_without
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -117,6 +117,7 @@ def exchange_atoms(
     At most one atom in 32 is exchanged at a time, those of the signals represented worst.
     """
     start, rows, place = users
+    A = to_csr(codes, len(D))
     most = -(-len(D) // 32)
     error = np.where(np.isfinite(codes.residual_sq), codes.residual_sq, 0.0)
     misfit = _sums(error[rows], start)
@@ -128,10 +129,7 @@ def exchange_atoms(
         part = slice(start[j], start[j + 1])
         if part.stop - part.start < 4 or (constant and j == 0):
             continue
-        E = np.empty((part.stop - part.start, X.shape[1]))
-        residual_without(
-            X, D, codes.indptr, codes.indices, codes.values, rows[part], place[part], j, E
-        )
+        E = residual_without(X, D, A, rows[part], place[part], j)
         if constant:
             E -= E.mean(axis=1, keepdims=True)
         lines, gain = two_lines(E)

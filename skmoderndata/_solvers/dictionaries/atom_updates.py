@@ -1,7 +1,7 @@
 """Updates of atoms for given codes: sweeps of K-SVD, optimal directions, running statistics.
 
-Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A, kept as the three
-arrays of a CSR matrix whose values the sweeps change in place.
+Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A, a CSR array whose
+values the sweeps change in place.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes
 from skmoderndata._solvers.common.nnls import nnls
 
@@ -30,31 +30,17 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     return start, rows, place
 
 
-@jit
-def add_statistics(X, at, indptr, indices, values, sign, S, T):
-    """Add ``A^T A`` and ``A^T X``, times `sign`, for the codes in the rows `at` of A."""
-    for i in range(X.shape[0]):
-        first, last = indptr[at[i]], indptr[at[i] + 1]
-        x = X[i]
-        for q in range(first, last):
-            v = sign * values[q]
-            if v == 0.0:
-                continue
-            j = indices[q]
-            for c in range(first, last):
-                S[j, indices[c]] += v * values[c]
-            for p in range(x.shape[0]):
-                T[j, p] += v * x[p]
-
-
-@jit
+@jit_leaf
 def constrained(d, positive, center):
     """Project the direction d onto the constraints of an atom, in place, and return its norm."""
+    n, mean, total = len(d), 0.0, 0.0
     if center:
-        d -= d.mean()
-    if positive:
-        d[:] = np.maximum(d, 0.0)
-    return np.sqrt(d @ d)
+        for p in range(n):
+            mean += d[p] / n
+    for p in range(n):
+        d[p] = max(d[p] - mean, 0.0) if positive else d[p] - mean
+        total += d[p] * d[p]
+    return np.sqrt(total)
 
 
 @jit
@@ -75,9 +61,7 @@ def least_squares_atoms(
     X: Array,
     known: Array | None,
     D: Array,
-    indptr: Array,
-    indices: Array,
-    values: Array,
+    A: sparse.csr_array,
     *,
     positive: bool = False,
     constant: bool = False,
@@ -93,13 +77,13 @@ def least_squares_atoms(
     the same, the statistics being singular, is taken back; so D has to satisfy the constraints.
     """
     k = len(D)
-    before = squared_residuals(X, known, D, indptr, indices, values)
+    before = squared_residuals(X, known, D, A)
+    values = A.data
     old = D.copy(), values.copy()
     largest = np.zeros(len(X))
-    rows = np.repeat(np.arange(len(X)), np.diff(indptr))
+    rows = np.repeat(np.arange(len(X)), np.diff(A.indptr))
     np.maximum.at(largest, rows, np.abs(values))
     values[np.abs(values) <= ROUNDING * largest[rows]] = 0.0
-    A = sparse.csr_array((values, indices, indptr), shape=(len(X), k))
     S = np.asarray((A.T @ A).todense())
     free = np.flatnonzero(np.diag(S) > 0)
     if constant:
@@ -127,8 +111,8 @@ def least_squares_atoms(
     norms[free] = np.linalg.norm(new[free], axis=1)
     kept = norms > ROUNDING * np.maximum(1.0, own)
     D[kept] = new[kept] / norms[kept, None]
-    values *= np.where(kept, norms, 0.0)[indices]
-    after = squared_residuals(X, known, D, indptr, indices, values)
+    values *= np.where(kept, norms, 0.0)[A.indices]
+    after = squared_residuals(X, known, D, A)
     total = float(np.sum(np.square(X, dtype=np.float64)))
     if not after.sum() <= before.sum() * (1 + 1e-12) + ROUNDING**2 * total:
         D[:], values[:] = old
@@ -152,9 +136,7 @@ def _symmetric_solve(S: Array, T: Array) -> Array:
 def exact_sweep(
     X: Array,
     D: Array,
-    indptr: Array,
-    indices: Array,
-    values: Array,
+    A: sparse.csr_array,
     start: Array,
     rows: Array,
     place: Array,
@@ -168,8 +150,7 @@ def exact_sweep(
         if users.size == 0:
             continue
         own = place[start[j] : start[j + 1]]
-        E = np.empty((users.size, n))
-        residual_without(X, D, indptr, indices, values, users, own, j, E)
+        E = residual_without(X, D, A, users, own, j)
         if center:
             E -= E.mean(axis=1, keepdims=True)
         if users.size > n:
@@ -181,28 +162,14 @@ def exact_sweep(
         if not np.any(E):
             continue
         D[j] = d
-        values[own] = E @ d
+        A.data[own] = E @ d
 
 
-@jit
-def residual_without(X, D, indptr, indices, values, users, own, j, E):
+def residual_without(
+    X: Array, D: Array, A: sparse.csr_array, users: Array, own: Array, j: int
+) -> Array:
     """Rows of the signals that use atom j, less all their other atoms."""
-    for u in range(users.shape[0]):
-        without_atom(X, D, indptr, indices, values, users[u], own[u], E[u])
-
-
-@jit
-def without_atom(X, D, indptr, indices, values, i, own, e):
-    """Put row i of X less all its atoms but that of the coefficient `own` into e."""
-    n = X.shape[1]
-    for p in range(n):
-        e[p] = X[i, p]
-    for q in range(indptr[i], indptr[i + 1]):
-        if q != own:
-            v = values[q]
-            d = D[indices[q]]
-            for p in range(n):
-                e[p] -= v * d[p]
+    return np.asarray(X[users] - A[users] @ D + np.outer(A.data[own], D[j]))
 
 
 @jit
@@ -263,70 +230,46 @@ def power_sweep(
             D[j] = d
 
 
-@jit
 def masked_sweep(
-    X, known, D, indptr, indices, values, start, rows, place, order, positive, center=False
-):
+    X: Array,
+    known: Array,
+    D: Array,
+    A: sparse.csr_array,
+    start: Array,
+    rows: Array,
+    place: Array,
+    order: Array,
+    positive: bool,
+    center: bool = False,
+) -> None:
     """Weighted approximations of rank one by alternating least squares on the known entries."""
-    n = D.shape[1]
-    above = np.empty(n)
-    below = np.empty(n)
-    e = np.empty(n)
-    d = np.empty(n)
-    for o in range(order.shape[0]):
-        j = order[o]
-        first, last = start[j], start[j + 1]
-        if first == last:
+    for j in order:
+        users, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
+        if users.size == 0:
             continue
+        K = known[users].astype(np.float64)
+        E = K * residual_without(X, D, A, users, own, j)
         for _ in range(2):
-            above[:] = 0.0
-            below[:] = 0.0
-            for u in range(first, last):
-                i = rows[u]
-                own = place[u]
-                g = values[own]
-                if g == 0.0:
-                    continue
-                without_atom(X, D, indptr, indices, values, i, own, e)
-                for p in range(n):
-                    if known[i, p]:
-                        above[p] += g * e[p]
-                        below[p] += g * g
-            total, give = 0.0, 0.0
-            for p in range(n):
-                d[p] = above[p] / below[p] if below[p] > 0.0 else D[j, p]
-                if positive:
-                    d[p] = max(d[p], 0.0)
-                total += d[p]
-                if below[p] > 0.0:
-                    give += 1.0 / below[p]
-            norm = 0.0
-            for p in range(n):
-                if center and below[p] > 0.0:  # the best of zero sum: the weaker gives way more
-                    d[p] -= total / (give * below[p])
-                norm += d[p] * d[p]
-            norm = np.sqrt(norm)
+            g = A.data[own]
+            above, below = g @ E, (g * g) @ K
+            seen = below > 0
+            d = np.divide(above, below, out=D[j].copy(), where=seen)
+            if positive:
+                d = np.maximum(d, 0.0)
+            if center and seen.any():  # the best of zero sum: the weaker gives way more
+                give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
+                d -= d.sum() / give.sum() * give
+            norm = np.linalg.norm(d)
             if norm <= 1e-14:
                 break
             D[j] = d / norm
-            for u in range(first, last):
-                i = rows[u]
-                own = place[u]
-                without_atom(X, D, indptr, indices, values, i, own, e)
-                top, bottom = 0.0, 0.0
-                for p in range(n):
-                    if known[i, p]:
-                        top += D[j, p] * e[p]
-                        bottom += D[j, p] * D[j, p]
-                value = top / bottom if bottom > 1e-6 else values[own] * norm
-                values[own] = max(value, 0.0) if positive else value
+            bottom = K @ D[j] ** 2
+            g = np.divide(E @ D[j], bottom, out=g * norm, where=bottom > 1e-6)
+            A.data[own] = np.maximum(g, 0.0) if positive else g
 
 
-def squared_residuals(
-    X: Array, known: Array | None, D: Array, indptr: Array, indices: Array, values: Array
-) -> Array:
+def squared_residuals(X: Array, known: Array | None, D: Array, A: sparse.csr_array) -> Array:
     """Squared norms of the residuals of the rows, over the known entries."""
-    A = sparse.csr_array((values, indices, indptr), shape=(len(X), len(D)))
     out, step = np.empty(len(X)), max(1, BLOCK // X.shape[1])
     for first in range(0, len(X), step):
         rows = slice(first, first + step)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
-from skmoderndata._solvers.codes.signal_blocks import SparseCodes, prepare_atoms
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes, prepare_atoms, to_csr
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.dictionaries.atom_updates import residual_without, users_of_atoms
 
@@ -112,19 +112,18 @@ def _better_atoms(
 ) -> Array:
     """Lower the weighted sum of residuals by one atom after the other, supports as they are."""
     D = np.ascontiguousarray(atoms, dtype=np.float64).copy()
-    values = codes.values.copy()
+    A = to_csr(codes._replace(values=codes.values.copy()), len(D))
     start, rows, place = users_of_atoms(codes, len(D))
     for j in rng.permutation(len(D)):
         users, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
         if users.size == 0:
             continue
-        E = np.empty((users.size, X.shape[1]))
-        residual_without(X, D, codes.indptr, codes.indices, values, users, own, j, E)
+        E = residual_without(X, D, A, users, own, j)
         d = leading_direction(E, weights[users])
         if d is None:
             continue
         D[j] = d if d @ D[j] >= 0 else -d
-        values[own] = E @ D[j]
+        A.data[own] = E @ D[j]
     return D
 
 

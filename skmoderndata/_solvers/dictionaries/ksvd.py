@@ -26,7 +26,6 @@ from skmoderndata._solvers.dictionaries.atom_replacement import (
     worst_signals,
 )
 from skmoderndata._solvers.dictionaries.atom_updates import (
-    add_statistics,
     exact_sweep,
     least_squares_atoms,
     masked_sweep,
@@ -125,20 +124,20 @@ def learn_dictionary(
         if former is not None and monotone:
             codes = _better(former, codes)
         values = codes.values.copy()
-        arrays = codes.indptr, codes.indices, values
+        A = to_csr(codes._replace(values=values), len(D))
         users = users_of_atoms(codes, len(D))
         order = rng.permutation(len(D))
         if constant:
             order = order[order != 0]
         if update == "mod":
-            least_squares_atoms(X, known, D, *arrays, positive=positive, constant=constant)
+            least_squares_atoms(X, known, D, A, positive=positive, constant=constant)
         elif known is not None:
-            masked_sweep(X, known, D, *arrays, *users, order, positive, center)
+            masked_sweep(X, known, D, A, *users, order, positive, center)
         elif update == "exact" and not positive:
-            exact_sweep(X, D, *arrays, *users, order, center)
+            exact_sweep(X, D, A, *users, order, center)
         else:
-            power_sweep(X, D, *arrays, *users, order, 1, positive, center)
-        residual_sq = squared_residuals(X, known, D, *arrays)
+            power_sweep(X, D, A.indptr, A.indices, values, *users, order, 1, positive, center)
+        residual_sq = squared_residuals(X, known, D, A)
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
         count = 0
@@ -178,9 +177,9 @@ def code_in_batches(
     """
     k = len(D)
     S, T = np.zeros((k, k)), np.zeros(D.shape)
-    everyone = np.arange(len(X))
-    if former is not None:
-        add_statistics(X, everyone, *former[:3], 1.0, S, T)
+    last = None if former is None else to_csr(former, k)
+    if last is not None:
+        S, T = _statistics(last, X)
     shuffled = rng.permutation(len(X))
     parts = []
     for first in range(0, len(X), batch_size):
@@ -188,15 +187,22 @@ def code_in_batches(
         shuffled[first : first + batch_size] = rows
         part = code(prepare_atoms(D), rows)
         signals = X[rows]
-        if former is not None:
-            add_statistics(signals, rows, *former[:3], -1.0, S, T)
-        add_statistics(signals, everyone[: len(rows)], *part[:3], 1.0, S, T)
+        if last is not None:
+            S_old, T_old = _statistics(last[rows], signals)
+            S, T = S - S_old, T - T_old
+        S_new, T_new = _statistics(to_csr(part, k), signals)
+        S, T = S + S_new, T + T_new
         order = rng.permutation(k)
         if constant:
             order = order[order != 0]
         update_all(D, S, T, order, positive, constant and not positive)
         parts.append(part)
     return take_back(concatenate_codes(parts), shuffled)
+
+
+def _statistics(A: sparse.csr_array, X: Array) -> tuple[Array, Array]:
+    """``A^T A`` and ``A^T X``."""
+    return (A.T @ A).toarray(order="C"), np.ascontiguousarray(A.T @ X, dtype=np.float64)
 
 
 class Stream(NamedTuple):
@@ -251,8 +257,8 @@ def add_batch(
         forget = max((stream.total / total) ** RHO, float(np.exp(-m / (WAIT * k))))
     S, T = forget * stream.S, forget * stream.T
     users, seen = forget * stream.users, stream.seen + m
-    A = to_csr(codes, k)
-    S, T = S + (A.T @ A).toarray(), T + A.T @ X
+    S_new, T_new = _statistics(to_csr(codes, k), X)
+    S, T = S + S_new, T + T_new
     users += np.bincount(codes.indices[codes.values != 0], minlength=k)
     for _ in range(n_sweeps):
         update_all(D, S, T, np.arange(int(constant), k), positive, constant and not positive)

@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -201,7 +200,9 @@ def update_positive_atoms(
     it = Iterations(max_iter, tol)
     gap = np.inf
     for _ in it:
-        _positive_sweep(S, T, d)
+        for j in range(len(d)):
+            step = np.maximum(d[j] + (T[j] - S[j] @ d) / S[j, j], 0.0)
+            d[j] = step / max(1.0, float(np.linalg.norm(step)))
         ahead = T - S @ d  # minus the gradient
         along = np.einsum("ij,ij->i", ahead, d)
         gap = float(np.sum(np.linalg.norm(np.maximum(ahead, 0.0), axis=1) - along))
@@ -209,28 +210,6 @@ def update_positive_atoms(
     D[used] = d
     multipliers[used] = np.maximum(along, 0.0) * largest
     return DictionaryUpdate(D, multipliers, max(gap, 0.0) * largest, it.n_iter, it.converged)
-
-
-@jit
-def _positive_sweep(S, T, D):
-    """One round over the atoms, in place."""
-    k, n = D.shape
-    step = np.empty(n)
-    for j in range(k):
-        for q in range(n):
-            step[q] = T[j, q]
-        for i in range(k):
-            v = S[j, i]
-            if v != 0.0 and i != j:
-                for q in range(n):
-                    step[q] -= v * D[i, q]
-        total = 0.0
-        for q in range(n):
-            step[q] = max(step[q] / S[j, j], 0.0)
-            total += step[q] * step[q]
-        factor = 1.0 / np.sqrt(total) if total > 1.0 else 1.0
-        for q in range(n):
-            D[j, q] = step[q] * factor
 
 
 def code_statistics(

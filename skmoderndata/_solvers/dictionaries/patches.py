@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
-from skmoderndata._solvers.codes.signal_blocks import SparseCodes
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.dictionaries.fixed import (
     cosines,
     daubechies_filter,
@@ -152,37 +151,15 @@ def average_patches(
         if seen is not None:
             fractions = seen.reshape(len(index), -1, grid.channels).mean(axis=1)
         codes = code(data, seen)
-        _add_patches(
-            codes.indptr, codes.indices, codes.values, atoms, means, fractions, first,
-            grid.columns, grid.p, grid.q, total, weight,
-        )  # fmt: skip
+        shape = (last - first, grid.columns, grid.p, grid.q, grid.channels)
+        approximations = to_csr(codes, len(atoms)) @ atoms
+        approximations = approximations.reshape(shape) + means.reshape(*shape[:2], 1, 1, -1)
+        parts = fractions.reshape(*shape[:2], -1)
+        for y, x in np.ndindex(grid.p, grid.q):
+            place = slice(first + y, last + y), slice(x, x + grid.columns)
+            total[place] += parts * approximations[:, :, y, x]
+            weight[place] += parts
     return total, weight
-
-
-@jit
-def _add_patches(
-    indptr, indices, values, atoms, means, fractions, first, columns, p, q, total, weight
-):
-    """Add approximations of consecutive patches, and their weights, at their places."""
-    channels = total.shape[2]
-    size = atoms.shape[1]
-    patch = np.empty(size)
-    for i in range(means.shape[0]):
-        y, x = first + i // columns, i % columns
-        for e in range(size):
-            patch[e] = means[i, e % channels]
-        for t in range(indptr[i], indptr[i + 1]):
-            v = values[t]
-            atom = atoms[indices[t]]
-            for e in range(size):
-                patch[e] += v * atom[e]
-        e = 0
-        for dy in range(p):
-            for dx in range(q):
-                for c in range(channels):
-                    total[y + dy, x + dx, c] += fractions[i, c] * patch[e]
-                    weight[y + dy, x + dx, c] += fractions[i, c]
-                    e += 1
 
 
 def patch_cosines(p: int, q: int, channels: int, n_atoms: int) -> Array:

@@ -10,11 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SMOOTH = ("log", "gauss")
 # the program of Olshausen has 0.001 and 0.02, which swings: gains overtake what is averaged
 VARIANCE_RATE, GAIN_RATE = 0.05, 0.005
 GAINS = 0.1, 10.0  # bounds
@@ -65,10 +62,10 @@ def smooth_codes(
     """Minimise ``1/2 |x - a D|^2 + alpha sum_j S(a_j)`` by preconditioned conjugate gradients.
 
     All signals step together, one matrix product a step; a signal leaves when the largest entry of
-    its gradient is at most `tol` times that of ``x D'``. The start is ``x D' / |d|^2``, scaled to
+    its gradient is at most `tol` times that of ``x D'``. With ``C = x D' - a D D'`` the negative
+    gradient is ``c - alpha S'(a)``. The start is ``x D' / |d|^2``, scaled to
     fit x best. Directions are those of Polak and Ribiere, begun afresh where they point uphill.
     """
-    kind = SMOOTH.index(prior)
     G = D @ D.T
     B = X @ D.T
     diagonal = np.diag(G).copy()
@@ -84,20 +81,28 @@ def smooth_codes(
     active = np.flatnonzero(scale > 0)
     A, C, scale = A[active], C[active], scale[active]
     P, Z, old = np.zeros_like(A), np.zeros_like(A), np.zeros(len(A))
-    largest = np.empty(len(A))
     n_iter = 0
     while active.size:
-        _direction(A, C, alpha, kind, diagonal, P, Z, old, largest)
+        W = alpha * _curvature(A, prior)
+        g = C - W * A  # the negative gradient
+        largest = np.abs(g).max(axis=1)
+        z = g / (diagonal + W + 1e-300)
+        product = _inner(g, z)
+        change = np.maximum(product - _inner(Z, z), 0.0)
+        beta = np.divide(change, old, out=np.zeros(len(A)), where=old > 0)
+        P = z + beta[:, None] * P
+        P = np.where((_inner(g, P) > 0)[:, None], P, z)
+        Z, old = g, product
         done = (largest <= tol * scale) | (n_iter == max_iter)
         if done.any():
             rows = active[done]
             codes[rows], gradient[rows] = A[done], largest[done] / scale[done]
             stay = ~done
-            active, scale, old, largest = active[stay], scale[stay], old[stay], largest[stay]
+            active, scale, old = active[stay], scale[stay], old[stay]
             A, C, P, Z = A[stay], C[stay], P[stay], Z[stay]
             if not active.size:
                 break
-        _move(A, C, P, P @ G, alpha, kind)
+        _move(A, C, P, P @ G, alpha, prior)
         n_iter += 1
     return SmoothCodes(codes, energies(X, D, codes, alpha=alpha, prior=prior), gradient, n_iter)
 
@@ -128,67 +133,22 @@ def dictionary_step(
     return new, variance, gain
 
 
-@jit
-def _curvature(a, kind):
+def _curvature(A: Array, prior: str) -> Array:
     """``S'(a) / a``: of the parabola that touches the prior at a, and lies above it."""
-    if kind == 0:
-        return 2.0 / (1.0 + a * a)
-    return 2.0 * np.exp(-a * a)
+    return np.asarray(2.0 / (1.0 + A * A) if prior == "log" else 2.0 * np.exp(-A * A))
 
 
-@jit
-def _direction(A, C, alpha, kind, diagonal, P, Z, old, largest):
-    """Conjugate directions P, in place; Z and `old` keep what the next call needs.
-
-    `C` is ``x D' - a D D'``, so that the negative gradient is ``c - alpha S'(a)``. Z holds the
-    negative gradient of the former step, `old` its product with the preconditioned one.
-    """
-    m, k = A.shape
-    for i in range(m):
-        top, new, cross = 0.0, 0.0, 0.0
-        for j in range(k):
-            a = A[i, j]
-            w = _curvature(a, kind)
-            g = C[i, j] - alpha * w * a
-            top = max(top, abs(g))
-            z = g / (diagonal[j] + alpha * w + 1e-300)
-            new += g * z
-            cross += Z[i, j] * z
-        largest[i] = top
-        beta = max(0.0, (new - cross) / old[i]) if old[i] > 0.0 else 0.0
-        slope = 0.0
-        for j in range(k):
-            a = A[i, j]
-            w = _curvature(a, kind)
-            g = C[i, j] - alpha * w * a
-            Z[i, j] = g
-            P[i, j] = g / (diagonal[j] + alpha * w + 1e-300) + beta * P[i, j]
-            slope += g * P[i, j]
-        old[i] = new
-        if slope <= 0.0:
-            for j in range(k):
-                w = _curvature(A[i, j], kind)
-                P[i, j] = Z[i, j] / (diagonal[j] + alpha * w + 1e-300)
+def _inner(U: Array, V: Array) -> Array:
+    """Inner products of rows."""
+    return np.asarray(np.einsum("ij,ij->i", U, V))
 
 
-@jit
-def _move(A, C, P, PG, alpha, kind):
+def _move(A: Array, C: Array, P: Array, PG: Array, alpha: float, prior: str) -> None:
     """Go to the minimum of the parabola above f along P, three times, in place."""
-    m, k = A.shape
-    for i in range(m):
-        quadratic = 0.0
-        for j in range(k):
-            quadratic += P[i, j] * PG[i, j]
-        for _ in range(3):
-            slope, curve = 0.0, quadratic
-            for j in range(k):
-                a, p = A[i, j], P[i, j]
-                w = _curvature(a, kind)
-                slope += p * (C[i, j] - alpha * w * a)
-                curve += alpha * w * p * p
-            if curve <= 0.0:
-                break
-            t = slope / curve
-            for j in range(k):
-                A[i, j] += t * P[i, j]
-                C[i, j] -= t * PG[i, j]
+    quadratic = _inner(P, PG)
+    for _ in range(3):
+        W = alpha * _curvature(A, prior)
+        slope, curve = _inner(P, C - W * A), quadratic + _inner(W * P, P)
+        t = np.divide(slope, curve, out=np.zeros(len(A)), where=curve > 0)[:, None]
+        A += t * P
+        C -= t * PG

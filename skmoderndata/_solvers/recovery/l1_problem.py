@@ -53,7 +53,6 @@ class Problem(NamedTuple):
     positive: bool
     slopes: Array
     norm: float
-    orthogonal: bool
     sizes: Array | None = None
 
     def forward(self, a: Array) -> Array:

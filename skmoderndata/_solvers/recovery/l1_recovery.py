@@ -1,13 +1,8 @@
 """Least l1 norm under linear equations that are known by products with their matrix only.
 
-``min |a|_1  s.t.  |y - A a| <= bound``, ``a >= 0`` if so wanted, in four stages:
-
-1. Approximate message passing looks for the support (`message_passing`). Some tens of products
-   with matrices that mix well, where the solution is sparse; no promise otherwise.
-2. From a support and signs, Newton's method on the optimality conditions (`support_newton`). It
-   starts from the first stage each time that has got nearer.
-3. Without such luck, and with few measurements, the matrix is formed (`basis_pursuit`).
-4. With many a primal-dual iteration (`primal_dual`), which always converges.
+``min |a|_1  s.t.  |y - A a| <= bound``, ``a >= 0`` if so wanted. With few measurements the matrix
+is formed (`basis_pursuit`), with many a primal-dual iteration looks for the support
+(`primal_dual`), from which Newton's method on the optimality conditions ends (`support_newton`).
 
 Equations that cannot be met are replaced by the nearest that can. What is returned has a gap
 computed from the definition, whatever stage it comes from.
@@ -21,13 +16,11 @@ from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Facts, Problem, facts_of
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
-from skmoderndata._solvers.recovery.message_passing import message_passing
 from skmoderndata._solvers.recovery.primal_dual import primal_dual
-from skmoderndata._solvers.recovery.support_newton import sharpen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FORMED_ROWS, FORMED_ENTRIES = 600, 2**26  # up to which the matrix is formed where it is needed
+FORMED_ROWS, FORMED_ENTRIES = 600, 2**23  # up to which the matrix is formed
 
 
 class L1Recovery(NamedTuple):
@@ -89,34 +82,25 @@ def least_l1(
     scaled = Operator(A.shape, forward, adjoint, matrix)
     sizes = None if facts.sizes is None else unit * facts.sizes
     slopes = adjoint(y[None])[0]
-    p = Problem(scaled, y, bound, positive, slopes, facts.norm * unit, facts.orthogonal, sizes)
+    p = Problem(scaled, y, bound, positive, slopes, facts.norm * unit, sizes)
     best = p.judge(np.zeros(A.shape[1]), y, residual=y, slopes=slopes)
     if p.top(slopes) <= 1e-13 * p.norm:  # nothing is nearer than zero
         return L1Recovery(best.coef, unit * best.dual, 0.0, 0.0, 1, bound == 0, bound == 0)
-    for a, lam in message_passing(p):
-        best = min(best, sharpen(p, a, lam, tol), key=_badness)
-        if best.badness <= tol or spent():
-            break
     reachable = True
-    if best.badness > tol and not spent():
+    if A.shape[0] <= FORMED_ROWS and A.shape[0] * A.shape[1] <= FORMED_ENTRIES:
+        best, reachable = _by_matrix(p, tol)
+    if reachable and best.badness > tol:
         near = _nearest(p)
         if near is not None and bound == 0:
             p = p._replace(y=near)
         elif near is not None:
             reachable = float(np.linalg.norm(y - near)) <= bound * (1 + 1e-9)
-        if reachable and A.shape[0] <= FORMED_ROWS and A.shape[0] * A.shape[1] <= FORMED_ENTRIES:
-            candidate, reachable = _by_matrix(p, tol)
-            best = min(best, candidate, key=_badness)
-        if reachable and best.badness > tol:
-            best = min(best, primal_dual(p, tol, spent), key=_badness)
+        if reachable:
+            best = min(best, primal_dual(p, tol, spent), key=lambda c: c.badness)
     done = reachable and best.badness <= tol
     return L1Recovery(
         unit * best.coef, unit * best.dual, best.gap, best.missed, used // 2, done, reachable
     )
-
-
-def _badness(candidate: Candidate) -> float:
-    return candidate.badness
 
 
 def _nearest(p: Problem) -> Array | None:

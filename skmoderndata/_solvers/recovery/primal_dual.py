@@ -12,6 +12,8 @@ from skmoderndata._solvers.recovery.support_newton import sharpen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+LOOK = 20  # steps between two looks at the gap
+FIRST = 60  # steps before Newton's method tries the support; then twice as many each time
 FACTORED = 2e9  # operations up to which columns of a support are factored
 
 
@@ -33,7 +35,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     ratio = 0.3 * float(np.linalg.norm(p.slopes * unit)) / norm / np.sqrt(m)
     adapt, best = 0.5, p.failure()
     former = np.zeros(0, np.int64)
-    step, following = 0, 200
+    step, following = 0, FIRST
     while not spent() and best.badness > tol:
         step += 1
         tau, sigma = ratio / norm, 0.99 / (ratio * norm)
@@ -52,24 +54,20 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
                 ratio, adapt = ratio / (1 - adapt), 0.95 * adapt
             elif norm * turned > 20 * moved:
                 ratio, adapt = ratio * (1 - adapt), 0.95 * adapt
-        if step % 50 and not spent():
+        if step % LOOK and not spent():
             continue
         active = np.flatnonzero(new_a)
         settled = np.array_equal(active, former) or spent()
         former = active
         candidates = [best, p.judge(new_a, -q)]
-        if _factors_pay(p, active) and (settled or 2 * active.size <= m):
-            candidates.append(_completed(p, active, np.sign(new_a[active])))
         if step >= following or spent():
             following = 2 * step
             lam = max(p.top(p.adjoint(p.y - p.forward(new_a))), EPS)  # that it is for, about
             candidates.append(sharpen(p, new_a, lam, tol))
         best = min(candidates, key=lambda c: c.badness)
-    if best.badness <= tol:  # without the rounding of the iteration, where that is not worse
-        active = np.flatnonzero(np.abs(best.coef) > 1e-6 * np.abs(best.coef).max())
-        if _factors_pay(p, active):
-            factored = solution(p, active, np.sign(best.coef[active]))
-            best = min(best, factored, key=lambda c: c.badness)
+        if best.badness > tol and settled and _factors_pay(p, active):
+            completed = _completed(p, active, np.sign(new_a[active]))
+            best = min(best, completed, key=lambda c: c.badness)
     return best
 
 

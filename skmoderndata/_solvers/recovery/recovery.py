@@ -23,7 +23,11 @@ from skmoderndata._solvers.recovery.basis_pursuit import MatrixPursuit
 from skmoderndata._solvers.recovery.l1_problem import Facts, facts_of
 from skmoderndata._solvers.recovery.l1_recovery import least_l1
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
-from skmoderndata._solvers.recovery.operator_pursuit import Columns, prepare_columns, pursue
+from skmoderndata._solvers.recovery.operator_pursuit import (
+    Columns,
+    prepare_columns,
+    pursue_columns,
+)
 from skmoderndata._solvers.recovery.optimality import first_of_repeated
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -125,7 +129,7 @@ def recover(
     elif method == "basis_pursuit":
         solve = partial(_least_l1_norm, A=A, asked=asked, facts=facts_of(A))
     else:
-        solve = partial(_by_products, D=prepare_columns(A, positive), asked=asked)
+        solve = partial(_by_products, D=prepare_columns(A, Y, positive), asked=asked)
     return _gather(_each(solve, Y, n_jobs, progress), Y, k, method)
 
 
@@ -191,8 +195,9 @@ def _by_products(y: Array, *, D: Columns, asked: Settings) -> Code:
     if size <= asked.bound:
         return Code(np.zeros(D.A.shape[1]), size, np.nan, 0, True)
     bound = max(asked.bound / size, 1e-14)
-    a, steps, done = pursue(asked.method, y / size, D, asked.n_nonzero, bound)
-    residual = float(np.linalg.norm(y / size - D.times(a)))
+    D = D._replace(X=y[None] / size)
+    a, steps, done = pursue_columns(asked.method, D, asked.n_nonzero, bound)
+    residual = float(np.linalg.norm(D.residuals(a[None])))
     return Code(size * a * D.scale, size * residual, np.nan, steps, done)
 
 
