@@ -1,9 +1,8 @@
 """Shared fixtures; `TEST_SEEDS=all` runs every seeded test with twenty seeds."""
 
-import importlib.util
 import os
 
-import pytest
+from tests.common.newest import leave_out_newest
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before scikit-learn: else one check is skipped
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -15,10 +14,7 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    if importlib.util.find_spec("sklearn.callback") is None:
-        for item in items:
-            if item.get_closest_marker("callbacks"):
-                item.add_marker(pytest.mark.skip(reason="needs scikit-learn's callbacks"))
+    leave_out_newest(items)
     if "slow" not in config.getoption("-m"):
         deselected = [item for item in items if item.get_closest_marker("slow")]
         if deselected:

@@ -476,7 +476,7 @@ class StopAt:
         return self.passes >= self.at
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 def test_callbacks_are_reached_in_the_refit():
     X = overlapping(200, 30, 14, 0.3, np.random.default_rng(0), max_assignments=2)[0]

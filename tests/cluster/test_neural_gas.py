@@ -429,7 +429,7 @@ class Watch:
         return self.passes == self.at
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("algorithm", ["batch", "online"])

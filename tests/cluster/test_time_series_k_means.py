@@ -164,7 +164,7 @@ class Counting:
         return self.seen >= self.stop
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 def test_callbacks_hear_of_passes_and_may_stop():
     X, _ = bumps(0)

@@ -178,7 +178,7 @@ def test_weights_count_copies(kernel, solver, targets, seed):
     assert model.orthogonality_ < 1e-10
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 def test_components_are_reported_and_can_be_stopped(seed):
     seen = []

@@ -202,7 +202,7 @@ def test_sparse_columns_of_equal_numbers_and_large_sparse_views():
     assert peak < 300 * 200_000 * 8 / 4  # a filled view takes 480 MB
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 def test_passes_are_reported_and_can_be_stopped(seed):
     seen = []

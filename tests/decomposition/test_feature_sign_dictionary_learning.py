@@ -516,7 +516,7 @@ class StopAtOnce:
         return True
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 @pytest.mark.filterwarnings("error")
 def test_a_callback_that_stops_the_fit_is_no_reason_to_warn(seed):

@@ -499,7 +499,7 @@ class Watch:
         return context.task_name == "layer" and self.tasks.count("layer") == self.stop_after
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 @pytest.mark.parametrize("stop_after", [None, 1])
 def test_callbacks_see_one_task_per_layer(stop_after):

@@ -322,7 +322,7 @@ def test_warm_starts_keep_to_the_number_of_atoms(seed):
     assert model.set_params(n_components=6).fit(X).components_.shape == (6, 8)
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 def test_a_callback_that_stops_the_fit_is_no_failure(seed):
     class Stop:

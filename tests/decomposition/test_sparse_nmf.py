@@ -631,7 +631,7 @@ def test_long_codes_of_given_sparseness_are_refused():
         model.fit(mixed(400, 6, 3))
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 @pytest.mark.parametrize(
     "settings",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn import manifold
 
 from skmoderndata._registry import all_estimators, all_kernels
 
@@ -65,10 +64,14 @@ def test_no_row_twice_in_a_section():
         assert len(methods) == len(set(methods)), section["title"]
 
 
-@pytest.mark.parametrize("row", of_kind("sk", "part"), ids=lambda row: row["method"])
+def scaling_marked(row):
+    """Mark the lines of multidimensional scaling, whose classical start came with 1.8."""
+    marks = [pytest.mark.newest] if "multidimensional" in row["method"] else []
+    return pytest.param(row, marks=marks, id=row["method"])
+
+
+@pytest.mark.parametrize("row", map(scaling_marked, of_kind("sk", "part")))
 def test_line_runs(row, names):
-    if "multidimensional" in row["method"] and not hasattr(manifold, "ClassicalMDS"):
-        pytest.skip("scikit-learn 1.8 brought the classical start")
     result = atlas.run(row, names)
     if isinstance(result, np.ndarray):
         assert np.isfinite(result).all()

@@ -587,7 +587,7 @@ class Recorder:
         return self.tasks.count("n_clusters") == self.stop_after
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.edge
 def test_callbacks_see_one_task_per_number_and_may_stop():
     X, _ = gaussians(np.random.default_rng(0), 3, n_samples=60)

@@ -18,7 +18,6 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.fixes import parse_version
 
 from skmoderndata.preprocessing import TimeDelayEmbedding
 from tests.oracles import time_delay_embedding as oracle
@@ -339,10 +338,7 @@ def test_refused_parameters():
 
 
 @pytest.mark.edge
-@pytest.mark.skipif(
-    parse_version(sklearn.__version__) < parse_version("1.9"),
-    reason="older searches do not pass metadata on to the score of a pipeline",
-)
+@pytest.mark.newest  # older searches do not pass metadata on to the score of a pipeline
 def test_sequence_ids_reach_every_step_of_a_search(seed):
     """In a pipeline the ids are routed to fit, transform and score, and cut with the rows."""
     X, ids = sequences(np.random.default_rng(seed), n_sequences=6)

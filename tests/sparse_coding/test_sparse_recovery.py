@@ -518,7 +518,7 @@ class Passes:
         return self.ended == self.stop_at
 
 
-@pytest.mark.callbacks
+@pytest.mark.newest
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("memory", [0, 1024])
 def test_callbacks_hear_of_signals_and_can_stop(memory, n_jobs):
