@@ -3,7 +3,8 @@
 `greedy`: matching pursuit (Mallat and Zhang 1993), OMP (Pati et al. 1993); `group_pursuit`.
 `thresholding`: IHT, HTP, CoSaMP, subspace pursuit, on least squares of `supports`. `lasso`:
 `homotopy`, `feature_sign`, `coordinate_descent` (Efron et al. 2004; Lee et al. 2006), on
-`lasso_signal`; `bounded_lasso`; `proximal`. `groups`: the group lasso (Yuan and Lin 2006) of `group_lasso` and `group_newton`.
+`lasso_signal`; `bounded_lasso`; `proximal`. `groups`: the group lasso (Yuan and Lin 2006) of
+`group_lasso` and `group_newton`.
 Under them, `signal_blocks` prepares the dictionary and collects the codes; `gram_rows` computes
 inner products of atoms on demand; `cholesky` grows, shrinks and solves; `gaps` certifies;
 `products` has the inner loops. Called by `SparseCoder`, `GroupLasso` and everything that learns a
