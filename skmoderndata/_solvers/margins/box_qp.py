@@ -140,15 +140,18 @@ def box_qp(
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
-    reached = it.residual
+    found = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
     if it.converged and len(state.w) <= POLISHED:
+        found = found._replace(w=state.w.copy(), gradient=state.g.copy())
         level = 1e-13 * float(np.abs(state.g).max(initial=0.0))
         polish = STEPS_OF_POLISH * len(state.w)
         if max_iter >= 0:
             polish = min(polish, max_iter - count)
         count += _to_level(store, state, segments, level, turn, count, polish)[0]
         reached = gap(state.w, state.g)
-    return BoxResult(state.w, state.g, reached, count, reached <= tol)
+        if reached <= found.gap:  # steps lower the objective, but not always the gap
+            return BoxResult(state.w, state.g, reached, count, True)
+    return found._replace(n_iter=count)
 
 
 def _to_level(

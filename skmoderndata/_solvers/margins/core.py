@@ -7,6 +7,7 @@ import numpy as np
 
 from skmoderndata._solvers.margins.simplex_qp import (
     CVXPY_LIMIT,
+    active_set,
     ball_steps,
     gram_factor,
     pairwise_descent,
@@ -228,6 +229,16 @@ class Core:
     def _measure(self) -> None:
         self.level = float(self.a @ self.g)
         self.rho = float(self.a @ (self.g + 0.5 * self.v))
+
+    def polish(self) -> None:
+        """Solve for the weights of the support to rounding, where that keeps the optimum."""
+        if not self.held or len(self) < 2:
+            return
+        spread = float(self.g[self.a > 0].max() - self.g.min())
+        a = active_set(self.K, self.v, self.a, tol=0.0, max_iter=20)
+        g = self.K @ a - 0.5 * self.v
+        if float(g[a > 0].max() - g.min()) <= max(spread, 1e-13 * self.rho):
+            self.weigh(a)
 
     def scorer(self) -> Callable[..., Array]:
         """Score units by the current weights."""

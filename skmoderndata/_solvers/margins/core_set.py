@@ -326,6 +326,8 @@ class _Search:
         """Look at all points until none violates, and prove how far the optimum is."""
         problem = self.problem
         everything = slice(0, problem.n_units)
+        if self.exact and not self.stopped:
+            self.core.polish()
         while True:
             core = self.core
             if not core.held:
