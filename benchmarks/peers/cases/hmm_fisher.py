@@ -71,8 +71,16 @@ def quality(data, scores):
     return {"error": float(np.abs(scores[i, -size:] - expected).max() / np.abs(expected).max())}
 
 
+# the sizes that the specification names
+SPECIFIED = ("5 states, 300 sequences of 200", "20 states, 100 sequences of 200")
+
+
 def _speed_up(rows):
-    found = [row.ratio for row in rows if row.contender == "hmmlearn" and row.ratio is not None]
+    found = [
+        row.ratio
+        for row in rows
+        if row.contender == "hmmlearn" and row.size in SPECIFIED and row.ratio is not None
+    ]
     if not found:
         return None, "hmmlearn is not installed"
     return min(found) >= 15, f"{min(found):.2g} times"
@@ -107,7 +115,10 @@ CASE = Case(
     quality=quality,
     figures={"error": "largest relative error of the scores of emissions of one sequence"},
     targets=(
-        Target(text="at least 15 times as fast as a loop over hmmlearn", check=_speed_up),
+        Target(
+            text="at least 15 times as fast as a loop over hmmlearn (300 and 100 sequences of 200)",
+            check=_speed_up,
+        ),
         at_most("scores equal to 1e-12", "HMMFisher", "error", 1e-12),
     ),
     repeat=5,
