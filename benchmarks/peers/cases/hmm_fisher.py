@@ -116,7 +116,7 @@ CASE = Case(
     figures={"error": "largest relative error of the scores of emissions of one sequence"},
     targets=(
         Target(
-            text="at least 15 times as fast as a loop over hmmlearn (300 and 100 sequences of 200)",
+            text="at least 15 times as fast as a loop over hmmlearn (300 and 100 sequences)",
             check=_speed_up,
         ),
         at_most("scores equal to 1e-12", "HMMFisher", "error", 1e-12),
