@@ -52,6 +52,17 @@ def path(n, seed):
     return Graph(n, np.arange(n - 1), np.arange(1, n), (d / d.mean()) ** 2), d / d.mean()
 
 
+@pytest.mark.certificate
+@pytest.mark.parametrize("number", [2, 6, 15])
+def test_leaves_the_saddle_of_a_line(number):
+    """With all points on a line the edges hold, and the value is not yet the optimum."""
+    model = MaximumVarianceUnfolding(
+        n_neighbors=4, constraints="at_most", solver="low_rank", tol=1e-4, random_state=number
+    ).fit(arc(24, number))
+    assert model.dual_gap_ <= 1e-4
+    assert model.eigenvalues_[1] > 1e-6 * model.eigenvalues_[0]
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("solver", ["low_rank", "laplacian"])
 def test_at_most_reaches_the_optimum_of_the_program(solver, seed):

@@ -37,6 +37,7 @@ from skmoderndata._solvers.common.iterate import Iterations
 Array = NDArray[np.float64]
 DENSE = 1500  # nodes up to which eigenvalues are those of a dense matrix
 PAIRS = 20  # corrections that L-BFGS keeps
+KICK = 0.01  # length of the step away from a saddle, in units of the largest column
 FTOL = 1e-13  # relative progress of a step at which L-BFGS ends
 ROUND = 500  # steps between two looks at the bound
 LANDMARKS = 200  # nodes between which `geodesic_start` takes all distances
@@ -186,12 +187,35 @@ def unfold_at_most(
             bound, best_w = found, lifted
         it.residual = relative_gap(float((best**2).sum()), bound)
         violation = float((excess / graph.d2).max())
-        if violation > 0.5 * before:
+        if violation <= tol < it.residual:  # as good as feasible, and not the optimum: a saddle
+            Y = leave_saddle(graph, Y, w)
+        elif violation > 0.5 * before:
             nu = min(3 * nu, top)
         before = violation
         stalled = stalled + 1 if n_iter == 0 else 0
         it.ended = total >= max_iter or stalled == 10
     return Unfolding(best, best_w, float((best**2).sum()), bound, total, it.converged)
+
+
+def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
+    """Move points along the eigenvector of ``L_w`` with the second eigenvalue, where it is below 1.
+
+    There ``|Y|^2`` rises with the least column, once columns are turned to be orthogonal (Boumal,
+    Voroninski and Bandeira 2016).
+    """
+    L = graph.laplacian(w)
+    if graph.n <= DENSE:
+        values, V = eigh(L.toarray(), subset_by_index=[0, 1])
+    else:
+        try:
+            values, V = eigsh(L, k=2, sigma=-1e-3, which="LM")
+        except ArpackError:
+            return Y
+    v = V[:, np.argsort(values)[1]]
+    U, S, _ = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)
+    turned: Array = U * S
+    turned[:, -1] += KICK * S[0] * (v - v.mean())
+    return turned
 
 
 def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfolding:
