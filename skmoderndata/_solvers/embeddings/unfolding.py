@@ -198,7 +198,7 @@ def unfold_at_most(
 
 
 def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
-    """Move points along the eigenvector of ``L_w`` with the second eigenvalue, where it is below 1.
+    """Move points along the eigenvector of ``L_w`` whose eigenvalue, the second, is below 1.
 
     There ``|Y|^2`` rises with the least column, once columns are turned to be orthogonal (Boumal,
     Voroninski and Bandeira 2016).
