@@ -37,6 +37,8 @@ from skmoderndata._solvers.common.iterate import Iterations
 Array = NDArray[np.float64]
 DENSE = 1500  # nodes up to which eigenvalues are those of a dense matrix
 PAIRS = 20  # corrections that L-BFGS keeps
+PULLS = 10  # of the ends of long edges, after each pass
+KICKS = 10  # steps away from saddles
 KICK = 0.01  # length of the step away from a saddle, in units of the largest column
 FTOL = 1e-13  # relative progress of a step at which L-BFGS ends
 ROUND = 500  # steps between two looks at the bound
@@ -145,7 +147,7 @@ def unfold_softly(
     graph: Graph, start: Array, nu: float, *, max_iter: int, tol: float
 ) -> Unfolding:
     """Ascend the soft form; residual: the relative gap of value and bound, every `ROUND` steps."""
-    Y, zero, total = start, np.zeros(len(graph.d2)), 0
+    Y, zero, total, kicks = start, np.zeros(len(graph.d2)), 0, 0
     best_w, bound = zero, float("inf")
     it = Iterations(max_iter, tol)
     for _ in it:
@@ -156,7 +158,10 @@ def unfold_softly(
         if found < bound:
             bound, best_w = found, w
         it.residual = relative_gap(value(graph, Y, nu), bound)
-        it.ended = ended or total >= max_iter
+        it.ended = total >= max_iter or (ended and kicks == KICKS)
+        if ended and it.residual > tol and not it.ended:
+            kicks += 1
+            Y = leave_saddle(graph, Y, 2 * nu * (graph.lengths(Y) - graph.d2))
     return Unfolding(Y, best_w, value(graph, Y, nu), bound, total, it.converged)
 
 
@@ -166,8 +171,8 @@ def unfold_at_most(
     """Ascend the form "at_most" by the method of multipliers; the penalty nu grows.
 
     It grows threefold where the violation has not halved, a thousandfold in all. After
-    each pass the points are shrunk until no edge is too long, so that the value is attained; the
-    bound holds for any multipliers (residual: their relative difference).
+    each pass the points are shrunk until no edge is too long, so that the value is attained (as
+    they are, and with the long edges pulled together first); the bound holds for any multipliers (residual: their relative difference).
     """
     Y, w, total = start, np.zeros(len(graph.d2)), 0
     top = 1e3 * nu  # beyond, steps drown in rounding
@@ -179,9 +184,7 @@ def unfold_at_most(
         total += n_iter
         excess = graph.lengths(Y) - graph.d2
         w = np.maximum(0.0, w + 2 * nu * excess)
-        feasible = Y / np.sqrt(max(1.0, float((1 + excess / graph.d2).max())))
-        if (feasible**2).sum() > (best**2).sum():
-            best = feasible
+        best = max(best, shrunk(graph, Y), shrunk(graph, pulled(graph, Y)), key=np.linalg.norm)
         found, lifted = best_bound(graph, w, None)
         if found < bound:
             bound, best_w = found, lifted
@@ -195,6 +198,28 @@ def unfold_at_most(
         stalled = stalled + 1 if n_iter == 0 else 0
         it.ended = total >= max_iter or stalled == 10
     return Unfolding(best, best_w, float((best**2).sum()), bound, total, it.converged)
+
+
+def shrunk(graph: Graph, Y: Array) -> Array:
+    """Shrink all points until no edge is too long."""
+    longest = float((graph.lengths(Y) / graph.d2).max())
+    return Y / np.sqrt(max(1.0, longest))
+
+
+def pulled(graph: Graph, Y: Array) -> Array:
+    """Pull the ends of edges that are too long towards each other, a few times.
+
+    Edges between points that nearly coincide are so short that steps of L-BFGS do not see them.
+    """
+    B = graph.steps()
+    for _ in range(PULLS):
+        step = B @ Y
+        lengths = np.einsum("ek,ek->e", step, step)
+        long = (lengths > graph.d2).astype(np.float64)
+        fraction = 0.5 * long * (1 - np.sqrt(graph.d2 / np.maximum(lengths, graph.d2)))
+        pulls = np.maximum(abs(B).T @ long, 1.0)  # each end moves by the mean of its edges
+        Y = Y - (B.T @ (fraction[:, None] * step)) / pulls[:, None]
+    return Y
 
 
 def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
