@@ -3,6 +3,7 @@
 import functools
 from inspect import signature
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -73,7 +74,7 @@ NON_NEGATIVE = Interval(Real, 0, None, closed="left")
 _ZEROS_PASS = "allow_all_zero_weights" not in signature(_sklearn_check_sample_weight).parameters
 
 
-def check_sample_weight(sample_weight, X, **options):
+def check_sample_weight(sample_weight: Any, X: Any, **options: Any) -> Any:
     """Weights of samples as an array, at least one of them not zero."""
     weights = _sklearn_check_sample_weight(sample_weight, X, **options)
     if _ZEROS_PASS and not as_numpy(weights).any():

@@ -48,7 +48,7 @@ class Problem(NamedTuple):
 
     def residuals(self, A: Array) -> Array:
         """``known (x - a D)``."""
-        R = self.X - (A if self.scale is None else A * self.scale) @ self.rows
+        R: Array = self.X - (A if self.scale is None else A * self.scale) @ self.rows
         return R if self.known is None else R * self.known
 
     def cross(self, R: Array) -> Array:

@@ -170,9 +170,10 @@ def unfold_at_most(
 ) -> Unfolding:
     """Ascend the form "at_most" by the method of multipliers; the penalty nu grows.
 
-    It grows threefold where the violation has not halved, a thousandfold in all. After
-    each pass the points are shrunk until no edge is too long, so that the value is attained (as
-    they are, and with the long edges pulled together first); the bound holds for any multipliers (residual: their relative difference).
+    It grows threefold where the violation has not halved, a thousandfold in all. After each pass
+    the points are shrunk until no edge is too long, so that the value is attained (as they are,
+    and with the long edges pulled together first); the bound holds for any multipliers (residual:
+    their relative difference).
     """
     Y, w, total = start, np.zeros(len(graph.d2)), 0
     top = 1e3 * nu  # beyond, steps drown in rounding
@@ -203,7 +204,8 @@ def unfold_at_most(
 def shrunk(graph: Graph, Y: Array) -> Array:
     """Shrink all points until no edge is too long."""
     longest = float((graph.lengths(Y) / graph.d2).max())
-    return Y / np.sqrt(max(1.0, longest))
+    inside: Array = Y / np.sqrt(max(1.0, longest))
+    return inside
 
 
 def pulled(graph: Graph, Y: Array) -> Array:
