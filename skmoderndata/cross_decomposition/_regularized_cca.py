@@ -79,8 +79,8 @@ class RegularizedCCA(LinearViews):
     `alpha`, or with more columns than rows); the pairs are a singular value decomposition of the
     whitened cross-covariance. Cost ``n p^2`` for p columns, or ``n^2 p`` if p is larger than n.
 
-    float32 input is computed in float64 and returned as float32. Sparse views are never filled:
-    their covariance is formed, or the inner products of their rows, whichever is smaller.
+    float32 input is computed in float64 and returned as float32. Sparse views are never made
+    dense: their covariance is formed, or the inner products of their rows, whichever is smaller.
 
     References
     ----------

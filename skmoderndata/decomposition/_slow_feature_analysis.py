@@ -163,23 +163,23 @@ class SlowFeatureAnalysis(
     Notes
     -----
     Shuffled rows make the result meaningless: the order of the rows is the information. Do not
-    cut folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
+    draw folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
 
     `fit` takes one pass of ``1.5 n D^2`` operations over n rows with D expanded features, and
-    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks
-    of expanded rows; the expanded input as a whole is never formed. One such matrix is kept, so
-    that `partial_fit` and `merge` can go on after `fit`. All arithmetic is in float64; float32
+    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks of
+    expanded rows; the expanded input as a whole is never formed. One such matrix is stored, so
+    that `partial_fit` and `merge` can continue after `fit`. All arithmetic is in float64; float32
     input gives float32 output.
 
-    Rows with NaN are left out together with their steps; `transform` answers them with NaN.
+    Rows with NaN are left out together with their steps; `transform` returns NaN for them.
 
-    When features depend so closely on each other, or outputs are so slow, that rounding errors
-    would show, `fit` measures the outputs in a second pass and corrects them; after
-    `partial_fit` or `merge` they keep these errors.
+    When features are so nearly collinear, or outputs so slow, that rounding errors matter, `fit`
+    measures the outputs in a second pass and corrects them; after `partial_fit` or `merge` these
+    errors remain.
 
-    The method fits noise when there are few rows per expanded feature: with n <= D any sequence
-    of n values can be reproduced, and the training values say nothing. Compare `score` on
-    sequences that were not used.
+    The method fits noise when there are few rows per expanded feature: with n <= D any sequence of
+    n values can be reproduced, and the training values mean nothing. Compare `score` on new
+    sequences.
 
     References
     ----------

@@ -59,7 +59,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         \min_L \tfrac12 \sum_{(i, j) \in \Omega} (Z_{ij} - L_{ij})^2 + \alpha \|L\|_* ,
 
     where the nuclear norm is the sum of the singular values, so that `L` has low rank [1]_. For
-    `alpha=0` it solves the limit, :math:`\min \|L\|_*` subject to `L = Z` on :math:`\Omega` [2]_.
+    `alpha=0` it solves the limiting problem, :math:`\min \|L\|_*` subject to `L = Z` on
+    :math:`\Omega` [2]_.
 
     Parameters
     ----------
@@ -163,11 +164,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     A new row is completed from its known cells by ridge regression on `components_` with
     `row_penalty_`, which is exactly what the nuclear norm implies for a row given the row space.
-    The training rows go through the same regression at the end of `fit`, so that `fit_transform`
-    and `transform` agree to rounding. Observed cells are returned as they came.
+    The training rows are completed by the same regression at the end of `fit`, so that
+    `fit_transform` and `transform` agree to rounding. Known cells are returned unchanged.
 
-    `transform` of a sparse table returns a dense array, as a completed table has no gaps; for
-    single cells of a large one use `predict_entries`.
+    `transform` of a sparse table returns a dense array, because a completed table has no missing
+    cells; for single cells of a large table use `predict_entries`.
 
     References
     ----------

@@ -20,7 +20,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         \sum_{i=1}^n \bigl(y_i - v' [x_i, g(W' x_i + b)] - c\bigr)^2 + \alpha \|v\|^2
 
     over the output weights v and the constant c; the weights W and b of the neurons are random and
-    stay as they are. The penalty is chosen by exact leave-one-out.
+    stay fixed. The exact leave-one-out error chooses the penalty.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
 
     Notes
     -----
-    The penalty is chosen by exact leave-one-out [2]_. The notes of :class:`ELMRegressor` on cost,
-    `partial_fit` and `merge`, and arrays of other libraries hold here, too.
+    The exact leave-one-out error is that of [2]_. The notes of :class:`ELMRegressor` on cost,
+    `partial_fit` and `merge`, and arrays of other libraries also apply here.
 
     Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
 
@@ -176,8 +176,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         \sum_{i=1}^n \bigl(t_i - v' [x_i, g(W' x_i + b)] - c\bigr)^2 + \alpha \|v\|^2
 
     over the output weights v and the constant c, with :math:`t_i = \pm 1` for each class; the
-    weights W and b of the neurons are random and stay as they are. The penalty is chosen by exact
-    leave-one-out.
+    weights W and b of the neurons are random and stay fixed. The exact leave-one-out error chooses
+    the penalty.
 
     Parameters
     ----------
@@ -256,8 +256,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
 
     Notes
     -----
-    The penalty is chosen by exact leave-one-out [2]_. The notes of :class:`ELMRegressor` on cost,
-    `partial_fit` and `merge`, and arrays of other libraries hold here, too.
+    The exact leave-one-out error is that of [2]_. The notes of :class:`ELMRegressor` on cost,
+    `partial_fit` and `merge`, and arrays of other libraries also apply here.
 
     Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
 
