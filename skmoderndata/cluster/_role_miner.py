@@ -49,7 +49,7 @@ class RoleMiner(BooleanFactors):
         Roles of a row: all that it contains, so that nobody gets what the row does not have; or
         the set of roles whose union differs in the fewest bits.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------

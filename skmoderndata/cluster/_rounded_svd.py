@@ -46,7 +46,7 @@ class RoundedSVD(BooleanFactors):
     fractions : array-like of float, default=None
         Grid for both fractions, above 0 and up to 1; None takes 0.1, 0.2, ..., 0.9.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------

@@ -208,8 +208,8 @@ class PrincipalComponentsRegression(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: 2 counts as two copies, 0 as none; a common factor changes
-            nothing.
+            Weights of the samples: 2 counts as two copies, 0 as none; a common factor has no
+            effect.
 
         Returns
         -------

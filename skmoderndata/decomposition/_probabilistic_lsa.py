@@ -335,10 +335,10 @@ class ProbabilisticLSA(
     def score(self, X, y=None):
         """Log-likelihood, per token, of one half of the words of each document given the other.
 
-        Every second word of a document is folded in, and the others are predicted, and the other
-        way round; never is a word predicted that was folded in. So the score does not just grow
-        with `n_components`. One token is added to each half, spread by `topic_weights_`, as a few
-        words do not exclude a topic.
+        Every second word of a document is folded in and the others are predicted, and vice versa.
+        Because no predicted word was folded in, the score need not grow with `n_components`. One
+        token is added to each half, spread by `topic_weights_`, because a few words do not exclude
+        a topic.
 
         Parameters
         ----------
@@ -350,8 +350,8 @@ class ProbabilisticLSA(
         Returns
         -------
         score : float
-            Mean log-probability, in nats; probabilities below 1e-12 count as that. 0 where there
-            is no word to predict, which says nothing: the mean of nothing.
+            Mean log-probability, in nats; probabilities below 1e-12 count as that. 0, without
+            meaning, if there is no word to predict.
         """
         check_is_fitted(self)
         counts = _counts(self._validate(X, reset=False))

@@ -94,8 +94,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         "median" takes the medians of the columns away first (True is the same). The problem above
         does not centre, and means would be spoilt by the errors.
     polish : bool, default=False
-        With ``algorithm="pcp"``: when the entries outside the support of the sparse matrix are
-        exactly of the rank found, fit them to machine precision. Otherwise nothing changes.
+        With ``algorithm="pcp"``: if the entries outside the support of the sparse matrix have
+        exactly the estimated rank, fit them to machine precision. Otherwise nothing changes.
     store_matrices : bool, default=True
         Keep `low_rank_`, `sparse_`, `dual_` and `support_`, each as large as `X`.
     random_state : int, RandomState instance or None, default=None
@@ -132,7 +132,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     dual_gap_ : float
         Bound on how far `objective_` is above the minimum, relative to `objective_`.
     polished_ : bool
-        Whether polishing was asked for and accepted.
+        Whether polishing was requested and accepted.
     n_iter_ : int
         Number of passes.
     n_features_in_ : int

@@ -66,8 +66,8 @@ class SlowFeatureAnalysis(
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of slow features. At most `rank_` are returned, with a warning when more were
-        asked for; None returns them all.
+        Number of slow features. At most `rank_` are returned, with a warning if more were
+        requested; None returns them all.
 
     degree : {1, 2, 3}, default=1
         Expand the input to all monomials up to this degree: 1 for linear, 2 for quadratic slow
@@ -96,9 +96,9 @@ class SlowFeatureAnalysis(
 
     solver : {"auto", "eigh", "cholesky"}, default="auto"
         "eigh" whitens with an eigendecomposition and is safe for features that depend on each
-        other; "cholesky" is faster when few components are wanted, but raises an error if they
-        do. "auto" takes "cholesky" when at most a quarter of the components is wanted and an
-        estimate of the condition number allows it.
+        other; "cholesky" is faster when few components are requested, but raises an error for such
+        features. "auto" uses "cholesky" when at most a quarter of the components is requested and
+        an estimate of the condition number allows it.
 
     batch_size : int or None, default=None
         Number of rows that are expanded at once; None chooses about 2 MiB
@@ -340,10 +340,9 @@ class SlowFeatureAnalysis(
     ):
         """Add rows that follow those seen so far.
 
-        The result is that of `fit` on all rows, however they were cut into calls. The
-        decomposition is done when a result is first asked for. A transformer given as
-        `expansion` is fitted to the first rows only. An error or interrupt leaves the estimator
-        as it was.
+        The result is that of `fit` on all rows, however they were divided among calls. The
+        decomposition is computed when a result is first used. A transformer given as `expansion`
+        is fitted to the first rows only. An error or interrupt leaves the estimator as it was.
 
         Parameters
         ----------

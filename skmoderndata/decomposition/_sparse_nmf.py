@@ -25,7 +25,7 @@ HUGE = 1e100  # a penalty of such a weight leaves nothing, and larger ones overf
 
 
 class SparseNMF(AlternatingFactorization):
-    r"""Non-negative factors with sparseness that is asked for: ``X ~ codes @ components``.
+    r"""Non-negative factors of prescribed or penalised sparseness: ``X ~ codes @ components``.
 
     With ``penalty="l1"`` and ``side="codes"`` (SNMF/R [1]_) `fit` minimises
 
@@ -49,10 +49,10 @@ class SparseNMF(AlternatingFactorization):
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. More than rows or columns are allowed, but the data do not determine
-        them where no penalty does, which a UserWarning says.
+        Number of components. More than rows or columns are allowed; if neither the data nor a
+        penalty determines them, a UserWarning says so.
     penalty : {"l1", "hoyer"} or None, default="l1"
-        How sparseness is brought about.
+        How sparseness is enforced.
     side : {"codes", "components", "both"}, default="codes"
         With ``penalty="l1"``: which factor is sparse.
     alpha : float, default=0.01
@@ -91,7 +91,7 @@ class SparseNMF(AlternatingFactorization):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         H: one component per row, in descending order of the sum of squares they explain (in the
-        order of the start where that was given). Their norm is 1 where nothing else fixes it.
+        order of the start where that was given). Their norm is 1 unless the problem determines it.
     codes_ : ndarray of shape (n_samples, n_components) or None
         Codes of the training rows where they are constrained over rows (`sparseness_codes` with
         ``codes_axis="component"``), as `transform` cannot know them; None otherwise.

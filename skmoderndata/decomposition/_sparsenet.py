@@ -55,14 +55,14 @@ class Sparsenet(
     prior : {"log", "abs", "gauss"}, default="log"
         The function S, in the order of the formula.
     alpha : float, default=0.2
-        Weight of the prior: the variance of the noise times the steepness of the prior. It is made
-        for signals with a variance of 0.1 in each feature.
+        Weight of the prior: the variance of the noise times the steepness of the prior. The
+        default suits signals with a variance of 0.1 in each feature.
     norm : {"unit", "gain"}, default="unit"
         Keep the norms of the atoms at 1, or so that each coefficient has the variance
         `variance_goal`, as in the program of the authors. With "gain" more passes and a smaller
         `learning_rate`, say 0.3, are needed, and atoms that are hardly used learn slowly.
     variance_goal : float, default=0.1
-        Variance of the coefficients that the gains aim at.
+        Target variance of the coefficients.
     learning_rate : float, default=1.0
         Step of the atoms, divided by the largest mean square of a coefficient in the batch.
     batch_size : int, default=100

@@ -65,9 +65,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     Parameters
     ----------
     n_components : int, default=None
-        Cap on the rank of `L`. When it binds the problem is no longer convex: the answer is a
-        local minimum reached from larger `alpha`, and `dual_gap_` tells how far it is from the
-        problem without the cap. With `alpha=0`, least squares at that rank. None sets no cap.
+        Cap on the rank of `L`. If it is active, the problem is not convex: the result is a local
+        minimum reached from larger `alpha`, and `dual_gap_` is its distance from the optimum
+        without the cap. With `alpha=0`, least squares at that rank. None sets no cap.
     alpha : "auto" or float, default="auto"
         Weight of the nuclear norm. "auto" hides a tenth of the known cells, follows the path of
         solutions from large to small `alpha` and takes the value that predicts the hidden cells
@@ -106,7 +106,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     add_indicator : bool, default=False
         Append the columns of a :class:`~sklearn.impute.MissingIndicator` to the output.
     keep_empty_features : bool, default=False
-        Columns without a known cell in `fit` are filled with zeros if True, else dropped.
+        Columns without a known cell in `fit` are filled with zeros if True, otherwise dropped.
     random_state : int, RandomState instance or None, default=0
         Draws the cells hidden by `alpha="auto"` and by `score`, and starting vectors.
 

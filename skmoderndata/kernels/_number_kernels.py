@@ -137,13 +137,13 @@ class CosineSeries(_PerInput):
 
 
 class Min(_PerInput):
-    """Length of the common part of the intervals from 0, ``min(x, z)``.
+    """Length of the intersection of the intervals from 0, ``min(x, z)``.
 
     Parameters
     ----------
     signed : bool, default=True
-        Negative numbers are intervals on the other side of 0: ``min(|x|, |z|)`` for numbers of
-        the same sign, else 0. False refuses negative numbers.
+        Negative numbers are intervals on the other side of 0: ``min(|x|, |z|)`` for numbers of the
+        same sign, otherwise 0. False refuses negative numbers.
     combine : {"product", "sum"}, default="product"
         How the inputs are combined.
 
@@ -194,7 +194,7 @@ class Min(_PerInput):
 
 
 class Triangular(_PerInput):
-    """Length of the common part of intervals around the numbers, ``max(0, width - |x - z|)``.
+    """Length of the intersection of intervals around the numbers, ``max(0, width - |x - z|)``.
 
     Parameters
     ----------

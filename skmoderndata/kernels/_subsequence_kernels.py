@@ -182,7 +182,7 @@ class FixedLengthSubsequences(_Subsequences):
 
 
 class GapWeighted(_Subsequences):
-    r"""Sum over common subsequences, each with a price for its length and its gaps.
+    r"""Sum over common subsequences, each weighted by its length and its gaps.
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t), \qquad
         \phi_u(s) = \sum_{i \,:\, s(i) = u} \lambda^{i_p - i_1 + 1}

@@ -334,7 +334,7 @@ class SemanticSmoothing(TextKernel):
     Parameters
     ----------
     proximity : array or sparse matrix of shape (n_terms, n_concepts), default=None
-        The matrix P: how much each term says of each concept.
+        The matrix P: the weight of each term in each concept.
     similarity : array or sparse matrix of shape (n_terms, n_terms), default=None
         The matrix Q in place of ``P P'``, symmetric and positive semi-definite.
     vectorizer : object, default=None
@@ -475,7 +475,7 @@ class GeneralizedVectorSpace(TextKernel):
 
 
 class SemanticDiffusion(TextKernel):
-    r"""Inner product after similarity has spread from term to term.
+    r"""Inner product of counts, with terms related by chains of documents.
 
     .. math:: k(x, z) = \phi(x)' (I - \lambda G)^{-1} \phi(z) \quad \text{or} \quad
        \phi(x)' \exp(\lambda G) \phi(z), \qquad G = D' D

@@ -110,7 +110,7 @@ class CoRootedSubtree(_Subtrees):
 
 
 class AllSubtree(_Subtrees):
-    r"""Number of common subtrees, wherever they are.
+    r"""Number of common subtrees at all positions.
 
     .. math:: k(T, T') = \sum_{v \in T} \sum_{w \in T'} \Delta(v, w), \qquad
        \Delta(v, w) = \lambda \prod_i (1 + \Delta(v_i, w_i))

@@ -26,7 +26,7 @@ SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
 
 
 class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Points in few dimensions whose distances are those of the samples, small ones most of all.
+    r"""Points in few dimensions that preserve the distances of the samples, small ones above all.
 
     Minimises [1]_
 

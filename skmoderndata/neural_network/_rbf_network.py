@@ -217,7 +217,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether a constant without penalty is added.
     direct_link : bool, default=False
         Whether the inputs join the outputs of the centres.
     random_state : int, RandomState instance or None, default=None
@@ -394,7 +394,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether a constant without penalty is added.
     direct_link : bool, default=False
         Whether the inputs join the outputs of the centres.
     class_weight : dict, "balanced" or None, default=None

@@ -12,7 +12,7 @@ from skmoderndata.neural_network._base import (
 
 
 class RVFLRegressor(NetworkRegressor, RandomNetwork):
-    r"""Regression by random neurons and direct links, with ridge on both.
+    r"""Ridge regression on random neurons and on the inputs by direct links.
 
     Minimises [1]_
 
@@ -43,7 +43,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether a constant without penalty is added.
     prune : {"loo"} or None, default=None
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for. The direct links stay.
@@ -168,7 +168,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
 
 
 class RVFLClassifier(NetworkClassifier, RandomNetwork):
-    r"""Classification by random neurons and direct links, with ridge on both.
+    r"""Ridge classification on random neurons and on the inputs by direct links.
 
     Minimises [1]_
 
@@ -200,7 +200,7 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether a constant without penalty is added.
     prune : {"loo"} or None, default=None
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for. The direct links stay.

@@ -309,10 +309,10 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     def score(self, X, y=None, *, sequence_ids=None):
         """Minus the magnitude of the mean autocorrelation at `lag_`.
 
-        Zero is best: neighbouring entries of the window say different things. It compares lags
-        and says nothing about `n_lags` or about the use of the windows to a later estimator; in
-        a pipeline let that estimator's score choose. A series without pairs of rows at this lag,
-        or of constants, scores -1; ``n_lags=1`` scores 0.
+        Zero is best: neighbouring entries of the window are then uncorrelated. It compares lags
+        only, not `n_lags` or the usefulness of the windows to a later estimator; in a pipeline let
+        the score of that estimator choose. A series without pairs of rows at this lag, or of
+        constants, scores -1; ``n_lags=1`` scores 0.
 
         Parameters
         ----------

@@ -52,7 +52,7 @@ BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `residual_tol`
 
 
 class Encoding(NamedTuple):
-    """Codes of signals, and what is known of each: see `SparseCoder.encode`."""
+    """Codes of signals with their residual norms and certificates: see `SparseCoder.encode`."""
 
     codes: np.ndarray
     n_nonzero_coefs: np.ndarray
@@ -334,7 +334,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return self._encode(self._validate(X, reset=False), residuals=False).codes
 
     def encode(self, X):
-        """Code signals, and tell what is known of each code.
+        """Code signals and return the codes with their residual norms and certificates.
 
         Parameters
         ----------
@@ -380,8 +380,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     def score(self, X, y=None):
         """Minus the squared residuals of signals relative to their squares.
 
-        It rises with the number of atoms allowed and says nothing of how many are good; to choose
-        the number, score what the codes are for, or entries that were hidden as NaN.
+        It rises with the number of atoms allowed and cannot choose this number; to do so, score
+        the task for which the codes are used, or the prediction of entries held out as NaN.
 
         Parameters
         ----------

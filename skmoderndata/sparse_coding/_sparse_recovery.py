@@ -82,8 +82,8 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         Norms of the residuals of the measurements.
     dual_gap_ : float
         Relative duality gap of "basis_pursuit", the largest over signals; NaN for the algorithms
-        that solve no convex problem, of which `residual_norm_` and the number of non-zeros say all
-        that can be checked.
+        that solve no convex problem, for which only `residual_norm_` and the number of non-zeros
+        can be checked.
     n_iter_ : int
         Most steps taken for a signal; for "basis_pursuit" without a matrix, pairs of products.
     n_features_in_ : int

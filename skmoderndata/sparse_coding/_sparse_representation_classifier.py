@@ -40,7 +40,7 @@ Fraction = Interval(Real, 0, 1, closed="neither")
 
 
 class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
-    r"""Nearest class in a sparse code by all training samples.
+    r"""Class of the smallest residual in a sparse code by all training samples.
 
     A sample x is coded by the training samples of all classes, each of unit norm, the rows of D,
 
@@ -88,12 +88,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     copy_X : bool, default=True
         Copy the samples that are stored; with False they must not change afterwards.
     rule : {"residual", "energy"}, default="residual"
-        Take the class with the smallest residual, or with the largest norm of its part of the
-        code.
+        Take the class with the smallest residual, or with the largest norm of its coefficients.
     occlusion : bool, default=False
         Let the code contain single features as well, atoms that belong to no class, for samples
-        parts of which are covered; their fraction is left out of the residuals. Dense samples and
-        the linear kernel only.
+        with covered features; what these atoms explain is left out of the residuals. Dense samples
+        and the linear kernel only.
     tol : float, default=1e-4
         Largest duality gap of the code of a sample, relative to its objective.
     max_iter : int, default=10000
