@@ -23,13 +23,14 @@ from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 class RoleMiner(BooleanFactors):
     r"""Roles as intersections of the rows of an access-control matrix (CompleteMiner, FastMiner).
 
-    Candidate roles are the distinct rows and what rows have in common [1]_: all intersections of
-    any number of rows, or of pairs only. Of the candidates c the role mined next is the one with
+    Candidate roles are the distinct rows and the intersections of rows [1]_: of any number of
+    rows, or of pairs only. The next role is the candidate c with
 
     .. math::
         \max_c \sum_{i : c \subseteq x_i} |c \setminus \text{covered}_i|,
 
-    the most ones that it newly covers in the rows that contain it. No zero is ever covered.
+    the largest number of ones that it newly covers in the rows that contain it. No zero is ever
+    covered.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class RoleMiner(BooleanFactors):
         Roles of a row: all that it contains, so that nobody gets what the row does not have; or
         the set of roles whose union differs in the fewest bits.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------
@@ -76,11 +77,11 @@ class RoleMiner(BooleanFactors):
 
     Notes
     -----
-    For R distinct rows "fast" looks at R (R - 1) / 2 pairs, "complete" at R intersections for
-    each candidate, through a hash table of packed rows; the first choice costs
-    ``n_candidates R p / 64`` word operations, later ones much less, as a role never newly covers
-    more than it did before (lazy greedy search). Memory: ``n p / 8`` bytes for the packed data
-    and ``max_candidates p / 8`` for the candidates. Sparse input is packed in blocks of rows.
+    For R distinct rows "fast" computes R (R - 1) / 2 intersections of pairs, "complete" R
+    intersections for each candidate, with a hash table of packed rows; the first choice costs
+    ``n_candidates R p / 64`` word operations, later ones much less, because the gain of a role
+    never rises (lazy greedy search). Memory: ``n p / 8`` bytes for the packed data and
+    ``max_candidates p / 8`` for the candidates. Sparse input is packed in blocks of rows.
 
     The roles of a smaller `n_clusters` are the first ones of a larger one, so that the error on
     the training rows never rises with `n_clusters` (with `selection="greedy"` it falls until all
@@ -88,8 +89,8 @@ class RoleMiner(BooleanFactors):
     One flipped bit removes a row from the support of its roles: the method is brittle under noise.
 
     Ties are broken by the order of candidates: distinct rows by descending frequency, then
-    intersections in the order in which they are found. All-zero rows get no role, all-zero
-    columns belong to none.
+    intersections in the order in which they are found. All-zero rows get no role, and all-zero
+    columns belong to no role.
 
     References
     ----------

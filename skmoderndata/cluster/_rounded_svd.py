@@ -36,8 +36,8 @@ class RoundedSVD(BooleanFactors):
     where the sign of each pair of factors makes the sum of :math:`b_k` positive and the fractions
     :math:`s_A, s_B` are those of a grid for which :math:`Z \vee U` (AND in place of the product,
     OR in place of the sum) differs from X in the fewest bits. Then each row gets the best set of
-    the components, which can only lower the error. A baseline: the real problem is solved to
-    optimality, the Boolean one is not.
+    the components, which can only lower the error. The method is a baseline: it solves the real
+    problem to optimality, but not the Boolean one.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class RoundedSVD(BooleanFactors):
     fractions : array-like of float, default=None
         Grid for both fractions, above 0 and up to 1; None takes 0.1, 0.2, ..., 0.9.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------
@@ -76,19 +76,19 @@ class RoundedSVD(BooleanFactors):
 
     Notes
     -----
-    Often described as rounding the singular vectors themselves. Their entries are of the size
-    ``1 / sqrt(n_features)``, so that a fixed threshold of one half leaves nothing, and all but
-    the first have mixed signs; hence the fractions and the signs above.
+    The method is often described as rounding the singular vectors themselves. Their entries are of
+    the size ``1 / sqrt(n_features)``, so that a fixed threshold of one half gives zeros, and all
+    but the first have mixed signs. The fractions and signs above correct this.
 
     Rows get the best of all sets of components as long as there are at most 8192 sets
     (`n_clusters` up to 13), then a greedy one. The decomposition uses the smaller Gram matrix,
     whose entries are exact counts: ``n p min(n, p)`` operations; above 1500 rows and columns a
-    Lanczos method finds the leading vectors by products with X, which is used as sparse if it is.
-    Dense input needs the co-occurrence matrix or blocks of X as numbers, besides packed rows.
+    Lanczos method finds the leading vectors by products with X, which stays sparse if it is. Dense
+    input needs the co-occurrence matrix or blocks of X as numbers in addition to packed rows.
 
     When singular values coincide (disjoint sources of equal weight), singular vectors are an
     arbitrary rotation, and rounding them fails: a weakness of the method. All-zero rows get no
-    component, all-zero columns belong to none.
+    component, and all-zero columns belong to no component.
 
     References
     ----------

@@ -86,10 +86,10 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
 
     Notes
     -----
-    Samples are arrays of shape ``(length,)`` or ``(length, n_channels)``, of any lengths. Averages
-    are those of barycentric averaging [1]_, or by L-BFGS for the smooth cost [2]_. The objective
-    never rises, and ends in a local minimum: there is no certificate. A cluster that loses all
-    its series starts anew at the series farthest from its prototype.
+    Samples are arrays of shape ``(length,)`` or ``(length, n_channels)``, of any lengths.
+    Barycentric averaging [1]_ computes the averages, or L-BFGS for the smooth cost [2]_. The
+    objective never rises and ends in a local minimum: there is no certificate. A cluster that
+    loses all its series restarts at the series farthest from its prototype.
 
     References
     ----------

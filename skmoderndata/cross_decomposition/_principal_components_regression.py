@@ -117,14 +117,14 @@ class PrincipalComponentsRegression(
     Notes
     -----
     Cost ``n p min(n, p)`` for the linear kernel and ``n^3`` for others. Components are cut at
-    ``1e-10`` of the largest variance in the dual and for sparse X, else at rounding level.
+    ``1e-10`` of the largest variance in the dual and for sparse X, otherwise at rounding level.
 
     Leave-one-out costs ``n k`` for all numbers of components together: a sample i with residual e
-    and leverage h has the error ``e / (1 - h)`` in the regression without it. The components,
-    which do not look at the target, are those of all samples. Copies of a sample are left out
-    together, so that weights and copies give the same answer.
+    and leverage h has the error ``e / (1 - h)`` in the regression without it. The components do
+    not depend on the target and are those of all samples. Copies of a sample are left out
+    together, so that weights and copies give the same result.
 
-    Sparse X is never filled: few components come from Lanczos iterations, others from the
+    Sparse X is never made dense: few components come from Lanczos iterations, many from the
     covariance of the columns or the inner products of the rows, whichever is smaller.
 
     References
@@ -208,8 +208,8 @@ class PrincipalComponentsRegression(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: 2 counts as two copies, 0 as none; a common factor changes
-            nothing.
+            Weights of the samples: 2 counts as two copies, 0 as none; a common factor has no
+            effect.
 
         Returns
         -------

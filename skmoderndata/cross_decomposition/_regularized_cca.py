@@ -28,7 +28,7 @@ class RegularizedCCA(LinearViews):
         where the columns are enough to fit any data.
     scale : bool, default=True
         Whether the norm and the covariances of the problem are those of columns divided by their
-        standard deviations, so that their units do not matter. It changes nothing for ``alpha=0``.
+        standard deviations, so that their units do not matter. It has no effect for ``alpha=0``.
     view_slices : list of slice or of pairs of int, default=None
         Columns of each view, where both stand side by side in one array, so that Pipeline and
         GridSearchCV can split the samples. None: the views are separate arrays.
@@ -79,8 +79,8 @@ class RegularizedCCA(LinearViews):
     `alpha`, or with more columns than rows); the pairs are a singular value decomposition of the
     whitened cross-covariance. Cost ``n p^2`` for p columns, or ``n^2 p`` if p is larger than n.
 
-    float32 input is computed in float64 and returned as float32. Sparse views are never filled:
-    their covariance is formed, or the inner products of their rows, whichever is smaller.
+    float32 input is computed in float64 and returned as float32. Sparse views are never made
+    dense: their covariance is formed, or the inner products of their rows, whichever is smaller.
 
     References
     ----------

@@ -111,18 +111,18 @@ class ProbabilisticLSA(
 
     Notes
     -----
-    A pass takes ``6 k`` operations for each count that is not zero, and no memory beyond the
-    parameters. Steps of expectation maximisation are extrapolated; where the likelihood falls
-    they are taken without. The likelihood has many maxima: `n_init`.
+    A pass takes ``6 k`` operations for each non-zero count, and no memory beyond the parameters.
+    Steps of expectation maximisation are extrapolated unless the likelihood falls. The likelihood
+    has many maxima: raise `n_init`.
 
-    `tempering` keeps one count of each document and of each word from being held out. The topics
-    that are stored come from one last step on all counts, those held out as well.
+    `tempering` keeps one count of each document and of each word from being held out. The stored
+    topics come from one last step on all counts, including those held out.
 
-    `transform` folds documents in: topics stay, and the mixture of each document is found, a
-    concave problem, by Newton's method to a proved bound of 1e-6 nats per token (if
-    `posterior_exponent_` is 1; else there is no bound). Where it is not met, there is a
-    ConvergenceWarning. Words without probability in all topics are dropped; documents without
-    other words get equal mixtures.
+    `transform` folds documents in: the topics stay fixed, and Newton's method solves the concave
+    problem of the mixture of each document to a proved bound of 1e-6 nats per token (if
+    `posterior_exponent_` is 1; otherwise there is no bound). If the bound is not met, a
+    ConvergenceWarning is raised. Words with probability 0 in all topics are dropped; documents
+    without other words get uniform mixtures.
 
     References
     ----------
@@ -335,10 +335,10 @@ class ProbabilisticLSA(
     def score(self, X, y=None):
         """Log-likelihood, per token, of one half of the words of each document given the other.
 
-        Every second word of a document is folded in, and the others are predicted, and the other
-        way round; never is a word predicted that was folded in. So the score does not just grow
-        with `n_components`. One token is added to each half, spread by `topic_weights_`, as a few
-        words do not exclude a topic.
+        Every second word of a document is folded in and the others are predicted, and vice versa.
+        Because no predicted word was folded in, the score need not grow with `n_components`. One
+        token is added to each half, spread by `topic_weights_`, because a few words do not exclude
+        a topic.
 
         Parameters
         ----------
@@ -350,8 +350,8 @@ class ProbabilisticLSA(
         Returns
         -------
         score : float
-            Mean log-probability, in nats; probabilities below 1e-12 count as that. 0 where there
-            is no word to predict, which says nothing: the mean of nothing.
+            Mean log-probability, in nats; probabilities below 1e-12 count as that. 0, without
+            meaning, if there is no word to predict.
         """
         check_is_fitted(self)
         counts = _counts(self._validate(X, reset=False))

@@ -52,8 +52,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         \min_{L, S}\ \|L\|_* + \alpha \sum_{(i,j)\ \mathrm{observed}} |S_{ij}|
         \quad\text{subject to}\quad L_{ij} + S_{ij} = X_{ij},
 
-    where the nuclear norm is the sum of the singular values. Where the rank is low, the errors
-    are few, of any size, in places without pattern, the minimiser is the truth, exactly. With
+    where the nuclear norm is the sum of the singular values. If the rank is low and the errors are
+    few, of any size, and at random positions, the minimiser recovers both matrices exactly. With
     ``algorithm="stable"`` [2]_ dense noise is allowed as well:
 
     .. math::
@@ -61,8 +61,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         + \frac{1}{2 \delta} \sum (X_{ij} - L_{ij} - S_{ij})^2,
         \qquad \delta = \sigma \sqrt{2 \max(n, p)}.
 
-    Missing entries are NaN; they are in neither sum. New rows are analysed by robust regression
-    on the components, so that gross errors in new rows do not matter either.
+    Missing entries are NaN and enter neither sum. New rows are fitted by robust regression on the
+    components, which resists gross errors in new rows as well.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         "median" takes the medians of the columns away first (True is the same). The problem above
         does not centre, and means would be spoilt by the errors.
     polish : bool, default=False
-        With ``algorithm="pcp"``: when the entries outside the support of the sparse matrix are
-        exactly of the rank found, fit them to machine precision. Otherwise nothing changes.
+        With ``algorithm="pcp"``: if the entries outside the support of the sparse matrix have
+        exactly the estimated rank, fit them to machine precision. Otherwise nothing changes.
     store_matrices : bool, default=True
         Keep `low_rank_`, `sparse_`, `dual_` and `support_`, each as large as `X`.
     random_state : int, RandomState instance or None, default=None
@@ -132,7 +132,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     dual_gap_ : float
         Bound on how far `objective_` is above the minimum, relative to `objective_`.
     polished_ : bool
-        Whether polishing was asked for and accepted.
+        Whether polishing was requested and accepted.
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
@@ -147,16 +147,16 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     Notes
     -----
-    The alternating direction method of multipliers is started with the sparse step, so that the
-    rank stays low and a few products with thin matrices make a pass: about ``4 n p k`` operations
-    with k a little above the rank. It ends when the duality gap is below `tol` and the residuals
-    are below a tenth of it. The gap is computed from a dual matrix whose norm is proved by a
-    Cholesky factorisation (for a smaller dimension up to 2500; estimated beyond).
+    The alternating direction method of multipliers starts with the sparse step, so that the rank
+    stays low and a pass takes a few products with thin matrices: about ``4 n p k`` operations with
+    k slightly above the rank. It ends when the duality gap is below `tol` and the residuals are
+    below a tenth of it. The gap is computed from a dual matrix whose norm is proved by a Cholesky
+    factorisation (for a smaller dimension up to 2500; estimated beyond).
 
     `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
-    function for "stable"). `fit_transform` does the same with the training rows. Where recovery is
-    exact that is ``U * singular_values_``; where it is not, the low-rank matrix is shrunk by the
-    nuclear norm and scores are not.
+    function for "stable"). `fit_transform` does the same with the training rows. If recovery is
+    exact, this gives ``U * singular_values_``; otherwise the nuclear norm shrinks the low-rank
+    matrix but not the scores.
 
     float32 input is computed in float64 and returned as float32.
 

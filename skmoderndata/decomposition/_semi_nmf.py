@@ -32,8 +32,8 @@ class SemiNMF(AlternatingFactorization):
     .. math::
         \tfrac12 \|X - W H\|_F^2 \quad\text{over}\quad W \ge 0,
 
-    with components H of any sign [1]_. If each row of W had a single entry, equal to 1, the
-    components would be the centres of k-means. Missing entries (NaN) do not count.
+    with components H of any sign [1]_. If each row of W had a single non-zero entry, equal to 1,
+    the components would be the centres of k-means. Missing entries (NaN) are left out of the sum.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ class SemiNMF(AlternatingFactorization):
 
     Notes
     -----
-    A pass takes ``4 n p k`` operations (stored entries for sparse X). No orthogonality of the
-    codes is asked for: with it the problem is a relaxation of k-means, not k-means itself, as
-    entries in a row may differ. `transform` solves non-negative least squares exactly.
+    A pass takes ``4 n p k`` operations (stored entries for sparse X). The codes need not be
+    orthogonal: even with this constraint the problem would be a relaxation of k-means, because the
+    non-zero entries may differ. `transform` solves non-negative least squares exactly.
 
     References
     ----------

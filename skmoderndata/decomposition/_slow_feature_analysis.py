@@ -66,8 +66,8 @@ class SlowFeatureAnalysis(
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of slow features. At most `rank_` are returned, with a warning when more were
-        asked for; None returns them all.
+        Number of slow features. At most `rank_` are returned, with a warning if more were
+        requested; None returns them all.
 
     degree : {1, 2, 3}, default=1
         Expand the input to all monomials up to this degree: 1 for linear, 2 for quadratic slow
@@ -96,9 +96,9 @@ class SlowFeatureAnalysis(
 
     solver : {"auto", "eigh", "cholesky"}, default="auto"
         "eigh" whitens with an eigendecomposition and is safe for features that depend on each
-        other; "cholesky" is faster when few components are wanted, but raises an error if they
-        do. "auto" takes "cholesky" when at most a quarter of the components is wanted and an
-        estimate of the condition number allows it.
+        other; "cholesky" is faster when few components are requested, but raises an error for such
+        features. "auto" uses "cholesky" when at most a quarter of the components is requested and
+        an estimate of the condition number allows it.
 
     batch_size : int or None, default=None
         Number of rows that are expanded at once; None chooses about 2 MiB
@@ -163,23 +163,23 @@ class SlowFeatureAnalysis(
     Notes
     -----
     Shuffled rows make the result meaningless: the order of the rows is the information. Do not
-    cut folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
+    draw folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
 
     `fit` takes one pass of ``1.5 n D^2`` operations over n rows with D expanded features, and
-    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks
-    of expanded rows; the expanded input as a whole is never formed. One such matrix is kept, so
-    that `partial_fit` and `merge` can go on after `fit`. All arithmetic is in float64; float32
+    about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks of
+    expanded rows; the expanded input as a whole is never formed. One such matrix is stored, so
+    that `partial_fit` and `merge` can continue after `fit`. All arithmetic is in float64; float32
     input gives float32 output.
 
-    Rows with NaN are left out together with their steps; `transform` answers them with NaN.
+    Rows with NaN are left out together with their steps; `transform` returns NaN for them.
 
-    When features depend so closely on each other, or outputs are so slow, that rounding errors
-    would show, `fit` measures the outputs in a second pass and corrects them; after
-    `partial_fit` or `merge` they keep these errors.
+    When features are so nearly collinear, or outputs so slow, that rounding errors matter, `fit`
+    measures the outputs in a second pass and corrects them; after `partial_fit` or `merge` these
+    errors remain.
 
-    The method fits noise when there are few rows per expanded feature: with n <= D any sequence
-    of n values can be reproduced, and the training values say nothing. Compare `score` on
-    sequences that were not used.
+    The method fits noise when there are few rows per expanded feature: with n <= D any sequence of
+    n values can be reproduced, and the training values mean nothing. Compare `score` on new
+    sequences.
 
     References
     ----------
@@ -340,10 +340,9 @@ class SlowFeatureAnalysis(
     ):
         """Add rows that follow those seen so far.
 
-        The result is that of `fit` on all rows, however they were cut into calls. The
-        decomposition is done when a result is first asked for. A transformer given as
-        `expansion` is fitted to the first rows only. An error or interrupt leaves the estimator
-        as it was.
+        The result is that of `fit` on all rows, however they were divided among calls. The
+        decomposition is computed when a result is first used. A transformer given as `expansion`
+        is fitted to the first rows only. An error or interrupt leaves the estimator as it was.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ HUGE = 1e100  # a penalty of such a weight leaves nothing, and larger ones overf
 
 
 class SparseNMF(AlternatingFactorization):
-    r"""Non-negative factors with sparseness that is asked for: ``X ~ codes @ components``.
+    r"""Non-negative factors of prescribed or penalised sparseness: ``X ~ codes @ components``.
 
     With ``penalty="l1"`` and ``side="codes"`` (SNMF/R [1]_) `fit` minimises
 
@@ -43,16 +43,16 @@ class SparseNMF(AlternatingFactorization):
         \mathrm{sparseness}(x) = \frac{\sqrt n - \|x\|_1 / \|x\|_2}{\sqrt n - 1},
 
     0 for equal entries and 1 for a single one. With ``penalty=None`` it is non-negative matrix
-    factorisation by alternating non-negative least squares. Missing entries (NaN) count in none
-    of the sums.
+    factorisation by alternating non-negative least squares. Missing entries (NaN) enter none of
+    the sums.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. More than rows or columns are allowed, but the data do not determine
-        them where no penalty does, which a UserWarning says.
+        Number of components. More than rows or columns are allowed; if neither the data nor a
+        penalty determines them, a UserWarning says so.
     penalty : {"l1", "hoyer"} or None, default="l1"
-        How sparseness is brought about.
+        How sparseness is enforced.
     side : {"codes", "components", "both"}, default="codes"
         With ``penalty="l1"``: which factor is sparse.
     alpha : float, default=0.01
@@ -91,7 +91,7 @@ class SparseNMF(AlternatingFactorization):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         H: one component per row, in descending order of the sum of squares they explain (in the
-        order of the start where that was given). Their norm is 1 where nothing else fixes it.
+        order of the start where that was given). Their norm is 1 unless the problem determines it.
     codes_ : ndarray of shape (n_samples, n_components) or None
         Codes of the training rows where they are constrained over rows (`sparseness_codes` with
         ``codes_axis="component"``), as `transform` cannot know them; None otherwise.
@@ -127,16 +127,16 @@ class SparseNMF(AlternatingFactorization):
     -----
     A pass takes two products of X with a thin matrix, ``4 n p k`` operations (the number of stored
     entries in place of n p for sparse X, which is never made dense), and sweeps of ``n k k``. With
-    missing entries each row and column has its own Gram matrix, ``n p k k`` operations. The
-    problem is not convex: starts differ in the second or third digit of the objective. Before the
-    l1 penalty is switched on, a few passes without it let the components part ways; fewer of them
-    are then switched off, and lower objectives are found.
+    missing entries each row and column has a separate Gram matrix, ``n p k k`` operations. The
+    problem is not convex: starts differ in the second or third digit of the objective. A few
+    passes without the l1 penalty separate the components first; the penalty then sets fewer of
+    them to zero, and the objectives are lower.
 
     `transform` solves the problem of the codes for given components exactly (block principal
     pivoting), row by row; for codes of given sparseness of each row it keeps the best of several
     stationary points (the best code, where the sparseness is 0 or 1). `fit_transform` does the
-    same with the training rows. float32 input is multiplied in float32, everything else is done in
-    float64.
+    same with the training rows. Products with float32 input are computed in float32, everything
+    else in float64.
 
     References
     ----------

@@ -36,17 +36,17 @@ class Sparsenet(
 ):
     r"""Dictionary learned by maximum likelihood under a sparse prior of the codes.
 
-    The energy of a signal x, minus the logarithm of its posterior but for constants, is
+    The energy of a signal x, minus the logarithm of its posterior up to constants, is
 
     .. math::
         E(x, a) = \tfrac12 \|x - a D\|^2 + \alpha \sum_j S(a_j),
         \qquad S(a) = \log(1 + a^2),\ |a| \text{ or } -e^{-a^2}.
 
-    The codes minimise it for given atoms D (rows); the atoms follow the gradient of its mean over
-    small batches of signals, with their norms under control [1]_, [2]_. From whitened patches of
+    The codes minimise it for given atoms D (rows); gradient steps on small batches of signals
+    lower its mean over the atoms, whose norms are controlled [1]_, [2]_. From whitened patches of
     photographs it learns localised, oriented edges like the receptive fields of simple cells of
-    the visual cortex. The problem is not convex, and the steps are stochastic: there is no
-    certificate but the gradient at the codes, in `gradient_norm_`.
+    the visual cortex. The problem is not convex, and the steps are stochastic: the only
+    certificate is the gradient at the codes, in `gradient_norm_`.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ class Sparsenet(
     prior : {"log", "abs", "gauss"}, default="log"
         The function S, in the order of the formula.
     alpha : float, default=0.2
-        Weight of the prior: the variance of the noise times the steepness of the prior. It is made
-        for signals with a variance of 0.1 in each feature.
+        Weight of the prior: the variance of the noise times the steepness of the prior. The
+        default suits signals with a variance of 0.1 in each feature.
     norm : {"unit", "gain"}, default="unit"
         Keep the norms of the atoms at 1, or so that each coefficient has the variance
         `variance_goal`, as in the program of the authors. With "gain" more passes and a smaller
         `learning_rate`, say 0.3, are needed, and atoms that are hardly used learn slowly.
     variance_goal : float, default=0.1
-        Variance of the coefficients that the gains aim at.
+        Target variance of the coefficients.
     learning_rate : float, default=1.0
         Step of the atoms, divided by the largest mean square of a coefficient in the batch.
     batch_size : int, default=100
@@ -113,10 +113,10 @@ class Sparsenet(
     Notes
     -----
     Codes under the smooth priors come from preconditioned conjugate gradients, for all signals of
-    a block at once: ``2 n k^2`` for each of some tens of steps. Both priors lie below a parabola
-    that touches them, so that no step needs a search and none raises the energy. Codes under "abs"
-    are exact lasso codes. Coefficients under smooth priors are small but rarely zero. Values above
-    1e100, or all below 1e-100, are an error.
+    a block at once: ``2 n k^2`` operations for each of some tens of steps. Both priors lie below a
+    parabola that touches them, so that steps need no line search and never raise the energy. Codes
+    under "abs" are exact lasso codes. Coefficients under smooth priors are small but rarely zero.
+    Magnitudes outside of [1e-100, 1e100], zeros aside, are refused.
 
     References
     ----------

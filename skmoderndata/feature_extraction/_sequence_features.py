@@ -27,8 +27,8 @@ class SequenceFeatures(TransformerMixin, Base):
     """Counts of the substrings that a kernel on strings compares, as sparse rows.
 
     Inner products of the rows are the values of the kernel, normalised by default. A linear model
-    on them is the kernel machine, at a cost that grows with the number of samples and not with
-    its square, and its coefficients say which substrings decide.
+    on them is the kernel machine, at a cost that grows with the number of samples and not with its
+    square, and its coefficients show which substrings decide.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class SequenceFeatures(TransformerMixin, Base):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens; nothing is lowercased or
-    stripped. A sample without any known substring is a row of zeros. Substrings that the training
-    samples lack are dropped by `transform`, which changes no inner product with a training
-    sample but the norm: rows are normalised over the substrings that are known.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens; it is not lowercased or
+    stripped. A sample without any known substring is a row of zeros. `transform` drops substrings
+    that do not occur in the training samples. This changes no inner product with a training
+    sample, only the norm: rows are normalised over the known substrings.
 
-    With hashing nothing is learnt, and `transform` works without `fit`. Two substrings share a
+    With hashing `fit` learns nothing, and `transform` works without it. Two substrings share a
     column with probability ``1 / n_features``; `Mismatch`, whose columns are known from its
     alphabet, has no hashed features.
 

@@ -50,15 +50,15 @@ BLOCK = 2**21  # kernel values held at once: 16 MB
 class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
     r"""Gaussian process regression for many samples, through inducing inputs.
 
-    m inducing inputs Z stand for n samples: with
+    m inducing inputs Z summarise n samples: with
     :math:`Q = K_{fu} (K_{uu} + \text{jitter})^{-1} K_{uf}`, noise variance s and standardised
-    targets y, the hyper-parameters and Z maximise, by default [1]_,
+    targets y, the hyperparameters and Z maximise, by default [1]_,
 
     .. math::
         F = \log N(y;\, 0,\, Q + s I) - \frac{1}{2 s} \operatorname{tr}(K - Q),
 
     a lower bound of the exact log marginal likelihood; `algorithm` lists the other approximations.
-    `lower_bound_` and `upper_bound_` hold the exact value between them.
+    The exact value lies between `lower_bound_` and `upper_bound_`.
 
     Parameters
     ----------
@@ -157,18 +157,18 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     ==================== ============================ =====================================
 
     The mean is :math:`k'A^{-1} K_{uf} D^{-1} y`; with "nystroem" :math:`k_f'(Q + s I)^{-1} y` with
-    the exact covariances of all samples, which it keeps. Several targets share hyper-parameters,
+    the exact covariances of all samples, which it stores. Several targets share hyperparameters,
     and their objectives add up. A sample of weight w counts as w equal samples.
 
-    A fit costs n m^2 operations, and memory for m^2 and one block. All statistics are in double
-    precision: they lose definiteness in single precision.
+    A fit takes ``n m^2`` operations and memory for ``m^2`` numbers and one block. All statistics
+    are in double precision, because they lose definiteness in single precision.
 
     The fast form is a constant times RBF, Matern (nu 1/2, 3/2, 5/2) or RationalQuadratic. Other
-    kernels take scikit-learn's gradient, which costs several times as much, and the inducing
-    inputs stay where they start. With the fast form and array API dispatch switched on in
-    scikit-learn, arrays of other libraries are taken as they are.
+    kernels use scikit-learn's gradient, which costs several times as much, and the inducing inputs
+    stay where they start. With the fast form and array API dispatch enabled in scikit-learn,
+    arrays of other libraries are used as they are.
 
-    `partial_fit` and `merge` add samples at fixed hyper-parameters, exactly and in any order.
+    `partial_fit` and `merge` add samples at fixed hyperparameters, exactly and in any order.
 
     References
     ----------

@@ -59,14 +59,15 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         \min_L \tfrac12 \sum_{(i, j) \in \Omega} (Z_{ij} - L_{ij})^2 + \alpha \|L\|_* ,
 
     where the nuclear norm is the sum of the singular values, so that `L` has low rank [1]_. For
-    `alpha=0` it solves the limit, :math:`\min \|L\|_*` subject to `L = Z` on :math:`\Omega` [2]_.
+    `alpha=0` it solves the limiting problem, :math:`\min \|L\|_*` subject to `L = Z` on
+    :math:`\Omega` [2]_.
 
     Parameters
     ----------
     n_components : int, default=None
-        Cap on the rank of `L`. When it binds the problem is no longer convex: the answer is a
-        local minimum reached from larger `alpha`, and `dual_gap_` tells how far it is from the
-        problem without the cap. With `alpha=0`, least squares at that rank. None sets no cap.
+        Cap on the rank of `L`. If it is active, the problem is not convex: the result is a local
+        minimum reached from larger `alpha`, and `dual_gap_` is its distance from the optimum
+        without the cap. With `alpha=0`, least squares at that rank. None sets no cap.
     alpha : "auto" or float, default="auto"
         Weight of the nuclear norm. "auto" hides a tenth of the known cells, follows the path of
         solutions from large to small `alpha` and takes the value that predicts the hidden cells
@@ -105,7 +106,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     add_indicator : bool, default=False
         Append the columns of a :class:`~sklearn.impute.MissingIndicator` to the output.
     keep_empty_features : bool, default=False
-        Columns without a known cell in `fit` are filled with zeros if True, else dropped.
+        Columns without a known cell in `fit` are filled with zeros if True, otherwise dropped.
     random_state : int, RandomState instance or None, default=0
         Draws the cells hidden by `alpha="auto"` and by `score`, and starting vectors.
 
@@ -163,11 +164,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     A new row is completed from its known cells by ridge regression on `components_` with
     `row_penalty_`, which is exactly what the nuclear norm implies for a row given the row space.
-    The training rows go through the same regression at the end of `fit`, so that `fit_transform`
-    and `transform` agree to rounding. Observed cells are returned as they came.
+    The training rows are completed by the same regression at the end of `fit`, so that
+    `fit_transform` and `transform` agree to rounding. Known cells are returned unchanged.
 
-    `transform` of a sparse table returns a dense array, as a completed table has no gaps; for
-    single cells of a large one use `predict_entries`.
+    `transform` of a sparse table returns a dense array, because a completed table has no missing
+    cells; for single cells of a large table use `predict_entries`.
 
     References
     ----------

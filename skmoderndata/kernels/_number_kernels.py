@@ -137,13 +137,13 @@ class CosineSeries(_PerInput):
 
 
 class Min(_PerInput):
-    """Length of the common part of the intervals from 0, ``min(x, z)``.
+    """Length of the intersection of the intervals from 0, ``min(x, z)``.
 
     Parameters
     ----------
     signed : bool, default=True
-        Negative numbers are intervals on the other side of 0: ``min(|x|, |z|)`` for numbers of
-        the same sign, else 0. False refuses negative numbers.
+        Negative numbers are intervals on the other side of 0: ``min(|x|, |z|)`` for numbers of the
+        same sign, otherwise 0. False refuses negative numbers.
     combine : {"product", "sum"}, default="product"
         How the inputs are combined.
 
@@ -155,8 +155,8 @@ class Min(_PerInput):
 
     Notes
     -----
-    Positive semi-definite; the covariance of Brownian motion. Plain ``min`` of negative numbers
-    is not. The section of the book is lost in our source; the definition is the usual one.
+    Positive semi-definite; the covariance of Brownian motion. Plain ``min`` of negative numbers is
+    not. The section of the book is missing in our copy; the definition is the usual one.
 
     References
     ----------
@@ -194,7 +194,7 @@ class Min(_PerInput):
 
 
 class Triangular(_PerInput):
-    """Length of the common part of intervals around the numbers, ``max(0, width - |x - z|)``.
+    """Length of the intersection of intervals around the numbers, ``max(0, width - |x - z|)``.
 
     Parameters
     ----------
@@ -211,9 +211,9 @@ class Triangular(_PerInput):
 
     Notes
     -----
-    Positive semi-definite and stationary; as a function of the norm of vectors it would not be.
-    The gradient jumps at ``|x - z| = width``. The section of the book is lost in our source; the
-    definition is the usual one.
+    Positive semi-definite and stationary; the same function of the norm of vectors is not positive
+    semi-definite. The gradient jumps at ``|x - z| = width``. The section of the book is missing in
+    our copy; the definition is the usual one.
 
     References
     ----------
@@ -291,7 +291,7 @@ class Spline(_PerInput):
     Notes
     -----
     Inputs have to be at least 0: scale them to [0, 1], by `MinMaxScaler(clip=True)`. Positive
-    semi-definite. The section of the book is lost in our source; the definition is the usual one.
+    semi-definite. The section of the book is missing in our copy; the definition is the usual one.
 
     References
     ----------
@@ -375,7 +375,7 @@ class GammaExponential(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite for powers up to 2 and no larger. Paths have no derivative for
+    Positive semi-definite only for ``gamma`` up to 2. Sample paths have no derivative for
     ``gamma < 2``.
 
     References
@@ -572,9 +572,9 @@ class ARDLinear(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite. Linear regression with a normal prior of standard deviation `sigma`
-    for each coefficient; tuned by marginal likelihood, inputs that do not matter go to 0
-    (automatic relevance determination).
+    Positive semi-definite. Linear regression with a normal prior of standard deviation `sigma` for
+    each coefficient; if the marginal likelihood is maximised, the scales of irrelevant inputs go
+    to 0 (automatic relevance determination).
 
     References
     ----------

@@ -223,10 +223,10 @@ class GlobalAlignment(SeriesKernel):
 
     Notes
     -----
-    A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. Positive
-    semi-definite for ``local="infinitely_divisible"``. Sums are kept as numbers with scales that
-    are powers of two. What underflows is bounded by the number of alignments that are left; where
-    the bound is not far below the sum, each number gets an exponent of its own.
+    A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. Positive semi-definite
+    for ``local="infinitely_divisible"``. Sums are stored as numbers with power-of-two scales. The
+    number of remaining alignments bounds what underflows; where the bound is not far below the
+    sum, each number gets a separate exponent.
 
     References
     ----------

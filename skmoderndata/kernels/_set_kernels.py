@@ -132,7 +132,7 @@ class Intersection(_OnSets):
     Notes
     -----
     Samples are sets (or lists of their elements), or rows of 0 and 1, sparse or dense. Positive
-    semi-definite. The section of the book is lost in our source; the definition is the usual one.
+    semi-definite. The section of the book is missing in our copy; the definition is the usual one.
 
     References
     ----------
@@ -181,8 +181,8 @@ class PowerSet(_OnSets):
 
     Notes
     -----
-    Positive semi-definite. Values grow as ``2^|A|``; ``Normalized(PowerSet())`` is computed in the
-    logarithm and does not overflow.
+    Positive semi-definite. Values grow as ``2^|A|``; ``Normalized(PowerSet())`` is computed in
+    logarithms and does not overflow.
 
     References
     ----------
@@ -287,7 +287,7 @@ class UnionComplement(_InUniverse):
     Notes
     -----
     Positive semi-definite: the intersection of the complements. An element that is not in the
-    universe is refused. The section of the book is lost in our source; the definition is the
+    universe is refused. The section of the book is missing in our copy; the definition is the
     usual one.
 
     References
@@ -337,9 +337,9 @@ class Agreement(_InUniverse):
 
     Notes
     -----
-    Positive semi-definite; without weights the size of the universe minus the distance of
-    Hamming. An element that is not in the universe is refused. The section of the book is lost in
-    our source; the definition is the usual one.
+    Positive semi-definite; without weights the size of the universe minus the Hamming distance. An
+    element that is not in the universe is refused. The section of the book is missing in our copy;
+    the definition is the usual one.
 
     References
     ----------
@@ -385,11 +385,11 @@ class DerivedSubsets(BaseKernel):
 
     Notes
     -----
-    A sample is a table of vectors, one per row, or a collection of numbers, vectors or whatever
-    the base kernel takes; repetitions count in lists and not in sets. An empty one has similarity
-    0. Positive semi-definite if `base_kernel` is. All elements go through the base kernel at once,
-    in blocks of bounded memory. The section of the book is lost in our source; the definition is
-    the usual one.
+    A sample is a table of vectors, one per row, or a collection of numbers, vectors or other
+    inputs of the base kernel; repetitions count in lists and not in sets. An empty sample has
+    similarity 0. Positive semi-definite if `base_kernel` is. All elements go through the base
+    kernel at once, in blocks of bounded memory. The section of the book is missing in our copy;
+    the definition is the usual one.
 
     References
     ----------

@@ -298,12 +298,12 @@ class BlendedSpectrum(SpectrumKernel):
 
 
 class Mismatch(SequenceKernel):
-    r"""Inner product of the counts of substrings up to some wrong symbols.
+    r"""Inner product of the counts of substrings with up to m mismatched symbols.
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t)
 
-    with :math:`\phi_u(s)` the number of substrings of s that differ from u at m places at most;
-    or, with `costs`, of those which u replaces at a total cost below `threshold`.
+    with :math:`\phi_u(s)` the number of substrings of s that differ from u in at most m symbols;
+    or, with `costs`, of those that u replaces at a total cost below `threshold`.
 
     Parameters
     ----------
@@ -330,12 +330,12 @@ class Mismatch(SequenceKernel):
 
     Notes
     -----
-    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite. Of two
-    exact routes the cheaper one is taken. Where ``|alphabet| ** p`` is small, the counts of all
-    words are made by p passes over a tensor. Else the kernel is a sum of spectrum kernels of
-    substrings with up to ``2 m`` positions left out, which hold the number of pairs of
-    substrings that agree there, and no neighbourhood is enumerated. With `costs` it is: by a
-    depth-first search through the words that are cheap enough.
+    A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite. The
+    cheaper of two exact algorithms is used. If ``|alphabet| ** p`` is small, p passes over a
+    tensor compute the counts of all words. Otherwise the kernel is a sum of spectrum kernels of
+    substrings that omit up to ``2 m`` positions, which count the pairs of substrings that agree
+    elsewhere, and no neighbourhood is enumerated. With `costs` a depth-first search enumerates the
+    words within the threshold.
 
     References
     ----------

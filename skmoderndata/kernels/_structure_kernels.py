@@ -27,7 +27,8 @@ class Convolution(BaseKernel):
     .. math:: k(x, z) = \sum_{(t, x_1, \dots) \in R(x)} \; \sum_{(t, z_1, \dots) \in R(z)}
        \prod_i k_{t i}(x_i, z_i)
 
-    where R lists the ways to take a sample apart, each with a type t; pairs have equal types.
+    where R lists the ways to divide a sample into parts, each with a type t; pairs have equal
+    types.
 
     Parameters
     ----------
@@ -45,9 +46,9 @@ class Convolution(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite if the kernels are. Each of them is called once, on the distinct parts
-    of all samples, so that the cost is the square of their number. `decompose` runs at every
-    call.
+    Positive semi-definite if the kernels on parts are. Each of them is called once, on the
+    distinct parts of all samples, so that the cost is the square of their number. `decompose` runs
+    at every call.
 
     References
     ----------
@@ -349,7 +350,7 @@ class WeisfeilerLehman(BaseKernel):
     .. math:: k(G, G') = \sum_{h = 0}^{H} \sum_{a} \phi_{h a}(G) \phi_{h a}(G')
 
     with :math:`\phi_{h a}(G)` the number of nodes with label a after h rounds; in each round the
-    new label of a node is its label with the sorted labels of its neighbours.
+    new label of a node combines its label with the sorted labels of its neighbours.
 
     Parameters
     ----------
@@ -367,11 +368,11 @@ class WeisfeilerLehman(BaseKernel):
     A sample is a networkx graph whose nodes (and edges) have an attribute ``label``, or a tuple
     ``(labels, edges)`` or ``(labels, edges, edge_labels)``: labels of the nodes, pairs of numbers
     of nodes, labels of the edges. Edges of directed networkx graphs are followed forward. Labels
-    are any hashable values; those that the other collection lacks match nothing.
+    are any hashable values; labels that do not occur in the other collection match nothing.
 
-    Positive semi-definite. Rounds are exact: rows of sorted labels get numbers by a hash table
-    that compares the rows. Graphs that the refinement cannot tell apart, regular graphs with one
-    label among them, are equal to the kernel.
+    Positive semi-definite. Rounds are exact: a hash table that compares rows of sorted labels
+    numbers them. Graphs that the refinement cannot distinguish, such as regular graphs with one
+    label, have the same features.
 
     References
     ----------

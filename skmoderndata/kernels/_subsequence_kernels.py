@@ -182,7 +182,7 @@ class FixedLengthSubsequences(_Subsequences):
 
 
 class GapWeighted(_Subsequences):
-    r"""Sum over common subsequences, each with a price for its length and its gaps.
+    r"""Sum over common subsequences, each weighted by its length and its gaps.
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t), \qquad
         \phi_u(s) = \sum_{i \,:\, s(i) = u} \lambda^{i_p - i_1 + 1}
@@ -217,9 +217,9 @@ class GapWeighted(_Subsequences):
     Notes
     -----
     A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
-    sequences of fewer than p symbols. Inside `Normalized` it is computed in the logarithm. The
-    gradient in `decay` is there without weights of symbols and without `similarity`. The printed
-    program of the book stops one short of the last row and column; the recursion here does not.
+    sequences of fewer than p symbols. Inside `Normalized` it is computed in logarithms. The
+    gradient in `decay` is available without weights of symbols and without `similarity`. The
+    printed program of the book omits the last row and column; the recursion here does not.
 
     References
     ----------

@@ -219,7 +219,7 @@ class VectorSpace(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. Rows may be sparse, and stay so.
+    Positive semi-definite. Sparse rows stay sparse.
 
     References
     ----------
@@ -257,7 +257,7 @@ class VectorSpace(TextKernel):
 
 
 class TfIdf(TextKernel):
-    r"""Inner product of counts, weighted by how few documents have the term.
+    r"""Inner product of counts, weighted by the rarity of the terms among documents.
 
     .. math:: k(x, z) = \sum_t w_t^2 \phi_t(x) \phi_t(z), \qquad w_t = \ln(n / n_t)
 
@@ -280,8 +280,8 @@ class TfIdf(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. A term that all documents have weighs 0 here and 1 with ``smooth``; a
-    term of a sample that no document of the corpus has weighs 0 here.
+    Positive semi-definite. A term in all documents has weight 0, or 1 with ``smooth``; a term of a
+    sample that occurs in no document of the corpus has weight 0.
 
     References
     ----------
@@ -334,7 +334,7 @@ class SemanticSmoothing(TextKernel):
     Parameters
     ----------
     proximity : array or sparse matrix of shape (n_terms, n_concepts), default=None
-        The matrix P: how much each term says of each concept.
+        The matrix P: the weight of each term in each concept.
     similarity : array or sparse matrix of shape (n_terms, n_terms), default=None
         The matrix Q in place of ``P P'``, symmetric and positive semi-definite.
     vectorizer : object, default=None
@@ -426,7 +426,7 @@ class GeneralizedVectorSpace(TextKernel):
 
     .. math:: k(x, z) = (D \phi(x))' (D \phi(z))
 
-    with D the documents by terms: two terms are similar if documents have both.
+    with D the matrix of documents by terms: two terms are similar if documents contain both.
 
     Parameters
     ----------
@@ -442,8 +442,8 @@ class GeneralizedVectorSpace(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. One feature for each document of the corpus; the matrix ``D'D`` of
-    all pairs of terms is never made. Terms that no document of the corpus has are without effect.
+    Positive semi-definite. One feature for each document of the corpus; the matrix ``D'D`` of all
+    pairs of terms is never formed. Terms that occur in no document of the corpus have no effect.
 
     References
     ----------
@@ -475,13 +475,13 @@ class GeneralizedVectorSpace(TextKernel):
 
 
 class SemanticDiffusion(TextKernel):
-    r"""Inner product after similarity has spread from term to term.
+    r"""Inner product of counts, with terms related by chains of documents.
 
     .. math:: k(x, z) = \phi(x)' (I - \lambda G)^{-1} \phi(z) \quad \text{or} \quad
        \phi(x)' \exp(\lambda G) \phi(z), \qquad G = D' D
 
-    with D the documents of a corpus by terms: terms are similar if documents have both, or if both
-    are similar to a third, with less weight for longer chains.
+    with D the matrix of documents by terms: terms are similar if documents contain both, or if
+    both are similar to a third, with less weight for longer chains.
 
     Parameters
     ----------
@@ -507,8 +507,8 @@ class SemanticDiffusion(TextKernel):
     Notes
     -----
     Positive semi-definite. One eigendecomposition of the smaller of ``D'D`` and ``DD'``, shared by
-    all copies of a settled kernel. What a sample has outside of the span of the corpus stays as
-    in `VectorSpace`.
+    all copies of a settled kernel. The component of a sample outside of the span of the corpus
+    stays as in `VectorSpace`.
 
     References
     ----------
@@ -569,7 +569,8 @@ class LatentSemantic(TextKernel):
 
     .. math:: k(x, z) = \phi(x)' V_r V_r' \phi(z)
 
-    with :math:`V_r` the first r right singular vectors of the documents by terms; not centred.
+    with :math:`V_r` the first r right singular vectors of the matrix of documents by terms, not
+    centred.
 
     Parameters
     ----------
@@ -591,9 +592,9 @@ class LatentSemantic(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. What a sample has outside of the directions is lost. For the
-    coordinates alone take `TruncatedSVD`; this is for kernel machines and for sums and products
-    with other kernels.
+    Positive semi-definite. The component of a sample outside of the directions is lost. For the
+    coordinates alone use `TruncatedSVD`; this kernel is for kernel machines and for sums and
+    products with other kernels.
 
     References
     ----------

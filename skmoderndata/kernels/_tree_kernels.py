@@ -77,9 +77,9 @@ class CoRootedSubtree(_Subtrees):
 
     Notes
     -----
-    A sample is a tree in one of the forms of `AllSubtree`. A subtree has with each node all
-    children of it or none. Positive semi-definite. ``match="node"`` is the printed form of the
-    source, in which leaves need not agree.
+    A sample is a tree in one of the forms of `AllSubtree`. A subtree contains, for each of its
+    nodes, all children or none. Positive semi-definite. ``match="node"`` is the printed form of
+    the source, in which leaves need not agree.
 
     References
     ----------
@@ -110,7 +110,7 @@ class CoRootedSubtree(_Subtrees):
 
 
 class AllSubtree(_Subtrees):
-    r"""Number of common subtrees, wherever they are.
+    r"""Number of common subtrees at all positions.
 
     .. math:: k(T, T') = \sum_{v \in T} \sum_{w \in T'} \Delta(v, w), \qquad
        \Delta(v, w) = \lambda \prod_i (1 + \Delta(v_i, w_i))
@@ -147,13 +147,13 @@ class AllSubtree(_Subtrees):
     `nltk.Tree`; an `ast` node, whose label is its class; an `ElementTree` element, whose label is
     its tag; or a networkx arborescence whose nodes have an attribute ``label``.
 
-    A subtree has with each node all children of it or none; this is the kernel of Collins and
-    Duffy on parse trees. Positive semi-definite. Without decay a large tree is similar to itself
-    alone, as the number of its subtrees is exponential: matrices of large trees are then finite
-    inside `Normalized` only, and near the identity there.
+    A subtree contains, for each of its nodes, all children or none; this is the kernel of Collins
+    and Duffy on parse trees. Positive semi-definite. Without decay a large tree is similar only to
+    itself, because the number of its subtrees is exponential: matrices of large trees are then
+    finite only inside `Normalized`, and close to the identity.
 
     A pair of nodes is kept until their parents have been compared: a chain of 6,000 equal nodes
-    takes less than a megabyte beside itself, in place of half a gigabyte for all pairs. The
+    takes less than a megabyte in addition, compared with half a gigabyte for all pairs. The
     gradient in `decay` keeps them, 16 bytes for each pair of nodes with equal productions.
 
     References

@@ -26,7 +26,7 @@ SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
 
 
 class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Points in few dimensions whose distances are those of the samples, small ones most of all.
+    r"""Points in few dimensions that preserve the distances of the samples, small ones above all.
 
     Minimises [1]_
 
@@ -88,18 +88,18 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     Notes
     -----
-    A step costs ``n^2 n_components / 2``; ``n^2 / 2`` distances are held. There is no
-    certificate, as the stress is not convex: the end depends on the start, mostly by some tenths
-    of a percent. `gradient_norm_` tells whether it is a stationary point.
+    A step costs ``n^2 n_components / 2``; ``n^2 / 2`` distances are held. There is no certificate
+    because the stress is not convex: the result depends on the start, mostly by some tenths of a
+    percent. `gradient_norm_` shows whether it is a stationary point.
 
-    Equal samples are mapped once and get equal positions; other distances of zero, which a
+    Equal samples are mapped once and get the same point; other distances of zero, which a
     precomputed table may have, are left out. The stress is that of distinct samples.
 
-    `transform` puts each new sample where its own stress against the map is least, from the
-    mean of its 5 nearest; the map stays. A sample equal to one of `fit` gets its place, so that
-    ``fit(X).transform(X)`` is `embedding_`.
+    `transform` places each new sample where its own stress relative to the map is least, starting
+    from the mean of its 5 nearest neighbours; the map stays fixed. A sample equal to a training
+    sample gets its point, so that ``fit(X).transform(X)`` is `embedding_`.
 
-    Axes are turned to the principal ones, the entry of largest magnitude of each positive.
+    The map is rotated to its principal axes, with the entry of largest magnitude of each positive.
 
     References
     ----------

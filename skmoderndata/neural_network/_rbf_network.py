@@ -184,8 +184,8 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         \sum_{i=1}^n \Bigl(y_i - \sum_j v_j\, \varphi_j(\|x_i - c_j\|) - c\Bigr)^2
         + \alpha \|v\|^2
 
-    over the output weights v and the constant c. The
-    centres are placed first, and stay; the penalty is chosen by exact leave-one-out.
+    over the output weights v and the constant c. The centres are placed first and stay fixed; the
+    exact leave-one-out error chooses the penalty.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether a constant without penalty is added.
     direct_link : bool, default=False
         Whether the inputs join the outputs of the centres.
     random_state : int, RandomState instance or None, default=None
@@ -270,15 +270,16 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     Notes
     -----
     A Gaussian network with a centre at every sample has the functions of kernel ridge regression,
-    but the penalty ``|v|^2`` in place of ``v'Kv``: the two agree in the limit of no penalty only.
+    but the penalty ``|v|^2`` in place of ``v'Kv``: the two agree only in the limit of no penalty.
 
-    Placing costs what k-means costs; "ols" one product of a matrix of at most 5000 candidates with
-    a vector for each centre; then ``n k^2`` twice, and ``k^3``, for k centres. Condition numbers
-    do not matter: coefficients come from eigenvectors, of least norm where they are not unique.
+    Placing the centres costs as much as k-means, or with "ols" one product of a matrix of at most
+    5000 candidates with a vector for each centre; then ``2 n k^2 + k^3`` operations follow for k
+    centres. Condition numbers do not matter: coefficients come from eigenvectors, of least norm
+    where they are not unique.
 
     With given `centers` and a number for `alpha` the sums add up: `partial_fit` and `merge` are
-    exact, in any order. With array API dispatch switched on in scikit-learn, arrays of other
-    libraries are taken as they are; only the centres are placed by NumPy.
+    exact, in any order. With array API dispatch enabled in scikit-learn, arrays of other libraries
+    are used as they are; only the centres are placed by NumPy.
 
     References
     ----------
@@ -361,7 +362,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         + \alpha \|v\|^2
 
     over the output weights v and the constant c, with :math:`t_i = \pm 1` for each class. The
-    centres are placed first, and stay; the penalty is chosen by exact leave-one-out.
+    centres are placed first and stay fixed; the exact leave-one-out error chooses the penalty.
 
     Parameters
     ----------
@@ -393,7 +394,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether a constant without penalty is added.
     direct_link : bool, default=False
         Whether the inputs join the outputs of the centres.
     class_weight : dict, "balanced" or None, default=None
@@ -450,15 +451,16 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     Notes
     -----
     A Gaussian network with a centre at every sample has the functions of kernel ridge regression,
-    but the penalty ``|v|^2`` in place of ``v'Kv``: the two agree in the limit of no penalty only.
+    but the penalty ``|v|^2`` in place of ``v'Kv``: the two agree only in the limit of no penalty.
 
-    Placing costs what k-means costs; "ols" one product of a matrix of at most 5000 candidates with
-    a vector for each centre; then ``n k^2`` twice, and ``k^3``, for k centres. Condition numbers
-    do not matter: coefficients come from eigenvectors, of least norm where they are not unique.
+    Placing the centres costs as much as k-means, or with "ols" one product of a matrix of at most
+    5000 candidates with a vector for each centre; then ``2 n k^2 + k^3`` operations follow for k
+    centres. Condition numbers do not matter: coefficients come from eigenvectors, of least norm
+    where they are not unique.
 
     With given `centers` and a number for `alpha` the sums add up: `partial_fit` and `merge` are
-    exact, in any order. With array API dispatch switched on in scikit-learn, arrays of other
-    libraries are taken as they are; only the centres are placed by NumPy.
+    exact, in any order. With array API dispatch enabled in scikit-learn, arrays of other libraries
+    are used as they are; only the centres are placed by NumPy.
 
     References
     ----------

@@ -12,7 +12,7 @@ from skmoderndata.neural_network._base import (
 
 
 class RVFLRegressor(NetworkRegressor, RandomNetwork):
-    r"""Regression by random neurons and direct links, with ridge on both.
+    r"""Ridge regression on random neurons and on the inputs by direct links.
 
     Minimises [1]_
 
@@ -20,7 +20,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         \sum_{i=1}^n \bigl(y_i - v' [x_i, g(W' x_i + b)] - c\bigr)^2 + \alpha \|v\|^2
 
     over the output weights v and the constant c; the weights W and b of the neurons are random and
-    stay as they are. The penalty is chosen by exact leave-one-out.
+    stay fixed. The exact leave-one-out error chooses the penalty.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether a constant without penalty is added.
     prune : {"loo"} or None, default=None
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for. The direct links stay.
@@ -95,8 +95,8 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
 
     Notes
     -----
-    The penalty is chosen by exact leave-one-out [2]_. The notes of :class:`ELMRegressor` on cost,
-    `partial_fit` and `merge`, and arrays of other libraries hold here, too.
+    The exact leave-one-out error is that of [2]_. The notes of :class:`ELMRegressor` on cost,
+    `partial_fit` and `merge`, and arrays of other libraries also apply here.
 
     Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
 
@@ -168,7 +168,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
 
 
 class RVFLClassifier(NetworkClassifier, RandomNetwork):
-    r"""Classification by random neurons and direct links, with ridge on both.
+    r"""Ridge classification on random neurons and on the inputs by direct links.
 
     Minimises [1]_
 
@@ -176,8 +176,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         \sum_{i=1}^n \bigl(t_i - v' [x_i, g(W' x_i + b)] - c\bigr)^2 + \alpha \|v\|^2
 
     over the output weights v and the constant c, with :math:`t_i = \pm 1` for each class; the
-    weights W and b of the neurons are random and stay as they are. The penalty is chosen by exact
-    leave-one-out.
+    weights W and b of the neurons are random and stay fixed. The exact leave-one-out error chooses
+    the penalty.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether a constant without penalty is added.
     prune : {"loo"} or None, default=None
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for. The direct links stay.
@@ -256,8 +256,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
 
     Notes
     -----
-    The penalty is chosen by exact leave-one-out [2]_. The notes of :class:`ELMRegressor` on cost,
-    `partial_fit` and `merge`, and arrays of other libraries hold here, too.
+    The exact leave-one-out error is that of [2]_. The notes of :class:`ELMRegressor` on cost,
+    `partial_fit` and `merge`, and arrays of other libraries also apply here.
 
     Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
 

@@ -19,9 +19,9 @@ _THRESHOLD = {"1/e": np.exp(-1.0), "zero": 0.0}
 class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     r"""Windows ``[x(t), x(t - lag), ..., x(t - (n_lags - 1) lag)]`` of the rows of a time series.
 
-    Rows are time. By the theorem of Takens [2]_, windows of :math:`2 d + 1` delayed values
-    describe the state of a system that moves on a manifold of dimension :math:`d`; a delay at
-    which the entries of a window are no longer correlated unfolds the picture [1]_. The delay is
+    Rows are in the order of time. By Takens' theorem [2]_, windows of :math:`2 d + 1` delayed
+    values describe the state of a system that moves on a manifold of dimension :math:`d`; a delay
+    at which the entries of a window are no longer correlated unfolds the orbit [1]_. The delay is
     given, or chosen from the mean autocorrelation of the features,
 
     .. math::
@@ -80,19 +80,19 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     -----
     Windows look back, so a row never depends on later ones. The window written in [1]_ with
     forward delays, ``[x(t), x(t + lag), ...]``, is the row ``t + (n_lags - 1) lag`` here, with its
-    entries in reverse order. There is one output row for each input row; rows whose window
-    begins before its sequence are padded, and `complete_rows` tells them.
+    entries in reverse order. There is one output row for each input row; rows whose window begins
+    before its sequence are padded, and `complete_rows` marks the others.
 
     A sequence is a run of neighbouring rows with the same entry of `sequence_ids`. `transform`
-    knows the rows that it is given and no earlier ones: the first rows of a test set are padded.
+    uses only the rows of its input: the first rows of a test set are padded.
 
-    NaN is allowed and copied; pairs with NaN are left out when the lag is chosen. Features that
-    are constant do not count in the mean. If no lag up to `max_lag` fulfils the rule, the one
-    with the smallest value is taken, with a warning.
+    NaN is allowed and copied; pairs with NaN are left out when the lag is chosen. Constant
+    features are left out of the mean. If no lag up to `max_lag` fulfils the rule, the one with the
+    smallest value is taken, with a warning.
 
     The time for a given lag is that of copying; the autocorrelation takes
     ``n_samples * n_features * log(n_samples)`` through Fourier transforms, the mutual information
-    ``n_samples * n_features`` for each lag up to the answer.
+    ``n_samples * n_features`` for each lag up to the chosen one.
 
     References
     ----------
@@ -309,10 +309,10 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     def score(self, X, y=None, *, sequence_ids=None):
         """Minus the magnitude of the mean autocorrelation at `lag_`.
 
-        Zero is best: neighbouring entries of the window say different things. It compares lags
-        and says nothing about `n_lags` or about the use of the windows to a later estimator; in
-        a pipeline let that estimator's score choose. A series without pairs of rows at this lag,
-        or of constants, scores -1; ``n_lags=1`` scores 0.
+        Zero is best: neighbouring entries of the window are then uncorrelated. It compares lags
+        only, not `n_lags` or the usefulness of the windows to a later estimator; in a pipeline let
+        the score of that estimator choose. A series without pairs of rows at this lag, or of
+        constants, scores -1; ``n_lags=1`` scores 0.
 
         Parameters
         ----------

@@ -28,9 +28,10 @@ class NuSVOR(KernelRankingMachine, Base):
         \min\ -\gamma + \frac{1}{\nu N} \sum_i u_i (\xi_i + \zeta_i) \quad \text{where} \quad
         f(x_i) \le b_{y_i} - \gamma + \zeta_i, \quad f(x_i) \ge b_{y_i - 1} + \gamma - \xi_i,
 
-    the first for all ranks below the last, the second above the first, with slacks of at
-    least 0 and the weights :math:`u_i` of samples. N is the weight of all of these constraints.
-    The dual is solved by steps along two and four weights that keep its sums.
+    the first for all ranks below the last, the second for all ranks above the first, with
+    non-negative slacks and the sample weights :math:`u_i`. N is the total weight of these
+    constraints. Steps that change two or four weights and preserve their sums solve the dual
+    problem.
 
     Parameters
     ----------
@@ -99,13 +100,13 @@ class NuSVOR(KernelRankingMachine, Base):
 
     Notes
     -----
-    `score` is the accuracy. For a search by the mean absolute error of ranks take numbers as
+    `score` is the accuracy. To select a model by the mean absolute error of ranks, use numbers as
     labels and ``scoring="neg_mean_absolute_error"``.
 
-    The free thresholds are in order unless a rank is rare; where they are, both kinds of `order`
-    have the same optimum. Otherwise "enforced" hands the problem to a cone solver, for up to 2000
-    samples. The smaller `nu`, the more steps: hard margins are slow. Ranks that overlap nearly as
-    much as `nu` allows are slow, too: up to 2000 samples a cone solver takes over.
+    The free thresholds are in order unless a rank is rare; if they are, both values of `order`
+    have the same optimum. Otherwise "enforced" passes the problem to a cone solver, for up to 2000
+    samples. A smaller `nu` needs more steps: hard margins are slow. Ranks that overlap nearly as
+    much as `nu` allows are also slow: for up to 2000 samples a cone solver takes over.
 
     References
     ----------

@@ -52,7 +52,7 @@ BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `residual_tol`
 
 
 class Encoding(NamedTuple):
-    """Codes of signals, and what is known of each: see `SparseCoder.encode`."""
+    """Codes of signals with their residual norms and certificates: see `SparseCoder.encode`."""
 
     codes: np.ndarray
     n_nonzero_coefs: np.ndarray
@@ -66,7 +66,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     r"""Codes of signals by few atoms of a given dictionary, each with its certificate.
 
     A signal x, a row of `X`, is written as :math:`x \approx a D` with the atoms in the rows of the
-    dictionary D. The greedy and the thresholding algorithms look for
+    dictionary D. The greedy and the thresholding algorithms approximate
 
     .. math::
         \min_a \|x - a D\|^2 \text{ with } \|a\|_0 \le s
@@ -85,7 +85,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     .. math::
         \min_a \sum_j |a_j| \text{ with } \|x - a D\|^2 \le \varepsilon^2
 
-    to a certified duality gap for every signal. Missing entries are NaN, and are in no sum.
+    to a certified duality gap for every signal. Missing entries are NaN and enter no sum.
 
     Parameters
     ----------
@@ -159,25 +159,25 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     Notes
     -----
-    `fit` has nothing to learn: it makes the dictionary ready. `encode` returns the codes of
-    signals with what is known of each.
+    `fit` learns nothing; it prepares the dictionary. `encode` returns the codes of signals with
+    the residual norm, stopping reason and certificate of each.
 
     Orthogonal matching pursuit takes ``n k + s k + s^2 k`` operations for a signal of n values, k
     atoms and s atoms in the code: one matrix product for a block of signals, then a compiled loop
     over a progressive Cholesky factorisation in which no signal allocates memory. Signals are
-    taken in blocks, so that memory is the Gram matrix of the dictionary, the codes, and a few
-    dozen megabytes a thread. Where all codes together have fewer atoms than a sixteenth of the
+    processed in blocks, so that memory holds the Gram matrix of the dictionary, the codes, and a
+    few dozen megabytes per thread. If all codes together have fewer atoms than a sixteenth of the
     dictionary, or the Gram matrix would not fit in scikit-learn's `working_memory`, only its rows
-    of the atoms that are chosen are computed, ``2 n k`` for each. The same holds with missing
-    entries, where every pattern of them has its own Gram matrix, unless many signals share the
-    pattern. The Gram matrix of more than 512 atoms is computed anew in every call.
+    for the chosen atoms are computed, ``2 n k`` operations each. The same holds with missing
+    entries, where every pattern of them has a separate Gram matrix, unless many signals share the
+    pattern. The Gram matrix of more than 512 atoms is recomputed in every call.
 
-    All is computed in double precision. Float32 input gives float32 codes: they are computed
+    All computations are in double precision. Float32 input gives float32 codes: they are computed
     within bounds that leave a margin for rounding (2^-20 of the norm of the signal, at most half
     of the bound); `encode` gives the residuals of the rounded codes, and the gaps of the codes
-    before rounding. Where atoms repeat (or are opposite, unless `positive_code`), the first is
-    used. Atoms of which missing entries hide more than 99.9 % (squared) are not used by the
-    algorithms without penalty. A signal that is zero or has no known entry has a zero code.
+    before rounding. Of equal atoms (or opposite ones, unless `positive_code`), the first is used.
+    Algorithms without penalty do not use atoms with more than 99.9 % of their squared norm at
+    missing entries. A signal that is zero or has no known entry has a zero code.
 
     References
     ----------
@@ -334,7 +334,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return self._encode(self._validate(X, reset=False), residuals=False).codes
 
     def encode(self, X):
-        """Code signals, and tell what is known of each code.
+        """Code signals and return the codes with their residual norms and certificates.
 
         Parameters
         ----------
@@ -380,8 +380,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     def score(self, X, y=None):
         """Minus the squared residuals of signals relative to their squares.
 
-        It rises with the number of atoms allowed and says nothing of how many are good; to choose
-        the number, score what the codes are for, or entries that were hidden as NaN.
+        It rises with the number of atoms allowed and cannot choose this number; to do so, score
+        the task for which the codes are used, or the prediction of entries held out as NaN.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ from skmoderndata._validation import check_array, check_target, validate_data
 
 
 class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
-    r"""Signals from few linear measurements, given that few atoms of a basis make them up.
+    r"""Signals that are sparse in a basis, recovered from few linear measurements.
 
     From the measurements :math:`y = \Phi x` of a signal :math:`x = a \Psi`, with the atoms in the
     rows of :math:`\Psi` and a sparse code a, it finds the code by one of
@@ -36,8 +36,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         \qquad\text{or}\qquad
         \min_a \|y - \Phi (a \Psi)\|_2 \text{ with } \|a\|_0 \le s .
 
-    It is a regressor: the rows of `X` are the measurement vectors, `coef_` is the signal. So
-    cross-validation over measurements chooses what is not known, for example the sparsity.
+    It is a regressor: the rows of `X` are the measurement vectors, `coef_` is the signal.
+    Cross-validation over measurements can therefore choose unknown parameters, for example the
+    sparsity.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         Norms of the residuals of the measurements.
     dual_gap_ : float
         Relative duality gap of "basis_pursuit", the largest over signals; NaN for the algorithms
-        that solve no convex problem, of which `residual_norm_` and the number of non-zeros say all
-        that can be checked.
+        that solve no convex problem, for which only `residual_norm_` and the number of non-zeros
+        can be checked.
     n_iter_ : int
         Most steps taken for a signal; for "basis_pursuit" without a matrix, pairs of products.
     n_features_in_ : int
@@ -98,17 +99,17 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
 
     Notes
     -----
-    The algorithms run on the product of measurements and basis where that matrix and
-    the inner products of its columns fit in scikit-learn's `working_memory` and there are few
-    columns (2048) or many signals (16). Otherwise, and then without forming a matrix, they use
-    products with X and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`.
-    Least squares is then by conjugate gradients. For basis pursuit with up to 600 measurements
-    (and 8 million entries) the matrix is formed; with more a primal-dual iteration [6]_ looks for
-    the support, and Newton's method on the optimality conditions closes the duality gap. Callbacks
-    hear of every signal, or of all as one where coders take them together.
+    The algorithms run on the product of measurements and basis where that matrix and the inner
+    products of its columns fit in scikit-learn's `working_memory` and there are few columns (2048)
+    or many signals (16). Otherwise, and then without forming a matrix, they use products with X
+    and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`. Conjugate
+    gradients then solve least squares problems. For basis pursuit with up to 600 measurements (and
+    8 million entries) the matrix is formed; with more a primal-dual iteration [6]_ finds the
+    support, and Newton's method on the optimality conditions closes the duality gap. Callbacks are
+    called after every signal, or once where signals are coded together.
 
-    Greedy algorithms and those with pruning take columns at unit norm; the l1 norm weighs the
-    codes as they are. For weights of measurements scale rows of `X` and `y`.
+    Greedy and pruning algorithms normalise the columns; the l1 norm applies to the codes as they
+    are. To weight measurements, scale the rows of `X` and `y`.
 
     References
     ----------

@@ -40,7 +40,7 @@ Fraction = Interval(Real, 0, 1, closed="neither")
 
 
 class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
-    r"""Nearest class in a sparse code by all training samples.
+    r"""Class of the smallest residual in a sparse code by all training samples.
 
     A sample x is coded by the training samples of all classes, each of unit norm, the rows of D,
 
@@ -50,8 +50,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         \min_a \tfrac12 \|x - a D\|^2 + \lambda \sum_c \sqrt{n_c}\, \|a_c\|,
 
     or by the least :math:`\|a\|_1` within a bound for the residual, or by orthogonal matching
-    pursuit, and belongs to the class c that alone leaves the smallest residual
-    :math:`\|x - a_c D_c\|` [1]_. With a kernel all of this happens in its feature space.
+    pursuit, and assigned to the class c with the smallest residual :math:`\|x - a_c D_c\|` [1]_.
+    With a kernel this takes place in its feature space.
 
     Parameters
     ----------
@@ -88,12 +88,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     copy_X : bool, default=True
         Copy the samples that are stored; with False they must not change afterwards.
     rule : {"residual", "energy"}, default="residual"
-        Take the class with the smallest residual, or with the largest norm of its part of the
-        code.
+        Take the class with the smallest residual, or with the largest norm of its coefficients.
     occlusion : bool, default=False
         Let the code contain single features as well, atoms that belong to no class, for samples
-        parts of which are covered; their fraction is left out of the residuals. Dense samples and
-        the linear kernel only.
+        with covered features; what these atoms explain is left out of the residuals. Dense samples
+        and the linear kernel only.
     tol : float, default=1e-4
         Largest duality gap of the code of a sample, relative to its objective.
     max_iter : int, default=10000
@@ -125,23 +124,23 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     Notes
     -----
-    Training keeps the samples. Classifying one takes ``n p + n s^2`` operations for n samples of p
-    features with s of them in the code. Inner products of all training samples are held for up to
-    some 5,000 of them; with more, those of the samples in a code are computed on demand, and the
-    memory grows with ``n p``. "group_lasso" holds inner products of the classes in use only.
+    Training stores the samples. Classifying one takes ``n p + n s^2`` operations for n samples of
+    p features with s of them in the code. Inner products of up to some 5,000 training samples are
+    stored; with more samples, those of the samples in a code are computed on demand, and the
+    memory grows with ``n p``. "group_lasso" stores only inner products of the selected classes.
 
     A kernel enters through coordinates: with ``K = V L V^T`` the kernel matrix of the training
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
-    has the coordinates ``k V L^(-1/2)`` within their span. What of it lies outside of the span is
-    left out: it would add the same to the squared residuals of all classes. Negative eigenvalues
-    are set to zero, as are samples whose value with themselves is negative; if no sample
-    has a positive one, and the matrix is not zero, that is an error. Every code of "lasso" and
-    "group_lasso" has a duality gap of at most `tol`, or a warning says so; within a bound it
-    is relative to the l1 norm.
+    has the coordinates ``k V L^(-1/2)`` within their span. The component outside of the span is
+    left out, because it would add the same to the squared residuals of all classes. Negative
+    eigenvalues are set to zero, as are samples with a negative kernel value ``k(x, x)``; if no
+    sample has a positive one, and the matrix is not zero, `fit` raises an error. Every code of
+    "lasso" and "group_lasso" has a duality gap of at most `tol`; otherwise there is a warning.
+    With a bound the gap is relative to the l1 norm.
 
-    Of training samples that are equal, or opposite, only the first is used. A sample whose code
-    uses no training sample, such as zero, goes to the class of the training sample with the
-    largest correlation, the first of ties.
+    Of equal or opposite training samples only the first is used. A sample with a zero code, such
+    as zero, is assigned to the class of the training sample with the largest correlation, the
+    first of ties.
 
     References
     ----------

@@ -48,8 +48,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         \min_{w, b, \xi \ge 0}\ \|w\|_0 + C \sum_i u_i \xi_i \quad\text{subject to}\quad
         y_i (w^\top x_i + b) \ge 1 - \xi_i,
 
-    where the zero-norm counts the weights that are not zero [1]_, or, with
-    ``formulation="centers"`` [2]_,
+    where the zero-norm counts the non-zero weights [1]_, or, with ``formulation="centers"`` [2]_,
 
     .. math::
         y_i (w^\top x_i + b) \ge -\xi_i, \qquad w^\top (\mu^+ - \mu^-) = 1,
@@ -62,8 +61,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         \ln\Bigl(1 + \frac{1}{\epsilon}\Bigr),
 
     where :math:`\omega` is the largest weight of the first linear program: a weight of that size
-    counts as 1. The sum of this and of the cost of slack is lowered by linear programs until it
-    is stationary.
+    counts as 1. Linear programs lower the sum of this and of the cost of slack until it is
+    stationary.
 
     Parameters
     ----------
@@ -169,11 +168,11 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     -----
     A linear program with n rows and p columns is solved by pricing all columns, ``n p`` operations
     at a time, and by simplex steps on the few that matter; 3 to 8 programs are usual. All costs
-    are positive, hence no program is unbounded. A hard problem has no solution where the classes
-    are not separable: `fit` raises a ValueError then. The problem is not convex: the certificate
-    says that the result is stationary, not that it is the global minimum.
+    are positive, hence no program is unbounded. The hard-margin problem has no solution if the
+    classes are not separable: `fit` then raises a ValueError. The problem is not convex: the
+    certificate shows that the result is stationary, not that it is the global minimum.
 
-    Where no feature is worth its cost (small C, labels without a pattern), none is selected: the
+    If no feature is worth its cost (small C, labels without a pattern), none is selected: the
     larger class is predicted everywhere, and `transform` warns.
 
     `sample_weight` are costs of slack, and weights of the class centres and variances.

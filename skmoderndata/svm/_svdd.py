@@ -28,7 +28,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     with the weights :math:`u_i` of samples [1]_ [2]_. The dual
     :math:`\max_a \sum_i a_i k_{ii} - a^\top K a` over :math:`0 \le a_i \le u_i / (\nu \sum u)`,
     :math:`\sum_i a_i = 1` is solved by pairwise steps. With `nu` of at most ``1 / n_samples`` no
-    sample may be outside: the minimum enclosing ball.
+    sample is outside: this is the minimum enclosing ball.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     Notes
     -----
     For the Gaussian kernel the outliers are those of `OneClassSVM`, whose `decision_function` is
-    ``nu n / 2`` times ours. Linear, polynomial, string and graph kernels have samples of different
-    norm, and the two machines differ: the one-class machine separates the samples from the
-    origin, which is a place of no meaning there.
+    ``nu n / 2`` times ours. With linear, polynomial, string and graph kernels samples have
+    different norms, and the two machines differ: the one-class machine separates the samples from
+    the origin of the feature space, which has no special meaning for these kernels.
 
     Time is about ``nu n^2`` kernel values. With ``nu = 1`` all weights are equal and r is 0. With
-    a precomputed kernel new samples need ``k(x, x)``, which is in no matrix of new against
-    training samples: only a constant diagonal is allowed there.
+    a precomputed kernel new samples need ``k(x, x)``, which a matrix of new by training samples
+    does not contain: only a constant diagonal is allowed.
 
     References
     ----------
