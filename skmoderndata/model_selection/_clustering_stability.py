@@ -152,7 +152,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
     Texts that give :math:`(k - 1) / k` for the disagreement of random clusterings ignore the
     minimum over renamings. For 50 objects and equal clusters it is 0.44, 0.66 and 0.68 for k = 2,
     5 and 10 instead of 0.50, 0.80 and 0.90; the formula flatters large k. Here it is simulated.
-    Where it is 0 (one cluster holds all objects) agreement carries no information, and the
+    Where it is 0 (one cluster holds all objects) agreement is uninformative, and the
     stability is set to 0. Empty clusters do not lower the stability either: numbers of clusters at
     which more than half of the splits have one are not chosen, unless there is no other.
 
