@@ -36,7 +36,7 @@ NO_SETS = all_sets(1)[:0]  # a local search in place of all sets
 
 
 class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
-    r"""Greedy Boolean factorisation with candidates from associations (Asso), and re-fit.
+    r"""Greedy Boolean factorisation with candidates from associations (Asso), and a refit.
 
     Looks for Boolean components U and memberships Z whose Boolean product explains X,
 
@@ -46,9 +46,10 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         \hat x_{id} = \bigvee_k z_{ik} \wedge u_{kd},
 
     the discrete basis problem [1]_, which is NP-hard. Candidates are the rows of the matrix of
-    associations: those features that at least the fraction `association_threshold` of the objects
-    with feature j have as well. K times the candidate is taken that lowers the cost most, where
-    each object uses it only if it gains. Then memberships and components are refitted in turn.
+    associations: candidate j holds the features that at least the fraction `association_threshold`
+    of the objects with feature j also have. The greedy search takes K times the candidate that
+    lowers the cost most, where each object uses it only if it gains. Then memberships and
+    components are refitted in turn.
 
     Parameters
     ----------
@@ -98,21 +99,20 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
 
     Notes
     -----
-    All candidates are weighed at once by population counts on packed rows, and only objects that
-    use the component just taken are weighed again: at most ``n p^2 k / 64`` word operations for
-    each threshold. Memory: ``n p / 8`` bytes for each of the packed rows, packed columns and
-    covered bits, and ``8 p^2`` bytes for the associations. Sparse input is multiplied as sparse
-    and packed in blocks of rows.
+    All candidates are evaluated at once by population counts on packed rows, and only objects that
+    use the new component are evaluated again: at most ``n p^2 k / 64`` word operations for each
+    threshold. Memory: ``n p / 8`` bytes for each of the packed rows, packed columns and covered
+    bits, and ``8 p^2`` bytes for the associations. Sparse input is multiplied as sparse and packed
+    in blocks of rows.
 
     For a fixed threshold the components of a smaller `n_clusters` are the first ones of a larger
-    one, so that the cost of the greedy search never rises with `n_clusters`. The re-fit alternates
-    between the memberships of each row and the components that have each feature: by local
-    search for each threshold, then for the best of them by trying all sets, while there are at
-    most 8192 (`n_clusters` up to 13). No round raises the cost. The local search begins with the
-    threshold of the best greedy search; that of another one ends when it comes to the same
-    components, or is so far behind that it will hardly catch up. It generalises the iterated
-    version of [1]_, which changes the memberships only. There is no certificate of global
-    optimality.
+    one, so the cost of the greedy search never rises with `n_clusters`. The refit alternates
+    between the memberships of each row and the components that contain each feature: by local
+    search for each threshold, then for the best of them over all sets, if there are at most 8192
+    (`n_clusters` up to 13). No round raises the cost. The local search begins with the threshold
+    of the best greedy search; that of another one ends when it reaches the same components, or is
+    so far behind that it will hardly catch up. It generalises the iterated version of [1]_, which
+    changes the memberships only. There is no certificate of global optimality.
 
     Ties are broken by the lowest index. Equality with the threshold counts as association, as
     printed in [1]_, so that ``association_threshold=1`` gives the implications that always hold.

@@ -30,9 +30,9 @@ class FormalConceptFactorization(BooleanFactors):
     .. math::
         x_{id} = \bigvee_k z_{ik} \wedge u_{kd},
 
-    for as few of them as possible if concepts are chosen optimally [1]_. The greedy algorithm
-    builds each concept feature by feature, so that it covers as many ones as it can that were not
-    covered yet; no zero is ever covered.
+    for the smallest number of them if concepts are chosen optimally [1]_. The greedy algorithm
+    builds each concept feature by feature, so that it covers as many uncovered ones as it can; no
+    zero is ever covered.
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ class FormalConceptFactorization(BooleanFactors):
     bytes for each of the packed rows, the packed columns and the uncovered ones. Sparse input is
     packed in blocks of rows.
 
-    The error is the fraction of bits that are ones not covered: it falls with every concept, down
-    to 0. The best choice never needs more concepts than there are rows or columns; the greedy one
-    may. One flipped bit tears a rectangle apart: the method is exact and brittle, and needs many
-    concepts under noise.
+    The error is the fraction of bits that are uncovered ones: it falls with every concept, down to
+    0. The best choice never needs more concepts than there are rows or columns; the greedy one
+    may. One flipped bit splits a rectangle: the method is exact, but needs many concepts under
+    noise.
 
     Ties are broken by the lowest index of the feature. All-zero rows get no concept, all-zero
     columns belong to none.

@@ -142,10 +142,10 @@ class CCIPCA(OnlineSubspace):
     -----
     One row costs ``8 n_features n_components`` operations; the memory is that of the components.
 
-    `partial_fit` depends on the order of the rows, and on nothing else: any cutting of the rows
-    into calls gives the same numbers to the last bit. Rows that come sorted, class by class,
-    give worse estimates than shuffled ones. `fit` knows all rows: it centres them at their exact
-    mean and repeats the rule over them until the subspace settles.
+    The result of `partial_fit` depends on the order of the rows only: however they are divided
+    into calls, it is the same to the last bit. Rows sorted by class give worse estimates than
+    shuffled ones. `fit` knows all rows: it centres them at their exact mean and repeats the rule
+    over them until the subspace converges.
 
     Two details differ from [1]_. A component begins with ``eta r r'`` in place of the residual
     `r` itself, so that its norm is a variance from the start and the result does not depend on
@@ -153,8 +153,8 @@ class CCIPCA(OnlineSubspace):
     so that for one feature the variance is exact, as in Welford's formula; with the mean after
     it, the first residual would be zero as well, and a component started from it undefined.
 
-    Neighbouring components with nearly equal variances are exchanged and mixed for a long time.
-    Their span is what can be trusted.
+    Neighbouring components with nearly equal variances stay exchanged and mixed for a long time.
+    Only their span is reliable.
 
     References
     ----------

@@ -55,7 +55,7 @@ def _is_linear(estimator):
 
 
 class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Components that are weighted averages of rows, with non-negative codes.
+    r"""Factorisation whose components are weighted averages of rows, with non-negative codes.
 
     Minimises
 
@@ -64,7 +64,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         \textstyle\sum_i B_{ij} = 1,
 
     so that the components :math:`B^\top X` lie in the convex hull of the rows [1]_. Rows may have
-    any sign; only their inner products matter, so that a kernel may take their place.
+    any sign; the problem depends only on their inner products, so a kernel can supply these.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Notes
     -----
     A pass takes six products of X with a thin matrix, ``12 n p k`` operations (stored entries for
-    sparse X), or ``6 n^2 k`` with a kernel. The problem is not convex in spite of the name, which
-    is that of the convex hull. The components are what the data show, the weights are sparse
-    without asking. Missing entries are refused: an average of rows with holes has no value.
+    sparse X), or ``6 n^2 k`` with a kernel. The problem is not convex; the name refers to the
+    convex hull. The weights are sparse without a penalty. Missing entries are refused: an average
+    of rows with missing entries has no value.
 
     References
     ----------

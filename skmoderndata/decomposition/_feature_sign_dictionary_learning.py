@@ -45,7 +45,7 @@ from skmoderndata.decomposition._base import FromCodes
 class FeatureSignDictionaryLearning(
     FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    r"""Dictionary for codes with an l1 penalty, by feature-sign search and Lagrange's dual.
+    r"""Dictionary learning with an l1 penalty, by feature-sign search and the Lagrange dual.
 
     Looks for atoms D (rows) and codes A of the signals X (rows) with
 
@@ -55,11 +55,11 @@ class FeatureSignDictionaryLearning(
 
     the objective of `sklearn.decomposition.DictionaryLearning`. For given atoms the codes are a
     lasso problem for each signal, for given codes the atoms are a least squares problem with a
-    bound on each norm. Both are convex and both are solved to a duality gap that is proved: the
-    first by feature-sign search, the second by Newton's method on its dual, which has one variable
-    for each atom, whatever the number of signals and features [1]_. The two together are not
-    convex: the result depends on the start. The objective never rises. Missing entries are NaN,
-    and do not count.
+    bound on each norm. Both are convex and solved to a proved duality gap: the first by
+    feature-sign search, the second by Newton's method on its dual, which has one variable for each
+    atom, whatever the number of signals and features [1]_. The joint problem is not convex: the
+    result depends on the start. The objective never rises. Missing entries are NaN and do not
+    count.
 
     Parameters
     ----------
@@ -141,18 +141,18 @@ class FeatureSignDictionaryLearning(
     ``N s (s + n)`` for the statistics ``A^T A`` and ``A^T X``, and some times ``k^3`` for the
     atoms.
 
-    Two steps go beyond the source, and both lower the objective. An atom that ends up shorter than
-    its bound is lengthened and its codes are shortened: the fit stays, the penalty falls. An atom
-    that no signal uses becomes the direction of the largest residual, if that is longer than
-    `alpha`; otherwise no signal would use it.
+    Two steps go beyond the source, and both lower the objective. Atoms of norm below the bound are
+    lengthened and their codes shortened: the fit is the same, the penalty falls. An unused atom
+    becomes the direction of the largest residual, if the norm of that exceeds `alpha`; otherwise
+    no signal would use it.
 
-    With missing entries, these are filled by the fit before each update of the atoms, which
-    majorises the objective over the known entries: it still never rises, but passes gain less.
-    `partial_fit` codes a batch, adds it to the statistics, and takes the optimal atoms for these.
-    With `positive_dict` the dual does not separate: atoms are updated in turn, each to its optimum
-    for given others, until a bound on the possible decrease is 1e-8 of the objective or after 200
-    rounds. Sparse signals become dense in stretches of bounded memory. All is computed in double
-    precision. X is not centred.
+    The fit fills missing entries before each update of the atoms, which majorises the objective
+    over the known entries: it still never rises, but passes gain less. `partial_fit` codes a
+    batch, adds it to the statistics, and computes the optimal atoms for these. With
+    `positive_dict` the dual does not separate: atoms are updated in turn, each to its optimum for
+    given others, until a bound on the possible decrease is 1e-8 of the objective or after 200
+    rounds. Sparse signals are made dense in blocks of bounded memory. All computations are in
+    double precision. X is not centred.
 
     References
     ----------

@@ -149,8 +149,8 @@ class HierarchicalSlowFeatureAnalysis(
     fields, a pass takes about ``2 n F D^2`` operations for the moments and ``n F D n_out`` for
     the outputs.
 
-    A field that never changes has no features: its outputs are 0 in the layers below the last,
-    and are left out in the last.
+    A field that never changes has no features: its outputs are 0 in the layers below the last, and
+    omitted in the last.
 
     Computations are in double precision; the output has the type of the input. The largest
     entry of each direction is positive.

@@ -43,9 +43,10 @@ BLOCK = 2**21  # kernel values held at once for predictions: 16 MB
 class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
     r"""Gaussian process regression by a committee of experts, each on a part of the samples.
 
-    The experts share kernel and noise variance s, which maximise the sum of their log marginal
-    likelihoods. At a new point they have latent means :math:`\mu_k` and variances
-    :math:`\sigma_k^2`, with prior variance :math:`\sigma_0^2`, and the committee says
+    The experts share the kernel and the noise variance s that maximise the sum of their log
+    marginal likelihoods. At a new point they predict latent means :math:`\mu_k` and variances
+    :math:`\sigma_k^2`. With prior variance :math:`\sigma_0^2` and weights :math:`\beta_k` the
+    committee predicts
 
     .. math::
         \sigma^{-2} = \sum_k \beta_k \sigma_k^{-2} + \Bigl(1 - \sum_k \beta_k\Bigr) \sigma_0^{-2},
@@ -71,7 +72,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         As in scikit-learn's GaussianProcessRegressor. None keeps kernel and noise as they are.
     n_restarts_optimizer : int, default=0
-        Further starts, with hyper-parameters drawn between their bounds.
+        Further starts, with hyperparameters drawn between their bounds.
     max_iter : int, default=50
         Iterations of the optimiser for one start.
     tol : float, default=1e-3
@@ -89,7 +90,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     Attributes
     ----------
     kernel_ : kernel object
-        Kernel with the hyper-parameters used, without noise.
+        Kernel with the hyperparameters used, without noise.
     noise_level_ : float
         Noise variance used, of standardised targets.
     experts_ : list of ndarray of int
@@ -122,14 +123,14 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
     "bcm" is the committee of [1]_, "rbcm" that of [2]_, "grbcm" that of [3]_.
 
-    Latent variances are combined, and the noise is added to the result; to combine noisy ones is
-    a common error. With one expert "poe", "gpoe" and "bcm" are the exact process; "rbcm" is not,
-    as its weight is not 1.
+    Latent variances are combined, and the noise is added to the result; combining noisy variances
+    is a common error. With one expert "poe", "gpoe" and "bcm" are the exact process; "rbcm" is
+    not, because its weight is not 1.
 
     A fit costs ``n e^2`` operations for experts of e samples, and memory for ``n e`` numbers; a
     prediction ``n e``. Predictions are not consistent: there is no joint covariance of several
-    points. This is an approximation without a bound; `expert_weights` shows who speaks where.
-    Several targets share the hyper-parameters.
+    points. The approximation has no bound; `expert_weights` gives the weights of the experts at a
+    point. Several targets share the hyperparameters.
 
     References
     ----------
@@ -224,7 +225,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
     @fit_context()
     def fit(self, X, y):
-        """Choose hyper-parameters, and condition each expert on its samples.
+        """Choose hyperparameters, and condition each expert on its samples.
 
         Parameters
         ----------

@@ -30,10 +30,10 @@ from skmoderndata.image._base import (
 
 
 class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
-    r"""Images without white noise, by sparse codes of their overlapping patches.
+    r"""Remove white noise from an image by sparse codes of its overlapping patches.
 
-    Every patch :math:`R_i x` of the image is coded with as few atoms as bring the residual below
-    what the noise explains, and the image is the average of all approximations at each pixel and
+    Every patch :math:`R_i x` of the image is coded with the fewest atoms that bring the residual
+    below the bound of the noise. The image is the average of all approximations at each pixel and
     of the noisy pixel y [1]_,
 
     .. math::
@@ -97,16 +97,16 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     Notes
     -----
     `X` is an image of shape (height, width) or (height, width, n_channels), any range of values;
-    all channels of a patch are coded together. The mean of each channel of a patch is taken away
-    before it is coded and put back afterwards. Published programs for colours change the inner
-    product so that means are kept [2]_; here they are kept exactly.
+    all channels of a patch are coded together. The mean of each channel of a patch is subtracted
+    before coding and added afterwards. Published programs for colours change the inner product to
+    preserve the means [2]_; here they are kept exactly.
 
-    Patches are taken in bands of rows: memory is the image, the training patches, and a few
-    megabytes, not one copy of each pixel for every patch that holds it.
+    Patches are processed in bands of rows: memory is the image, the training patches, and a few
+    megabytes, not one copy of each pixel for every patch that contains it.
 
-    An image with ``noise_std = 0``, also where the estimate is zero, is returned as it is. For
-    noise that is not white, or not of one strength, whiten the image first. A denoised image holds
-    less noise than ``noise_std``: denoising it again with the same value blurs it.
+    An image with ``noise_std = 0``, also where the estimate is zero, is returned unchanged. For
+    noise that is not white, or whose standard deviation varies, whiten the image first. A denoised
+    image contains less noise than ``noise_std``: denoising it again with the same value blurs it.
 
     References
     ----------

@@ -38,17 +38,17 @@ from skmoderndata.image._base import (
 
 
 class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
-    r"""Images with missing pixels filled in, by sparse codes of their overlapping patches.
+    r"""Fill in missing pixels of an image by sparse codes of its overlapping patches.
 
-    Every patch is coded by what is known of it (the mask :math:`M_i`), and the approximations are
-    averaged where they overlap, each weighted by the known fraction of its patch,
+    Every patch is coded by its known pixels (the mask :math:`M_i`), and overlapping approximations
+    are averaged, each weighted by the known fraction of its patch,
 
     .. math::
         \min_{a_i} \|a_i\|_0 \quad\text{with}\quad
         \|M_i (R_i y - a_i D)\|^2 \le c^2 \sigma^2\, |M_i|.
 
-    By expectation maximisation ("em") the image is filled so first, and then in turn coded as if
-    it were complete and filled again, with a bound that becomes smaller [1]_, [2]_.
+    Expectation maximisation ("em") fills the image in this way first, and then in turn codes it as
+    if it were complete and fills it again, with a decreasing bound [1]_, [2]_.
 
     Parameters
     ----------
@@ -112,15 +112,15 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     with NaN for missing pixels, or for single missing channels of a pixel.
 
     "masked" learns from patches of which at least `min_known` is known, with a bound for three
-    times the noise, as few pixels say little about weak structure. It keeps the cosines where
+    times the noise, because few pixels determine weak structure poorly. It keeps the cosines where
     there are fewer than four such patches for each atom. "em" fills the image with cosines first
     and learns from that, with a bound for twice the noise. Its rounds go from a bound for three
-    times the noise down to one for the noise: with a small bound from the start it would
-    reproduce its own filling.
+    times the noise down to one for the noise: with a small bound from the start it would reproduce
+    its own filling.
 
-    Where no patch knows anything, in holes larger than twice a patch, pixels get the mean of the
-    known ones in the smallest box about them; "em" continues structure into such holes, a patch a
-    round at best. Nothing is clipped. A channel of which nothing is known is an error.
+    Where no patch has known pixels, in holes larger than twice a patch, pixels get the mean of the
+    known ones in the smallest box around them; "em" continues structure into such holes, at most
+    one patch a round. Nothing is clipped. A channel without known pixels is an error.
 
     References
     ----------

@@ -12,10 +12,11 @@ from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, tak
 
 
 class IncompleteCholesky(KernelFeatures):
-    r"""Few features whose inner products are nearly the kernel, from a few of the samples.
+    r"""Features whose inner products approximate a kernel, from a few pivot samples.
 
     The kernel matrix is factored as ``K ~ F F'`` with ``F`` of `n_components` columns. The next
-    pivot is drawn by the squared distances of the images from the span of those chosen,
+    pivot is drawn with probabilities proportional to the squared distances of the images from the
+    span of those chosen,
 
     .. math:: P(i) = \frac{d_i}{\sum_j d_j}, \qquad d_j = k(x_j, x_j) - \|F_j\|^2,
 
@@ -73,14 +74,14 @@ class IncompleteCholesky(KernelFeatures):
     Notes
     -----
     The features are those of `Nystroem` with the pivots as landmarks, rotated so that feature j is
-    0 for the first j - 1 pivots. Pivots are found in blocks among some candidates, with the same
-    distribution as column by column [2]_, or the same greedy ones; all other rows follow by
-    products of matrices. Cost ``n k^2`` operations and ``n k`` kernel values; memory ``n k``; the
-    pivots are kept.
+    0 for the first j - 1 pivots. The solver finds pivots in blocks among some candidates, with the
+    same distribution as column by column [2]_, or the same greedy ones; matrix products give all
+    other rows. Cost ``n k^2`` operations and ``n k`` kernel values; memory ``n k``; the pivots are
+    stored.
 
-    Random pivots are nearly as good as the best subspace of somewhat lower rank [1]_. Greedy ones
-    are farthest points, and so look at outliers first: with heavy tails, or in many dimensions,
-    they leave several times as much.
+    Random pivots are nearly as good as the best subspace of somewhat lower rank [1]_. Greedy
+    pivots are farthest points, and so outliers come first: with heavy tails, or in many
+    dimensions, they leave a residual several times as large.
 
     References
     ----------

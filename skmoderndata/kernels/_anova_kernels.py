@@ -92,7 +92,7 @@ class _OverInputs(BaseKernel):
 
 
 class AllSubsets(_OverInputs):
-    r"""Sum over all subsets of the inputs of the products in each.
+    r"""Kernel that sums, over all subsets of the inputs, the products of their terms.
 
     .. math:: k(x, z) = \prod_i (1 + a_i) = \sum_{A} \prod_{i \in A} a_i,
         \qquad a_i = w_i x_i z_i \ \text{or}\ w_i k_i(x_i, z_i)
@@ -158,13 +158,13 @@ class AllSubsets(_OverInputs):
 
 
 class ANOVA(_OverInputs):
-    r"""Sum over the subsets of `degree` inputs of the products in each.
+    r"""Kernel that sums, over all subsets of `degree` inputs, the products of their terms.
 
     .. math:: k_d(x, z) = \sum_{i_1 < \dots < i_d} a_{i_1} \cdots a_{i_d},
         \qquad a_i = w_i x_i z_i \ \text{or}\ w_i k_i(x_i, z_i),
 
-    the elementary symmetric polynomial of the terms. Interactions of exactly `degree` inputs, or
-    of up to so many, are modelled, and none of an input with itself.
+    the elementary symmetric polynomial of the terms. The kernel models interactions of exactly
+    `degree` inputs, or of at most as many with `cumulative`, and none of an input with itself.
 
     Parameters
     ----------
@@ -191,10 +191,10 @@ class ANOVA(_OverInputs):
 
     Notes
     -----
-    Positive semi-definite. The recursion over inputs m with ``e_s <- e_s + a_m e_{s-1}`` takes
-    p d operations for a pair of samples; it has no differences and so no loss of digits for terms
-    of one sign. The end of the section of the book is lost in our source; the recursion is the
-    usual one.
+    Positive semi-definite. The recursion over inputs m with ``e_s <- e_s + a_m e_{s-1}`` takes p d
+    operations for a pair of samples; it has no differences and so loses no digits for terms of one
+    sign. The end of the section is missing from our copy of the book; the recursion is the usual
+    one.
 
     References
     ----------

@@ -54,7 +54,8 @@ class HMMFisher(ScoreKernel):
         k(x, z) = g(x)^\top I^{-1} g(z), \qquad
         g(x) = \nabla_\theta \log P(x \mid \theta)
 
-    with g the Fisher score: how the parameters would move to make x more likely.
+    with g the Fisher score: the direction in which the parameters would move to make x more
+    likely.
 
     Parameters
     ----------
@@ -89,14 +90,14 @@ class HMMFisher(ScoreKernel):
     -----
     A sample is a sequence of symbols, or for Gaussian and Poisson models an array of shape
     (length, n_features). The constrained score of a transition is ``N(k, l) / Q(k, l) - N(k, .)``
-    with N the expected numbers of moves given x, and so for the others: derivatives in logits of
-    a softmax function, over the probability. Where a probability is 0 the score is 0. All come
-    from one forward and one backward pass. Scores grow with the length of a sequence: see
-    `Normalized`. Positive semi-definite. A sequence that is impossible under the model is
-    refused.
+    with N the expected counts given x; the other scores are analogous: derivatives with respect to
+    the logits of a softmax function, divided by the probability. Where a probability is 0 the
+    score is 0. One forward and one backward pass give all scores. They grow with the length of a
+    sequence: see `Normalized`. Positive semi-definite. A sequence that is impossible under the
+    model is refused.
 
-    Fitting by scikit-learn's `clone` forgets what was fitted: in a grid search a fitted model is
-    fitted again on each fold, unless it is wrapped in `sklearn.frozen.FrozenEstimator`.
+    scikit-learn's `clone` discards fitted attributes: a grid search fits a fitted model again on
+    each fold, unless it is wrapped in `sklearn.frozen.FrozenEstimator`.
 
     References
     ----------
@@ -295,10 +296,10 @@ class MarkovFisher(ScoreKernel):
 
     Notes
     -----
-    A window weighs the more, the less the chain expects it, so that rare windows decide;
+    The weight of a window grows as the chain expects it less, so rare windows dominate;
     `information="diagonal"` gives all windows the same weight. Positive semi-definite. Features
-    are sparse, with one column for each window of p symbols over the alphabet. A sequence
-    shorter than p - 1 symbols has score 0.
+    are sparse, with one column for each window of p symbols over the alphabet. A sequence shorter
+    than p - 1 symbols has score 0.
 
     References
     ----------

@@ -105,8 +105,8 @@ class MixtureP(ProbabilityKernel):
     -----
     Positive semi-definite, with the features :math:`\sqrt{P(m)} P(x \mid m)`. Densities in many
     dimensions are tiny or huge: `Normalized(MixtureP(model))` computes in the logarithm. A sample
-    of probability 0 has the kernel value 0 with all others. The component is the only thing that
-    two samples can share, so that all samples deep within one component look the same.
+    of probability 0 has the kernel value 0 with all others. Two samples share the component only,
+    so all samples deep within one component are alike.
 
     References
     ----------

@@ -100,9 +100,9 @@ class DAGPath(_OverPaths):
 
     Notes
     -----
-    Positive semi-definite if all edges are. One matrix for each edge is computed, and one sum for
+    Positive semi-definite if all edges are. The cost is one matrix for each edge and one sum for
     each node in topological order. No gradients: parameters of the edges' kernels are fixed. The
-    section of the book is lost in our source; the definition is the usual one.
+    section is missing from our copy of the book; the definition is the usual one.
 
     References
     ----------
@@ -180,10 +180,10 @@ class GraphPath(_OverPaths):
 
     Notes
     -----
-    The sum converges if the spectral radius of ``A(x, z)`` is below 1; it is enough that it is
-    for ``z = x``, for each sample, and this is checked. Positive semi-definite if all edges are.
-    One small system for each pair is solved, in batches. No gradients. The section of the book is
-    lost in our source; the definition is the usual one.
+    The sum converges if the spectral radius of ``A(x, z)`` is below 1; this holds if it holds for
+    ``z = x``, for each sample, which is checked. Positive semi-definite if all edges are. One
+    small system for each pair is solved, in batches. No gradients. The section is missing from our
+    copy of the book; the definition is the usual one.
 
     References
     ----------
@@ -352,8 +352,8 @@ class ExponentialDiffusion(_BetweenNodes):
     -----
     A sample is the number of a node. Positive semi-definite for any symmetric B. One
     eigendecomposition, kept with the kernel as long as `similarity` is the same object. Defined
-    for the nodes of the graph only. The section of the book is lost in our source; the definition
-    is the usual one.
+    for the nodes of the graph only. The section is missing from our copy of the book; the
+    definition is the usual one.
 
     References
     ----------
@@ -429,7 +429,7 @@ class VonNeumann(_BetweenNodes):
     -----
     A sample is the number of a node. Positive semi-definite for any symmetric B. One
     eigendecomposition, kept with the kernel while `similarity` is the same object. A `lam` out of
-    range is refused, never lowered. The section of the book is lost in our source; the
+    range is refused, never lowered. The section is missing from our copy of the book; the
     definition is the usual one.
 
     References

@@ -33,11 +33,11 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     .. math::
         \min_w \|w\|_1 \quad\text{subject to}\quad \|y - X w\|_2 \le \varepsilon,
 
-    with :math:`X w = y` for :math:`\varepsilon = 0`. There is no intercept unless
-    `fit_intercept=True`, other than in scikit-learn's linear models: in compressed sensing `X`
-    holds the measurement of each atom and `y` the measurements of a signal, and a zero signal has
-    zero measurements. If the signal is a combination of few atoms, these coefficients are its
-    own [2]_; a constant would be one more unknown, and cost nothing however large.
+    with :math:`X w = y` for :math:`\varepsilon = 0`. Unlike scikit-learn's linear models, the
+    default has no intercept: in compressed sensing `X` holds the measurement of each atom and `y`
+    the measurements of a signal, and a zero signal has zero measurements. If the signal is a
+    combination of few atoms, these coefficients are its own [2]_; a constant would be one more
+    unknown, free however large.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     Notes
     -----
-    The penalty falls by many breakpoints of the path at a time, and the support is corrected where
-    it arrives [3]_: one to three dozen factorisations of the active columns, whatever their
-    number. Where more than three quarters as many coefficients as samples are active and no noise
-    is allowed for, an interior point method [4]_ takes 10 to 20 factorisations of
-    ``X D X^T`` instead. The answer is exact to rounding, and `dual_gap_` proves it.
+    Each step lowers the penalty past many breakpoints of the path and then corrects the support
+    [3]_: one to three dozen factorisations of the active columns, whatever their number. If the
+    active coefficients exceed three quarters of the number of samples and no noise is allowed for,
+    an interior point method [4]_ takes 10 to 20 factorisations of ``X D X^T`` instead. The result
+    is exact to rounding, and `dual_gap_` proves it.
 
     Columns are not scaled: the l1 norm weighs all alike. Of repeated columns the first is used.
     With `sample_weight` the bound is on the weighted norm, :math:`\sum_i s_i r_i^2`. The bound

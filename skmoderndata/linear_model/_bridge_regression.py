@@ -23,7 +23,7 @@ from skmoderndata._validation import validate_data
 
 
 class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
-    r"""Linear regression with the penalty of an exponent between the lasso and ridge, or below.
+    r"""Linear regression that penalises a power of the magnitudes of the coefficients.
 
     Minimises [1]_
 
@@ -78,12 +78,12 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
     Notes
     -----
     The Gram matrix of the features is formed once, in ``n p^2`` operations and ``p^2`` memory; a
-    sweep costs ``p^2``. For exponents of at least 1 each coefficient in turn is minimised exactly
-    [2]_. For exponents below 1 the penalty is replaced by its tangent at the coefficients, which
-    makes a weighted lasso, while a smoothing falls; the result is a stationary point, a
-    good one as a rule, and not always the best.
+    sweep costs ``p^2``. For exponents of at least 1 a sweep minimises exactly over each
+    coefficient in turn [2]_. For exponents below 1 the tangent of the penalty at the coefficients
+    replaces it, which makes a weighted lasso, while a smoothing constant decreases; the result is
+    a stationary point, usually a good one and not always the best.
 
-    Weights of samples are relative: the objective is divided by their sum.
+    Only the ratios of sample weights matter: the objective is divided by their sum.
 
     References
     ----------

@@ -107,22 +107,22 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 
     Notes
     -----
-    Groups enter a working set when the residual asks for them; inner products are computed for the
-    working set only. On it, block coordinate descent finds which coefficients are zero and Newton
-    steps find the values of the others. The duality gap is then taken over all features with a
-    fresh residual. A fit costs ``n_samples n_features`` for every growth of the working set (some
-    five to ten), and ``n_samples k^2`` for a working set of k features. With more features in it
-    than samples, where `X` is dense, it costs ``n_samples k`` for every sweep and
-    ``n_samples^2 k`` for each of a few Newton steps instead.
+    Groups whose correlation with the residual exceeds their penalty enter a working set; inner
+    products are computed for the working set only. On it, block coordinate descent finds the zero
+    coefficients and Newton steps find the values of the others. The duality gap then covers all
+    features, with a freshly computed residual. A fit costs ``n_samples n_features`` for every
+    growth of the working set (some five to ten), and ``n_samples k^2`` for a working set of k
+    features. If it holds more features than samples and `X` is dense, a sweep costs
+    ``n_samples k`` and each of a few Newton steps ``n_samples^2 k`` instead.
 
-    Sparse `X` is neither centred nor made dense. Where the inner products of the working set would
-    not fit in scikit-learn's `working_memory`, accelerated proximal gradient steps on `X` itself
-    take over, which needs more steps.
+    Sparse `X` is neither centred nor made dense. If the inner products of the working set do not
+    fit in scikit-learn's `working_memory`, accelerated proximal gradient steps on `X` itself take
+    over, which needs more steps.
 
-    All is computed in double precision; float32 input gives float32 coefficients. Features are
-    not scaled, and groups are not made orthonormal: standardise where units differ.
-    `sample_weight` multiplies the squares, and weights count by proportion: weights 1 and 2 do the
-    same as a repeated row. With several targets each has its own problem.
+    All computations are in double precision; float32 input gives float32 coefficients. Features
+    are not scaled, and groups are not made orthonormal: standardise where units differ.
+    `sample_weight` multiplies the squares, and only the ratios of weights matter: weights 1 and 2
+    have the effect of a repeated row. Several targets are separate problems.
 
     References
     ----------

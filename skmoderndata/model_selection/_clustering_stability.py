@@ -41,13 +41,13 @@ def _delegate_has(name):
 
 
 class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
-    r"""Number of clusters at which clusterings of two halves of the objects agree best.
+    r"""Choose the number of clusters at which clusterings of random halves agree best.
 
-    For each number k, the objects are split at random into two halves, both are clustered, and
-    the clustering of the first half is carried over to the second by a classifier
-    :math:`\varphi`. The instability is the fraction of objects of the second half on which the two
-    clusterings disagree, under the best renaming of the clusters, and the stability relates it
-    to that of random clusterings [1]_:
+    For each number k, the objects are split at random into two halves, both are clustered, and a
+    classifier :math:`\varphi` transfers the clustering of the first half to the second. The
+    instability is the fraction of objects of the second half on which the two clusterings
+    disagree, under the best renaming of the clusters, and the stability relates it to that of
+    random clusterings [1]_:
 
     .. math::
         r_k = \min_\pi \frac{1}{m} \sum_{i=1}^{m} [\pi(\varphi(x'_i)) \ne z'_i], \qquad
@@ -145,31 +145,31 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     Notes
     -----
-    The minimum over renamings is found by the Hungarian algorithm, so that many clusters cost
-    little. Clusters without a partner count as disagreement. For Boolean memberships the
-    disagreement is the fraction of differing entries under the best pairing of columns.
+    The Hungarian algorithm finds the minimum over renamings, so many clusters cost little.
+    Clusters without a partner count as disagreement. For Boolean memberships the disagreement is
+    the fraction of differing entries under the best pairing of columns.
 
-    Texts that print :math:`(k - 1) / k` for the disagreement of random clusterings forget the
-    minimum over renamings. For 50 objects and equal clusters it is 0.44, 0.66 and 0.68 for k =
-    2, 5 and 10 instead of 0.50, 0.80 and 0.90; the formula flatters large k. It is simulated
-    here. Where it is 0 (one cluster holds all objects) nothing can be learned, and the stability
-    is set to 0. Clusters that stay empty cost no stability either: numbers of clusters at which
-    more than one in two splits has an empty one are not chosen, unless there is no other.
+    Texts that give :math:`(k - 1) / k` for the disagreement of random clusterings ignore the
+    minimum over renamings. For 50 objects and equal clusters it is 0.44, 0.66 and 0.68 for k = 2,
+    5 and 10 instead of 0.50, 0.80 and 0.90; the formula flatters large k. Here it is simulated.
+    Where it is 0 (one cluster holds all objects) agreement is uninformative, and the
+    stability is set to 0. Empty clusters do not lower the stability either: numbers of clusters at
+    which more than half of the splits have one are not chosen, unless there is no other.
 
-    The standard error is that of a ratio of two means, and takes the splits as independent. They
-    share objects, so that it tells how well the mean over splits is known, not how the answer
+    The standard error is that of a ratio of two means, and treats the splits as independent. They
+    share objects, so it shows how accurately the mean over splits is known, not how the result
     would vary with new data. It is never smaller than one error among all objects: with halves
     that agree in every split it would be 0, and a single doubtful object would decide.
 
-    Stability shows that the answer of the clusterer is determined by the data, which structure is
-    one reason for [2]_. An elongated cloud without clusters is cut in two in a stable way, and
-    every cloud gives more than 0 at k = 2. Compare with data of the same spread without
-    structure before drawing conclusions; see the example. A warning is given when every stability
-    is below 0.3 by more than its standard error.
+    Stability shows that the data determine the answer of the clusterer, and structure is one
+    reason for that [2]_. An elongated cloud without clusters is cut in two in a stable way, and
+    every cloud gives more than 0 at k = 2. Compare with data of the same spread without structure
+    before drawing conclusions; see the example. A warning is given when every stability is below
+    0.3 by more than its standard error.
 
-    `fit` takes ``2 n_splits`` fits of the clusterer to half of the objects for each number of
-    clusters, and one to all objects. Progress is reported once for each number; a callback that
-    stops leaves out those that follow.
+    `fit` takes ``2 n_splits`` fits of the clusterer on half of the objects for each number of
+    clusters, and one on all objects. Progress is reported once for each number; a callback that
+    stops the fit skips the remaining numbers.
 
     References
     ----------

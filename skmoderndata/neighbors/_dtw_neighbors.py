@@ -172,7 +172,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 
     .. math:: d(x, z)^2 = \min_{\pi} \sum_{(i, j) \in \pi} \lVert x_i - z_j \rVert^2
 
-    over all alignments within the radius. Lower bounds and abandoned sums spare most of the
+    over all alignments within the radius. Lower bounds and early abandoning avoid most of the
     distances, and the neighbours are exact [2]_, [3]_.
 
     Parameters
@@ -379,8 +379,8 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
 
     Notes
     -----
-    See `DTWNeighborsClassifier`. With `radius="cv"` a series that no other can be aligned with
-    counts with the squared distance of its value from the mean.
+    See `DTWNeighborsClassifier`. With `radius="cv"`, a series that cannot be aligned with any
+    other counts with the squared distance of its value from the mean.
 
     References
     ----------

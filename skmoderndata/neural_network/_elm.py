@@ -12,7 +12,7 @@ from skmoderndata.neural_network._base import (
 
 
 class ELMRegressor(NetworkRegressor, RandomNetwork):
-    r"""Regression by random neurons whose output weights are a ridge regression.
+    r"""Regression on random hidden neurons, with ridge regression for the output weights.
 
     Minimises [1]_
 
@@ -20,7 +20,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         \sum_{i=1}^n \bigl(y_i - v' g(W' x_i + b) - c\bigr)^2 + \alpha \|v\|^2
 
     over the output weights v and the constant c; the weights W and b of the neurons are random and
-    stay as they are. The penalty is chosen by exact leave-one-out.
+    fixed. The exact leave-one-out error chooses the penalty.
 
     Parameters
     ----------
@@ -96,17 +96,17 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     Notes
     -----
     With H the hidden outputs, ``H'H`` and ``H'y`` are added up over blocks of samples; memory is
-    ``n_outputs^2`` and one block. The eigenvectors of ``H'H`` then give, in a second run over the
-    blocks, the leave-one-out predictions of all penalties by two products of matrices [2]_: the
-    penalty is chosen for about twice the price of one fit. They are exact for ridge regression
-    with a free intercept. A weighted sample is left out with its whole weight.
+    ``n_outputs^2`` and one block. The eigenvectors of ``H'H`` then give, in a second pass over the
+    blocks, the leave-one-out predictions of all penalties by two matrix products [2]_: the choice
+    of the penalty doubles the cost of a fit. They are exact for ridge regression with a free
+    intercept. A weighted sample is left out with its whole weight.
 
     The sums add up: `partial_fit` and `merge` are exact, in any order, and need a number for
     `alpha`. The recursive update of online sequential learning machines gives the same
     coefficients, for more work and with growing rounding errors.
 
     With an activation by name and array API dispatch switched on in scikit-learn, arrays of other
-    libraries are taken as they are, and fitted attributes stay with them. The sums are formed in
+    libraries are used as they are, and fitted attributes have their type. The sums are formed in
     double precision, whatever X is.
 
     Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
@@ -180,7 +180,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
 
 
 class ELMClassifier(NetworkClassifier, RandomNetwork):
-    r"""Classification by random neurons whose output weights are a ridge regression.
+    r"""Classification on random hidden neurons, with ridge regression for the output weights.
 
     Minimises [1]_
 
@@ -188,8 +188,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         \sum_{i=1}^n \bigl(t_i - v' g(W' x_i + b) - c\bigr)^2 + \alpha \|v\|^2
 
     over the output weights v and the constant c, with :math:`t_i = \pm 1` for each class; the
-    weights W and b of the neurons are random and stay as they are. The penalty is chosen by exact
-    leave-one-out.
+    weights W and b of the neurons are random and fixed. The exact leave-one-out error chooses the
+    penalty.
 
     Parameters
     ----------
@@ -268,8 +268,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
 
     Notes
     -----
-    The penalty is chosen by exact leave-one-out [2]_. The notes of :class:`ELMRegressor` on cost,
-    `partial_fit` and `merge`, and arrays of other libraries hold here, too.
+    The exact leave-one-out error [2]_ chooses the penalty. The notes of :class:`ELMRegressor` on
+    cost, `partial_fit` and `merge`, and arrays of other libraries apply here too.
 
     Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
 

@@ -17,10 +17,10 @@ from skmoderndata.preprocessing._base import AgainstTraining
 
 
 class AlignedKernelCombination(AgainstTraining):
-    r"""Sum of kernels with weights that align it best with the target.
+    r"""Weighted sum of kernels whose weights maximise its alignment with the target.
 
-    Kernel values of samples against the training samples, by the kernel
-    :math:`k = \sum_j w_j k_j`, whose weights :math:`w_j \ge 0` maximise the centred alignment [1]_
+    `transform` gives the values of the kernel :math:`k = \sum_j w_j k_j` between samples and the
+    training samples. The weights :math:`w_j \ge 0` maximise the centred alignment [1]_
 
     .. math::
         \frac{\langle K_c, K_y \rangle_F}{\|K_c\|_F \|K_y\|_F}
@@ -71,16 +71,16 @@ class AlignedKernelCombination(AgainstTraining):
 
     Notes
     -----
-    The ideal matrix is :math:`y y'` for numbers and :math:`[y_i = y_j]` for classes, centred. A
-    target is taken for classes as scikit-learn's `type_of_target` says.
+    The ideal matrix is :math:`y y'` for numbers and :math:`[y_i = y_j]` for classes, centred.
+    scikit-learn's `type_of_target` decides which of the two a target is.
 
-    The weights are a non-negative least-squares problem with one unknown for each kernel; the
-    cost is that of the kernel matrices, all of which are held at once, and of their inner
-    products. A kernel that is constant on the training samples gets the weight 0. Where no kernel
-    is aligned with the target, all get equal weights, and a warning says so.
+    The weights solve a non-negative least squares problem with one unknown for each kernel. The
+    cost is that of the kernel matrices, all of which are in memory at once, and of their inner
+    products. A kernel that is constant on the training samples gets the weight 0. If no kernel is
+    aligned with the target, all get equal weights, with a warning.
 
-    The book measures alignment, and adjusts eigenvalues [2]_; the weights are those of [1]_, as
-    alignment without centring favours kernels with large means.
+    The book measures alignment and adjusts eigenvalues [2]_; the weights are those of [1]_,
+    because alignment without centring favours kernels with large means.
 
     References
     ----------

@@ -55,7 +55,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     inequality, but some estimators do. Neighbours in a tree of
     ``NearestNeighbors(metric=callable)`` need samples of equal length; this way does not.
 
-    Scikit-learn's own checks do not run, as samples are no vectors.
+    scikit-learn's own checks do not run, because samples are not vectors.
 
     References
     ----------

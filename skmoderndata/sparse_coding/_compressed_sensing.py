@@ -39,7 +39,7 @@ from skmoderndata._validation import check_array, validate_data
 
 
 class RecoveredSignals(NamedTuple):
-    """Signals, and what is known of each: see `CompressedSensing.recover`."""
+    """Recovered signals with their certificates: see `CompressedSensing.recover`."""
 
     signals: np.ndarray
     codes: np.ndarray
@@ -49,7 +49,7 @@ class RecoveredSignals(NamedTuple):
 
 
 class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Few linear measurements of signals, and the signals back by sparse recovery.
+    r"""Take few linear measurements of signals, and recover the signals by sparse codes.
 
     `transform` takes the measurements :math:`y = \Phi x` of each row x with m fixed random
     vectors, `inverse_transform` recovers the rows from them [1]_, [2]_: the codes are
@@ -61,7 +61,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
     with the atoms of the basis in the rows of :math:`\Psi`, the signals :math:`a \Psi`. If the
     signals are sparse in the basis, and m is above a threshold that depends on the sparsity, they
-    come back exactly.
+    are recovered exactly.
 
     Parameters
     ----------
@@ -144,20 +144,19 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
     Notes
     -----
-    `fit` reads the number of features only. A measurement has the mean squared norm of the
-    signal, but for "single_pixel", whose readings are sums of pixels. From these, recovery first
-    makes ``(2 y - y_0) / sqrt(m)`` with the reading `y_0` of the pattern of ones: what a pattern
-    gives less what its complement gives. That takes out the part that all readings share, and
-    leaves rows that are orthogonal; independent noise grows by a little more than two before the
-    division.
+    `fit` reads the number of features only. A measurement has the mean squared norm of the signal,
+    except for "single_pixel", whose readings are sums of pixels. From these, recovery first makes
+    ``(2 y - y_0) / sqrt(m)`` with the reading `y_0` of the pattern of ones: the reading of a
+    pattern minus that of its complement. This removes the constant that all readings share, and
+    leaves orthogonal rows; independent noise grows by a little more than two before the division.
 
     Transforms cost ``n log n`` for a signal. Recovery forms the product of measurements and basis
-    where it fits in `working_memory` and there are few columns (2048) or many signals (16), and
-    works with transforms alone otherwise. A convex recovery proves its optimum: `recover` returns
-    the duality gap of every signal. A fit has none, it solves nothing.
+    if it fits in `working_memory` and there are few columns (2048) or many signals (16), and works
+    with transforms alone otherwise. A convex recovery proves its optimum: `recover` returns the
+    duality gap of every signal. `fit` solves no problem and has no certificate.
 
-    Rows of a transform are only good for bases in which no atom looks like such a row: cosines
-    measure sums of few spikes well, and sums of few cosines not at all.
+    Rows of a transform suit only bases in which no atom looks like such a row: cosines measure
+    sums of few spikes well, and sums of few cosines not at all.
 
     References
     ----------

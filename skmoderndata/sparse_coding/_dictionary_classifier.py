@@ -36,17 +36,17 @@ SHARPER, LOOSER = 4.0, 4.0
 
 
 class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
-    r"""One dictionary for each class, learned to represent its samples and no others.
+    r"""Classifier by dictionaries, each learned to represent its own class and not the others.
 
     With :math:`R_j(x) = \min \|x - a D_j\|^2` over codes with at most s non-zeros, a sample
-    belongs to the class with the smallest residual. The dictionaries are learned by K-SVD for each
-    class, and then change so as to lower
+    belongs to the class with the smallest residual. K-SVD learns a dictionary for each class, and
+    discriminative passes then change them to lower
 
     .. math::
         \sum_x \log \sum_j e^{-\lambda (R_j(x) - R_y(x))} + \lambda \gamma R_y(x),
 
     y being the class of x: the first term is a smooth count of wrong decisions, the second keeps
-    dictionaries that represent [1]_. All samples are taken at unit norm.
+    the dictionaries good at representation [1]_. All samples are scaled to unit norm.
 
     Parameters
     ----------
@@ -98,10 +98,10 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
 
     Notes
     -----
-    A pass that tells classes apart codes all N samples with all K dictionaries, some times, ``K N
-    (n k + s^2 k)``, and solves an eigenproblem of n dimensions for each atom. The problem is not
-    convex and has no certificate; a pass never raises its cost: steps that do are halved, and
-    given up after six times. Samples that are zero have the same residual for all classes and go
+    A discriminative pass codes all N samples with all K dictionaries several times,
+    ``K N (n k + s^2 k)``, and solves an eigenproblem of n dimensions for each atom. The problem is
+    not convex and has no certificate; a pass never raises its cost: steps that do are halved, and
+    abandoned after six times. Samples that are zero have the same residual for all classes and go
     to the first.
 
     References

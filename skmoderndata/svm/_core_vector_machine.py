@@ -23,7 +23,7 @@ from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 
 class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
-    r"""Kernel classifier whose training looks at all samples and computes with few.
+    r"""Kernel classifier with squared hinge loss, trained on a small core set of many samples.
 
     Minimises the squared hinge loss with a penalised offset, as
     `LinearSVC(loss="squared_hinge")` does, for any kernel:
@@ -33,9 +33,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         + C \sum_i u_i \max\bigl(0,\ 1 - y_i (w^\top \phi(x_i) + a b)\bigr)^2,
 
     with the weights :math:`u_i` of samples and classes and the constant a, `intercept_scaling`.
-    Its dual is the minimum enclosing ball of the samples in a feature space, the centre being
-    constrained. The ball is found on a core set, a few samples to which those furthest away are
-    added [1]_. Several classes are separated each from all others.
+    Its dual is the minimum enclosing ball of the samples in a feature space, with a constraint on
+    the centre. The solver finds the ball on a core set of a few samples, to which it adds those
+    furthest away [1]_. Each of several classes is separated from all others.
 
     Parameters
     ----------
@@ -135,21 +135,22 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
 
     Notes
     -----
-    Blocks of samples are scored in single precision, those near the margin again whenever the
-    core set has changed, and the last pass, in double precision, gives the duality gap. Up to
-    2000 samples there is no search: one kernel matrix serves all classifiers, and the gap is far
-    below `tol`, or rounding up to 100 samples. Beyond, time is about
-    ``n |S| cost(k)`` for a core set S, memory ``8 |S|^2`` bytes, at most `cache_size`, and three
-    numbers per sample; the training data may be a memory map and are read by blocks. Every sample
-    inside the margin is a support vector, so that on noisy data S grows with n: there a large
-    `tol`, `radius_tol` or `max_core` keeps it small.
+    Blocks of samples are scored in single precision, those near the margin again whenever the core
+    set has changed, and the last pass, in double precision, gives the duality gap. Up to 2000
+    samples there is no search: one kernel matrix serves all classifiers, and the gap is far below
+    `tol`, or rounding up to 100 samples. For more samples, time is about ``n |S| cost(k)`` for a
+    core set S, and memory ``8 |S|^2`` bytes, at most `cache_size`, and three numbers per sample;
+    the training data may be a memory map and are read in blocks. Every sample inside the margin is
+    a support vector, so S grows with n on noisy data: there a large `tol`, `radius_tol` or
+    `max_core` keeps it small.
 
     The published rule measures in radii, but the margin is a tiny fraction of a radius:
     ``radius_tol=1e-6`` means 5 % of a margin at ten thousand samples and more than one at a
-    million [3]_. `dual_gap_` tells, and a warning says when `radius_tol` exceeds one margin.
+    million [3]_. `dual_gap_` shows the effect, and a warning is given when `radius_tol` exceeds
+    one margin.
 
-    With weights ``u`` a sample of weight two counts as two, one of weight zero is absent. There
-    is no `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
+    A sample of weight two counts as two samples, one of weight zero is ignored. There is no
+    `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
 
     References
     ----------

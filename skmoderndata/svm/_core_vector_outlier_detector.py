@@ -25,7 +25,7 @@ COST_SAMPLE = 1000  # samples on which the cost that gives the slack is found
 
 
 class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
-    r"""Outliers under a kernel, from a core set of a one-class support vector machine.
+    r"""Kernel outlier detection by a one-class machine with squared slack, on a core set.
 
     Separates the samples from the origin of feature space, with squared slack:
 
@@ -123,13 +123,13 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
     Notes
     -----
-    On the training samples ``w phi(x_i) = rho - a_i / c``: whoever has weight is below rho. The
-    ranking is good all the same; only the threshold has to come from elsewhere, here from a
-    quantile of the training scores. The cost is found on a sample of 1000, so that `slack_` is
-    near `slack` for more than that. The number of samples with weight grows with n, at least
-    ``slack n``; with many samples set `max_samples`, which changes the scores by no more than
-    the randomness of a sample of that size. Up to 1000 samples the optimum is found to
-    nine digits.
+    On the training samples ``w phi(x_i) = rho - a_i / c``: every sample with positive weight lies
+    below rho. The ranking is good all the same; only the threshold needs another source, here a
+    quantile of the training scores. The cost is found on a sample of 1000, so `slack_` is close to
+    `slack` but not equal for more samples than that. The number of samples with weight grows with
+    n, at least ``slack n``; with many samples set `max_samples`, which changes the scores by no
+    more than the randomness of a sample of that size. Up to 1000 samples the optimum is accurate
+    to nine digits.
 
     References
     ----------

@@ -35,9 +35,9 @@ class CoreVectorRanker(CoreVectors, Base):
         \max\bigl(0,\ 1 - f(x_i) + f(x_j)\bigr)^2
 
     over all pairs of samples of the same query with different grades, or over given pairs. The
-    pairs are never listed: the worst partner of each sample is found by one sorted scan, and the
-    sum is computed in ``n log n`` steps. The dual is a minimum enclosing ball with a constrained
-    centre, found on a core set of pairs [1]_.
+    pairs are never listed: one sorted scan finds the worst partner of each sample, and the sum
+    takes ``n log n`` steps. The dual is a minimum enclosing ball with a constrained centre, found
+    on a core set of pairs [1]_.
 
     Parameters
     ----------
@@ -111,15 +111,15 @@ class CoreVectorRanker(CoreVectors, Base):
 
     Notes
     -----
-    The number of pairs is quadratic in the samples of a query; every pair closer than the margin
-    has a weight, so that C is to be chosen smaller than for a classifier. Scores are defined up
-    to a constant, and comparable within a query only. Small problems, up to 2000 pairs of graded
+    The number of pairs is quadratic in the samples of a query, and every pair closer than the
+    margin has a weight: choose C smaller than for a classifier. Scores are determined up to a
+    constant, and comparable within a query only. Small problems, up to 2000 pairs of graded
     samples or 100 listed ones, are solved to rounding.
 
-    Where more than 2000 pairs join the core set and `max_core` is None, all pairs are taken
-    without being listed, and the unknowns are coefficients of samples: Newton's method on a
-    factor of the kernel matrix that takes at most `cache_size` [2]_. The gap is still that over
-    all pairs, with the whole kernel matrix.
+    If more than 2000 pairs join the core set and `max_core` is None, all pairs contribute without
+    being listed, and the unknowns are coefficients of samples: Newton's method on a factor of the
+    kernel matrix that takes at most `cache_size` [2]_. The gap is still that over all pairs, with
+    the whole kernel matrix.
 
     References
     ----------

@@ -20,9 +20,9 @@ LARGEST = 1e30  # similarity of a sample to itself that is still computed with
 
 
 class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
-    r"""Sparse kernel regression with a tube of free width, on a core set.
+    r"""Sparse kernel regression whose tube width follows the noise, trained on a core set.
 
-    With the targets scaled to mean zero and deviation one, minimises
+    With the targets scaled to mean zero and standard deviation one, minimises
 
     .. math::
         \min_{w, b, \varepsilon \ge 0}\ \tfrac12 \bigl(\|w\|^2 + b^2\bigr)
@@ -108,12 +108,12 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
     Notes
     -----
-    The support vectors are the samples outside of the tube, whose number is a fraction of all
-    samples that depends on `tube_distance` and the noise. The method is for sparse models of many
-    samples with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and
-    ridge regression are faster at a lower error. In the published problem the width may become
-    negative; here it is kept from it by one more variable without a sample. Below 1000
-    samples there is no search, and up to 100 the optimum is found to rounding.
+    The support vectors are the samples outside the tube, whose number is a fraction of all samples
+    that depends on `tube_distance` and the noise. The method is for sparse models of many samples
+    with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and ridge
+    regression are faster and more accurate. In the published problem the width may become
+    negative; here one more variable without a sample prevents it. Below 1000 samples there is no
+    search, and up to 100 the optimum is accurate to rounding.
 
     References
     ----------
