@@ -284,7 +284,7 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
 
 
 def warn_optimizer(estimator, n_iter):
-    """Warn that the hyper-parameters are not yet at a maximum."""
+    """Warn that the hyperparameters are not yet at a maximum."""
     warn_not_converged(
         estimator,
         reached=f"the likelihood still rises after {n_iter} iterations",

@@ -41,7 +41,7 @@ class InducingModel(NamedTuple):
 
     @property
     def n_logs(self):
-        """Number of hyper-parameters, all of which are logarithms."""
+        """Number of hyperparameters, all of which are logarithms."""
         return self.covariance.kernel.n_dims + 1
 
     def theta(self):
@@ -49,7 +49,7 @@ class InducingModel(NamedTuple):
         return np.append(self.covariance.kernel.theta, np.log(self.noise))
 
     def with_theta(self, theta):
-        """Give the model other hyper-parameters."""
+        """Give the model other hyperparameters."""
         covariance = self.covariance.with_theta(theta[:-1])
         return self._replace(covariance=covariance, noise=float(np.exp(theta[-1])))
 

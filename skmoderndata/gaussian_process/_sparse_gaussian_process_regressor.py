@@ -85,7 +85,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         Whether the inducing inputs are optimised as well; with kernels of the fast form only,
         see Notes.
     n_restarts_optimizer : int, default=0
-        Further starts, with hyper-parameters drawn between their bounds.
+        Further starts, with hyperparameters drawn between their bounds.
     max_iter : int, default=200
         Iterations of the optimiser for one start.
     tol : float, default=1e-3
@@ -110,7 +110,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     Attributes
     ----------
     kernel_ : kernel object
-        Kernel with the hyper-parameters used, without noise.
+        Kernel with the hyperparameters used, without noise.
     noise_level_ : float
         Noise variance used, of standardised targets.
     inducing_points_ : ndarray of shape (m, n_features)
@@ -206,7 +206,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         ),
         known_failures={
             "check_sample_weight_equivalence_on_dense_data": "the sums agree to rounding errors, "
-            "which the optimiser enlarges; at given hyper-parameters a test compares them"
+            "which the optimiser enlarges; at given hyperparameters a test compares them"
         },
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
@@ -286,7 +286,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Choose hyper-parameters and inducing inputs, and condition on all samples.
+        """Choose hyperparameters and inducing inputs, and condition on all samples.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     def partial_fit(self, X, y, sample_weight=None):
         """Add samples; exact, in any order.
 
-        Hyper-parameters and inducing inputs stay what they are: those that `fit` chose, or, where
+        Hyperparameters and inducing inputs stay what they are: those that `fit` chose, or, where
         the estimator is not fitted, `kernel`, `noise_level` and inducing inputs from this batch.
 
         Parameters
@@ -354,7 +354,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         return self
 
     def merge(self, other):
-        """Add the samples of another estimator with equal hyper-parameters; exact, in any order.
+        """Add the samples of another estimator with equal hyperparameters; exact, in any order.
 
         Parameters
         ----------
@@ -468,7 +468,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         return np.stack([draw(mean[:, j], cov[:, :, j]) for j in range(mean.shape[1])], axis=1)
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False, X=None, y=None):
-        """Objective of `algorithm` at other hyper-parameters and the same inducing inputs.
+        """Objective of `algorithm` at other hyperparameters and the same inducing inputs.
 
         Parameters
         ----------
@@ -619,7 +619,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             return Z
         return choose_points(X, w, covariance, self.inducing, self.n_inducing, rng)
 
-    # ---- hyper-parameters ------------------------------------------------------------------
+    # ---- hyperparameters ------------------------------------------------------------------
 
     def _optimise(self, model, X, Y, w, rng):
         n = X.shape[0]

@@ -103,7 +103,7 @@ CASE = Case(
     title="Sparse Gaussian process",
     question="What does a Gaussian process of 10,000 samples and more cost, and what is gained?",
     remarks=(
-        "Whole fits: hyper-parameters, noise and inducing inputs by L-BFGS on 5,000 samples, the "
+        "Whole fits: hyperparameters, noise and inducing inputs by L-BFGS on 5,000 samples, the "
         "posterior from all. GPy fits and keeps 5,000 samples only, with as many iterations. "
         "`GaussianProcessRegressor` sees 1,000 samples."
     ),

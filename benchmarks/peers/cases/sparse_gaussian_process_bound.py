@@ -9,7 +9,7 @@ NOISE = 0.1
 
 
 def work(size, rng):
-    """Standardised targets, the first samples as inducing inputs, and hyper-parameters."""
+    """Standardised targets, the first samples as inducing inputs, and hyperparameters."""
     n, m = size
     X = rng.uniform(size=(n, 8))
     y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
@@ -101,8 +101,8 @@ def _equal(rows):
 CASE = Case(
     title="Bound of a sparse Gaussian process",
     question="What does one value of the bound with its gradient cost?",
-    remarks="Titsias' bound at given hyper-parameters and inducing inputs, and its gradient in "
-    "the hyper-parameters; setting up the model is counted for all. `gpytorch` needs torch: "
+    remarks="Titsias' bound at given hyperparameters and inducing inputs, and its gradient in "
+    "the hyperparameters; setting up the model is counted for all. `gpytorch` needs torch: "
     "`pip install gpytorch torch --extra-index-url https://download.pytorch.org/whl/cpu` for "
     "its version without graphics cards.",
     ours="SparseGaussianProcessRegressor",
