@@ -100,7 +100,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
 
     Notes
     -----
-    Every sample inside the margin is a support vector, 1.3 to 1.5 times as many as with the hinge
+    Every sample inside the margin is a support vector, 1.3 to 1.8 times as many as with the hinge
     loss: predictions take longer by that factor. Rows of the kernel matrix are computed on demand,
     64 at a time, and shared by all pairs of classes; above 2000 samples they are stored in single
     precision, which changes the optimum by about 1e-6 of its value. For 100 000 samples and more
