@@ -141,14 +141,14 @@ class KernelKMeans(
     ``n`` times the number of samples that move, plus ``n k``; no array is larger than the kernel
     matrix and one of `n_clusters` times `n_samples`. The low-rank solver takes ``n r^2`` once and
     ``n r k`` for each pass. The objective is not convex: compare `inertia_` with
-    `relaxation_bound_`, which is reached only where the clusters are very clear.
+    `relaxation_bound_`, which is tight only for very well separated clusters.
 
-    Fewer distinct samples than clusters leave clusters empty, with a warning; their centres repeat
-    that of the first cluster. Samples of weight 0 have no say, and get the label of the nearest
-    centre. Ties go to the lowest label.
+    With fewer distinct samples than clusters some clusters are empty, with a warning; their
+    centres repeat that of the first cluster. Samples of weight 0 do not influence the clusters,
+    and get the label of the nearest centre. Ties go to the lowest label.
 
-    A precomputed kernel does not tell the similarity of new samples to themselves: `transform`
-    refuses them, `predict` does not need it, and `score` leaves it out.
+    A precomputed kernel matrix lacks the similarity of new samples to themselves: `transform`
+    refuses them, `predict` does not need it, and `score` omits it.
 
     References
     ----------

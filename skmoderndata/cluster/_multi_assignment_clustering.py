@@ -65,11 +65,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         + (1 - \epsilon) \Bigl(1 - \prod_{k \in L} \beta_{kd}\Bigr),
 
     where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the
-    fraction of noisy bits and r the probability that a noisy bit is 1. The maximum over sets is
-    softened by a temperature that is lowered step by step (deterministic annealing); at the end
-    the sources are rounded to 0 and 1, and sources, sets and noise are refitted in turn; an idle
-    or repeated source is exchanged for one that the residual bits ask for. The noise is then
-    estimated once more with all sets weighed, as the best set of a row fits some of its noise.
+    fraction of noisy bits and r the probability that a noisy bit is 1. A decreasing temperature
+    smooths the maximum over sets (deterministic annealing). Finally the sources are rounded to 0
+    and 1, and sources, sets and noise are refitted in turn; a source that explains residual bits
+    replaces an unused or repeated one. The last estimate of the noise averages over all sets,
+    because the best set of a row fits some of its noise.
 
     Parameters
     ----------
@@ -144,16 +144,16 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
 
     Notes
     -----
-    A round of EM costs two products of the data with a table over assignment sets, that is
-    ``4 n p S`` operations for S sets, and needs memory for blocks of rows and for tables of
+    A round of EM takes two products of the data with a table over assignment sets, that is
+    ``4 n p S`` operations for S sets, and memory for blocks of rows and for tables of
     p times S numbers. The problem is not convex, so that there is no certificate of global
     optimality; at fixed temperature the free energy never rises (tested).
 
-    A source contained in the union of two others cannot be told from the data to be present
+    If a source is contained in the union of two others, the data do not show whether it is present
     together with them: the smaller set is chosen. NaN marks unobserved bits, in `fit` and
     afterwards; an object without any observed bit gets the empty set. All-zero rows get the
-    empty set, all-zero columns belong to no source. Set frequencies are not learned: from high
-    temperature they would make sources collapse onto one another.
+    empty set, all-zero columns belong to no source. Set frequencies are not learned, because from
+    a high temperature on they would make sources collapse onto one another.
 
     The emission and noise updates are closed-form EM steps with the noise switch and the single
     emissions as hidden variables; the papers solve the stationarity conditions numerically.

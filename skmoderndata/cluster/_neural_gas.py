@@ -40,17 +40,17 @@ from skmoderndata._validation import check_array, relative_weights, validate_dat
 class NeuralGas(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
 ):
-    r"""Prototypes drawn to each sample by the rank of their distance.
+    r"""Prototypes that move towards each sample according to the rank of their distance.
 
-    Minimises, for a range :math:`\lambda` that falls from pass to pass,
+    Minimises, for a range :math:`\lambda` that decreases from pass to pass,
 
     .. math::
         \min_c\ \sum_i w_i \sum_j e^{-r_{ij} / \lambda}\, \|x_i - c_j\|^2,
 
     where :math:`r_{ij}` is 0 for the unit nearest to sample i, 1 for the next, and so on [1]_. At
     first nearly all units follow every sample; in the end only the nearest one does, and the
-    problem is that of k-means. On this way the result depends less on the start than that of
-    k-means does. Either all samples move the units at once [2]_, or one sample after the other.
+    problem is that of k-means. So the result depends less on the start than that of k-means.
+    Units move after a pass over all samples [2]_, or after each sample.
 
     Parameters
     ----------
@@ -115,21 +115,21 @@ class NeuralGas(
 
     See Also
     --------
-    sklearn.cluster.KMeans : Nearest units alone from the start: faster, and with several starts
-        nearly as good.
-    skmoderndata.decomposition.KSVD : With ``init="neural_gas"`` its atoms come from the version of
-        neural gas for sparse codes.
+    sklearn.cluster.KMeans : Only the nearest units from the beginning: faster, and with several
+        starts nearly as good.
+    skmoderndata.decomposition.KSVD : With ``init="neural_gas"`` its initial atoms come from
+        sparse coding neural gas.
 
     Notes
     -----
-    A pass costs ``2 n k p`` for n samples, k units and p features, and sorting ``n k log k``; the
-    sort shrinks to the few ranks that count as the range falls. Samples are taken in blocks of
-    bounded memory. Sparse input stays sparse. All is computed in double precision; dense samples
-    are centred for it, in a copy, and where the squares of a distance cancel it is taken from
+    A pass takes ``2 n k p`` operations for n samples, k units and p features, and ``n k log k``
+    for sorting, or less, because a small range needs only a few ranks. Samples are processed in
+    blocks of bounded memory. Sparse input stays sparse. Computations are in double precision on a
+    centred copy of dense samples. If the squares in a distance cancel, it is computed from
     differences, so that an offset changes no label.
 
-    For a fixed range no pass raises the objective. A unit to which no sample gives weight stays
-    where it is; with ranges above one this does not happen. Equal distances are ranked by index.
+    For a fixed range no pass raises the objective. A unit to which no sample gives weight does not
+    move; with ranges above one this does not happen. Equal distances are ranked by index.
 
     References
     ----------

@@ -12,7 +12,7 @@ from skmoderndata._validation import check_array, validate_data
 
 
 class JamesStein(Base):
-    r"""Means of many quantities, shrunk together towards a target.
+    r"""Estimate of many means by shrinkage towards a common target.
 
     The columns of X are m quantities, its n rows repeated observations of them with Gaussian
     noise. With :math:`y` the means of the columns, :math:`s^2` the variance of each of these
@@ -61,7 +61,7 @@ class JamesStein(Base):
     See Also
     --------
     sklearn.covariance.EmpiricalCovariance : Its `location_` are the raw means.
-    sklearn.covariance.LedoitWolf : Shrinks the covariance matrix, and leaves the means.
+    sklearn.covariance.LedoitWolf : Shrinks the covariance matrix, not the means.
     sklearn.covariance.OAS : Likewise.
 
     Notes
@@ -69,18 +69,18 @@ class JamesStein(Base):
     The estimate costs one pass over X. No covariance matrix is estimated, so there is no
     `covariance_`, `precision_` or `mahalanobis`. The certificate is `risk_estimate_`.
 
-    The mean as a target costs one degree of freedom, hence m - 3; m - 2 there, as some texts have
-    it, shrinks too much. If the variance is estimated with d = (n - 1) m degrees of freedom, c is
-    multiplied by d / (d + 2) [1]_, and `risk_estimate_` takes the estimate for the truth. With
-    m at most 2 (3 for the mean) nothing is gained, and the raw means are returned with a warning.
+    The mean as a target costs one degree of freedom, hence m - 3; m - 2, which some texts print
+    for it, shrinks too much. If the variance is estimated with d = (n - 1) m degrees of freedom, c
+    is multiplied by d / (d + 2) [1]_, and `risk_estimate_` treats the estimate as the variance.
+    With m at most 2 (3 for the mean) there is no gain: the raw means result, with a warning.
 
     With a variance for each column, the means are divided by their standard deviations, shrunk,
     and multiplied again; the mean is then weighted by the inverse variances, and `risk_estimate_`
     counts squared errors over variances. This is not the minimax estimate for plain squared
     errors [3]_.
 
-    The total error falls, not that of each mean: a quantity that really stands out is moved too
-    far.
+    The total error decreases, but not that of each mean: a true outlier among the means is moved
+    too far.
 
     References
     ----------

@@ -24,9 +24,9 @@ class KernelCCA(KernelViews):
         (1 - \tau)\, \frac{\alpha_v^\top K_v^2\, \alpha_v}{n}
         + \tau\, \alpha_v^\top K_v\, \alpha_v = 1,\quad v = a, b,
 
-    where :math:`K_v \alpha_v` are the scores of the samples: their variance and the squared norm
-    of the function share the constraint, in proportion :math:`\tau` (`alpha`). Without the norm a
-    flexible kernel would reach correlation 1 on any data.
+    where :math:`K_v \alpha_v` are the scores of the samples: the constraint is a weighted mean of
+    their variance and the squared norm of the function, with the weight :math:`\tau` (`alpha`) of
+    the norm. Without the norm a flexible kernel would reach correlation 1 on any data.
 
     Parameters
     ----------
@@ -130,16 +130,16 @@ class KernelCCA(KernelViews):
 
     Notes
     -----
-    Two views and few components need one Cholesky factorisation of each kernel matrix and some
-    dozens of products with it (block bidiagonalisation); otherwise two eigendecompositions and a
+    Two views and few components need one Cholesky factorisation of each kernel matrix and a few
+    dozen products with it (block bidiagonalisation); otherwise two eigendecompositions and a
     partial singular value decomposition. The generalised eigenproblem of size 2n is never formed,
-    nor is a matrix squared. With a low rank r the cost is ``n r^2`` and the memory ``2 n r``.
+    and no matrix is squared. With a low rank r the cost is ``n r^2`` and the memory ``2 n r``.
 
-    ``alpha=0`` is refused when the directions of the views are enough to fit anything.
+    ``alpha=0`` is refused when the directions of the views suffice to fit all samples.
 
     With ``kernel="precomputed"`` each view is the square matrix of the training samples, and in
     `transform` the rectangular one of new samples against all training samples. GridSearchCV can
-    cut the first view only; use kernel objects instead.
+    split the first view only; use kernel objects instead.
 
     References
     ----------

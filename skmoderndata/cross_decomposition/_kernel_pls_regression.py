@@ -54,15 +54,15 @@ class KernelPLSRegression(
 ):
     r"""Regression on few components, each of maximum covariance with the residual of the target.
 
-    Component j is the function of unit norm in the space of the kernel whose values, with those
-    of the components before projected out, have the largest covariance with a combination of the
-    targets,
+    Component j is the function of unit norm in the space of the kernel whose values, after
+    projection orthogonal to those of the earlier components, have the largest covariance with a
+    combination of the targets,
 
     .. math::
         \max_{f, v}\ \operatorname{cov}(Q_j f(x), Y v)
         \quad\text{subject to}\quad \|f\| = \|v\| = 1,
 
-    and Y is regressed on the values of all components [1]_ [2]_. With a linear kernel that is
+    and Y is regressed on the values of all components [1]_ [2]_. With a linear kernel this is
     partial least squares regression.
 
     Parameters
@@ -121,12 +121,12 @@ class KernelPLSRegression(
 
     See Also
     --------
-    sklearn.cross_decomposition.PLSRegression : Linear functions; equal to this with
-        ``kernel="linear"`` and there ``scale=False``.
+    sklearn.cross_decomposition.PLSRegression : Linear functions; with ``scale=False`` it equals
+        this class with ``kernel="linear"``.
     sklearn.kernel_ridge.KernelRidge : Regularisation by the norm in place of the number of
         components.
     skmoderndata.cross_decomposition.PrincipalComponentsRegression : Components of maximum
-        variance, which do not look at the target.
+        variance, chosen without the target.
 
     Notes
     -----
@@ -134,8 +134,7 @@ class KernelPLSRegression(
     there are targets, ``k m n^2`` operations in all. Scores are orthogonalised twice. Each
     component is reported to callbacks.
 
-    Components of m targets are found together; for targets that have little to do with each
-    other fit each for itself.
+    Components of m targets are determined together; for unrelated targets fit one model each.
 
     References
     ----------

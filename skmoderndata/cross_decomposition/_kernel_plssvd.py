@@ -18,8 +18,8 @@ class KernelPLSSVD(KernelViews):
         \max_{\alpha_a, \alpha_b}\ \frac{\alpha_a^\top K_a K_b\, \alpha_b}{n}
         \quad\text{subject to}\quad \alpha_v^\top K_v\, \alpha_v = 1,\quad v = a, b,
 
-    the singular vectors of the covariance between the two feature spaces. It is the extreme case
-    of regularised canonical correlation analysis, and needs no regularisation.
+    the singular vectors of the covariance between the two feature spaces. It is the limit of
+    regularised canonical correlation analysis, and has no regularisation parameter.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ class KernelPLSSVD(KernelViews):
 
     Notes
     -----
-    Cost as for `KernelCCA`. Pairs whose singular values are equal are determined up to a rotation.
-    `score` is the correlation of held-out scores: covariances of different kernels cannot be
-    compared, so that a search over kernel parameters needs it.
+    The cost is that of `KernelCCA`. Pairs whose singular values are equal are determined up to a
+    rotation. `score` is the correlation of held-out scores, because covariances of different
+    kernels are not comparable in a search over kernel parameters.
 
     References
     ----------

@@ -85,8 +85,7 @@ class MultisetCCA(LinearViews):
     See Also
     --------
     skmoderndata.cross_decomposition.RegularizedCCA : Two views.
-    skmoderndata.cross_decomposition.KernelCCA : Functions that are not linear, of any number of
-        views.
+    skmoderndata.cross_decomposition.KernelCCA : Nonlinear functions of any number of views.
     sklearn.cross_decomposition.CCA : Two views, without regularisation.
 
     Notes
@@ -94,10 +93,10 @@ class MultisetCCA(LinearViews):
     Each view is whitened first, at ``n p^2`` operations; then an eigenproblem of the size of the
     sum of the ranks is solved for a few eigenvalues (for "gcca" of n if that is smaller).
     Components of "maxvar" have uncorrelated stacked scores, those of "sumcor" are uncorrelated in
-    every view. Two views give `RegularizedCCA` with "maxvar" and "sumcor".
+    every view. For two views "maxvar" and "sumcor" equal `RegularizedCCA`.
 
-    float32 input is computed in float64 and returned as float32. Sparse views are never filled:
-    their covariance is formed, or the inner products of their rows, whichever is smaller. Passes
+    float32 input is computed in float64 and returned as float32. Sparse views stay sparse: their
+    covariance is formed, or the inner products of their rows, whichever is smaller. Passes
     are reported to callbacks.
 
     References

@@ -161,20 +161,20 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     Notes
     -----
-    One row costs about ``12 D K + 4 K k^2`` operations for k features, and the memory is that of
-    K + k vectors. `fit` with `refine` also holds the whitened steps, n x K numbers.
+    One row takes about ``12 D K + 4 K k^2`` operations for K whitened directions and k features,
+    and memory for K + k vectors. `fit` with `refine` also stores the whitened steps, n x K.
 
     Shuffled rows make the result meaningless: the order of the rows is the information.
 
-    `partial_fit` depends on the order of the rows and on `random_state`, and on nothing else:
-    any cutting of the rows into calls gives the same numbers to the last bit. Early features are
-    those of a whitening that has not settled; their sizes and signs wander.
+    The result of `partial_fit` depends only on the order of the rows and on `random_state`: any
+    split of the rows into calls gives the same numbers to the last bit. Early features come from a
+    whitening that has not converged; their scale and signs vary.
 
     Four details differ from [1]_. The whitened coordinates are the products with the residuals
     of CCIPCA, not with the row itself: the vectors are orthogonal only in the limit, and the
-    large components would leak into the small ones, which whitening enlarges. Both ends of a
-    step are seen through the present whitening. Deflation is complete, and the product with the
-    step is taken implicitly, see :class:`MinorComponentAnalysis`.
+    large components would contaminate the small ones, which whitening amplifies. The current
+    whitening applies to both ends of a step. Deflation is complete, and the step is implicit, see
+    :class:`MinorComponentAnalysis`.
 
     References
     ----------

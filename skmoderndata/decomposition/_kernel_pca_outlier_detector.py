@@ -27,7 +27,7 @@ from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
 class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
-    r"""Samples that the leading kernel principal components explain badly.
+    r"""Outliers: samples with a large residual from the leading kernel principal components.
 
     The score of a sample is minus its squared distance, in feature space, from the affine
     subspace of the leading principal components of the training samples [1]_, [2]_,
@@ -36,7 +36,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         r(x) = \lVert \phi(x) - \mu \rVert^2
         - \sum_{j \le k} \langle u_j, \phi(x) - \mu \rangle^2 ,
 
-    the error of reconstruction. Among all subspaces of k dimensions this one has the smallest
+    the reconstruction error. Among all subspaces of k dimensions this one has the smallest
     mean error over the training samples.
 
     Parameters
@@ -93,11 +93,11 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     Notes
     -----
-    The components lie as near to the training samples as they can, and farther from new ones: with
-    many components all new samples would be farther than any training sample. So the threshold
-    comes from held-out residuals. Each fifth of the samples (copies of a sample together), until
-    500 are held out, is compared with the subspace of the others, with as many components or as
-    much of the variance.
+    The components minimise the residuals of the training samples, and those of new samples are
+    larger: with many components all new samples would be farther than any training sample. So the
+    threshold is a quantile of held-out residuals. Each fifth of the samples (copies of a sample
+    together), until 500 are held out, is compared with the subspace of the others, with the same
+    number of components or fraction of the variance.
     `fit_predict` calls fewer of the training samples outliers than `contamination` says.
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
@@ -106,10 +106,10 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     `mean_residual_`: by the theorem of Schmidt and Mirsky no subspace of as many dimensions has a
     smaller one.
 
-    The subspace has to leave something: with all components every training sample would have
-    distance 0 and every new one be an outlier, which is refused. Scores need the similarity of a
-    sample to itself, which a precomputed kernel does not tell for new samples: there `fit` and
-    `fit_predict` work, and new samples are refused.
+    The subspace must not contain all samples: with all components every training sample would have
+    distance 0, and every new one would be an outlier; this is refused. Scores need the similarity
+    of a sample to itself, which a precomputed matrix of new samples lacks: `fit` and `fit_predict`
+    work, and new samples are refused.
 
     References
     ----------

@@ -48,9 +48,9 @@ SIGNALS_PER_ATOM = 8
 class KSVD(
     FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    r"""Dictionary of unit atoms for codes with few non-zeros, by K-SVD.
+    r"""Learn a dictionary of unit atoms for codes with few non-zeros, by K-SVD.
 
-    Looks for atoms D (rows) and codes A of the signals X (rows) with
+    Estimates atoms D (rows) and codes A of the signals X (rows) by
 
     .. math::
         \min_{D, A}\ \|X - A D\|_F^2
@@ -60,7 +60,7 @@ class KSVD(
     matching pursuit of all signals with an update of one atom after the other, together with its
     coefficients, by an approximation of rank one. The problem is not convex: the result depends on
     the start, and there is no certificate. Each update of an atom lowers the objective, pursuit
-    nearly always. Missing entries are NaN, and do not count.
+    nearly always does. Missing entries are NaN, and are ignored.
 
     Parameters
     ----------
@@ -151,28 +151,28 @@ class KSVD(
     See Also
     --------
     sklearn.decomposition.DictionaryLearning : Learns with an l1 penalty, and codes by any method
-        afterwards; the number of atoms in a code is not in what it minimises.
+        afterwards; its objective does not contain the number of atoms in a code.
     skmoderndata.sparse_coding.SparseCoder : Codes with a given dictionary, by more algorithms.
 
     Notes
     -----
-    A pass costs ``N (n k + s k + s^2 k)`` for N signals of n values with s of k atoms, and
-    ``4 N n s`` for the updates. X is not centred: take the mean of image patches away before.
+    A pass takes ``N (n k + s k + s^2 k)`` operations for N signals of n values with s of k atoms,
+    and ``4 N n s`` for the updates. X is not centred: subtract the mean of image patches first.
 
-    Learning is stuck where one atom lies between two true ones and serves the signals of both,
-    while another serves hardly any. Such atoms are looked for after each pass: what the others
-    leave of the signals of a busy atom lies near two lines, which become two atoms in place of the
-    busy one and of the one that does least. In the recovery experiment of [1]_ (20 dimensions, 50
-    atoms, 1500 signals of 3 atoms, 80 passes) this raises the fraction of atoms found from about
-    92 % at 10 dB and 95 % above to 99 % and more. It is not done with missing entries, `positive`
-    or ``replace_until=0``.
+    In a typical local minimum one atom lies between two true atoms and represents the signals of
+    both, while another atom represents hardly any. Each pass searches for such atoms: the
+    residuals of the signals of the first atom, without its contribution, lie near two lines. Their
+    directions replace the first atom and the one that lowers the error least. In the recovery
+    experiment of [1]_ (20 dimensions, 50 atoms, 1500 signals of 3 atoms, 80 passes) this raises
+    the fraction of atoms recovered from about 92 % at 10 dB, and 95 % above 10 dB, to 99 % and
+    more. There are no splits with missing entries, `positive` or ``replace_until=0``.
 
-    `partial_fit` codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, moves each
-    atom to the least squares optimum given the others, and replaces atoms that in eight signals
-    for each atom found fewer than `min_usage` users, and the less used of two atoms that are
-    alike, by the signals of the batch that are represented worst (unless ``replace_until=0``).
-    It takes no missing entries. `objective_`, `objective_history_` and `n_replaced_` are then
-    those of the last batch, and there are no `codes_`. All is computed in double precision.
+    `partial_fit` codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, and moves each
+    atom to the least squares optimum given the others. The signals of the batch with the largest
+    residuals replace atoms that fewer than `min_usage` signals used, among eight signals for each
+    atom, and the less used of two similar atoms (unless ``replace_until=0``). It refuses missing
+    entries. `objective_`, `objective_history_` and `n_replaced_` are then those of the last batch,
+    and there are no `codes_`. Computations are in double precision.
 
     References
     ----------

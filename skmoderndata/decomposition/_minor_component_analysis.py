@@ -39,7 +39,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         w_j \leftarrow w_j - \sum_{i < j} (w_i^\top w_j)\, w_i, \qquad
         w_j \leftarrow w_j / \|w_j\| .
 
-    The estimate of :math:`\gamma` is the first component of :class:`CCIPCA`, running along.
+    The estimate of :math:`\gamma` is the first variance of :class:`CCIPCA` on the same rows.
 
     Parameters
     ----------
@@ -133,26 +133,26 @@ class MinorComponentAnalysis(OnlineSubspace):
     -----
     One row costs ``4 n_features n_components (n_components + 2)`` operations.
 
-    The speed of convergence depends on the gap between the eigenvalues wanted and the next one,
-    in units of the largest. For a gap of one in a thousand some thousand rows at the full rate
-    are needed; standardise the features, or remove large components first, if their size means
-    nothing. A small `subspace_change_` says that the estimate rests, not that it is right: look
-    at `eigen_residuals_`.
+    The speed of convergence depends on the gap between the smallest eigenvalues and the next one,
+    relative to the largest. A gap of one in a thousand needs several thousand rows at the full
+    rate; standardise the features, or remove large components first, if their variance is
+    irrelevant. A small `subspace_change_` says that the estimate is stationary, not that it is
+    correct: check `eigen_residuals_`.
 
     In [1]_ the deflation removes the fraction :math:`\eta` of :math:`w_i^\top w_j` with each row.
-    While :math:`\gamma` is underestimated that is not enough, and two components can become and
-    stay the same; the full product is removed here, which has the same limit.
+    While :math:`\gamma` is underestimated that is insufficient, and two components can become and
+    remain equal; this class removes the full product, which has the same limit.
 
-    Gradient descent on :math:`w^\top C w` with a row in place of C overshoots when the row is
-    long. Here the product with the row is taken implicitly (a proximal step), with the factor
+    Gradient descent on :math:`w^\top C w` with a row in place of C overshoots if the norm of the
+    row is large. Here the step is implicit (a proximal step), with the factor
     :math:`\eta / (\gamma (1 - \eta) + \eta \|u\|^2)`; it equals the rule above for small rates
     and is stable for every row.
 
-    Constant features, and directions that too few rows leave open, are minor components of
-    variance 0; which basis of them is found depends on `random_state`.
+    Constant features, and directions that too few rows do not span, are minor components of
+    variance 0; their basis depends on `random_state`.
 
-    `partial_fit` depends on the order of the rows and on `random_state`, and on nothing else:
-    any cutting of the rows into calls gives the same numbers to the last bit.
+    The result of `partial_fit` depends only on the order of the rows and on `random_state`: any
+    split of the rows into calls gives the same numbers to the last bit.
 
     References
     ----------

@@ -88,18 +88,18 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
 
     See Also
     --------
-    KernelFisherDiscriminant : Two classes that count the same whatever their size.
+    KernelFisherDiscriminant : Two classes of equal weight whatever their size.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The same with the linear kernel.
 
     Notes
     -----
     Fitting takes ``n^3 / 3`` operations, with the low-rank solver ``n r^2``; the eigenproblem has
-    as many dimensions as there are classes. It is solved in closed form: there is no iteration
+    as many dimensions as there are classes. The solution is in closed form: there is no iteration
     and no gap.
 
-    A kernel that separates any samples, with `alpha` near 0, lays each class on a point. The
-    covariance is that of the training samples, so that probabilities of new samples are then far
-    too sure: choose `alpha` by the log-likelihood of held-out samples.
+    A kernel that separates any samples, with `alpha` near 0, maps each class to one point. The
+    covariance is that of the training samples, so that the probabilities of new samples are then
+    overconfident: choose `alpha` by the log-likelihood of held-out samples.
 
     References
     ----------

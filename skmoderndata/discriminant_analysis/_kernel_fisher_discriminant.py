@@ -23,7 +23,7 @@ from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectio
 
 
 class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Base):
-    r"""Direction in feature space on which two classes are farthest apart for their spread.
+    r"""Direction in feature space that separates two classes best relative to their variances.
 
     Maximises, over directions :math:`w` in the feature space of the kernel [1]_, [2]_,
 
@@ -32,7 +32,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         \lambda = \alpha \, (\operatorname{tr} C_+ + \operatorname{tr} C_-),
 
     where :math:`\mu_\pm` and :math:`\sigma_\pm^2` are means and variances of the projections of
-    the two classes, each class counting the same, and :math:`C_\pm` their covariances.
+    the two classes, which have equal weight, and :math:`C_\pm` are their covariances.
 
     Parameters
     ----------
@@ -87,10 +87,10 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
 
     Notes
     -----
-    Fitting takes ``n^3 / 3`` operations, with the low-rank solver ``n r^2``. The problem is
-    solved in closed form: there is no iteration and no gap. A class of a single sample has no
-    scatter of its own, which is allowed. With `alpha` near 0 and a kernel that separates any
-    samples, both classes fall on two points, and the direction follows the noise.
+    Fitting takes ``n^3 / 3`` operations, with the low-rank solver ``n r^2``. The solution is in
+    closed form: there is no iteration and no gap. A class of a single sample is allowed; it has
+    no scatter. With `alpha` near 0 and a kernel that separates any samples, each class is
+    projected to one point, and the direction fits the noise.
 
     References
     ----------

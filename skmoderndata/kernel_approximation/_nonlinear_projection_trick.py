@@ -15,15 +15,15 @@ from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, tak
 
 
 class NonlinearProjectionTrick(KernelFeatures):
-    r"""Coordinates of samples in the feature space, whose inner products are the kernel.
+    r"""Coordinates of samples in feature space, whose inner products are the kernel values.
 
-    With the eigenvectors U and eigenvalues of the centred kernel matrix, the coordinates of the
-    training samples and of a new one are
+    With the eigenvectors U and eigenvalues :math:`\Lambda` of the centred kernel matrix, the
+    coordinates of the training samples and of a new one are
 
     .. math:: Z = U \Lambda^{1/2}, \qquad z(x) = k_c(x) U \Lambda^{-1/2}.
 
-    Any method for vectors, run on the coordinates, becomes the kernel method: no kernel trick has
-    to be worked out for it. All of them together lose nothing.
+    Any method for vectors, applied to the coordinates, becomes its kernel version. All coordinates
+    together represent the training samples exactly.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ class NonlinearProjectionTrick(KernelFeatures):
 
     Notes
     -----
-    "exact" costs ``n^3`` and memory ``n^2``; "nystroem" with m landmarks ``n m^2`` and memory
-    ``n m``. With as many landmarks as the rank both are equal up to rounding. Signs are fixed: the
-    largest coordinate of a training sample is positive.
+    "exact" takes ``n^3`` operations and memory for ``n^2`` numbers, "nystroem" with m landmarks
+    ``n m^2`` and ``n m``. With as many landmarks as the rank both are equal up to rounding. Signs
+    are fixed: the largest coordinate of a training sample is positive.
 
     References
     ----------

@@ -176,8 +176,7 @@ class MonteCarlo(BaseKernel):
     -----
     Positive semi-definite for any number of functions. If no function exceeds 1,
     ``n_components >= 2 log(2 N / delta) / eps^2`` makes the error at most eps for N pairs at once
-    with probability 1 - delta (Hoeffding). The section of the book is lost in our source; the
-    definition is the usual one.
+    with probability 1 - delta (Hoeffding). The definition is the usual one.
 
     References
     ----------
@@ -265,8 +264,8 @@ class DistanceKernel(BaseKernel):
 
     Notes
     -----
-    Positive semi-definite for every `gamma` exactly if ``d^power`` is conditionally negative
-    definite, as the squared Euclidean distance is and that of dynamic time warping is not.
+    Positive semi-definite for every `gamma` if and only if ``d^power`` is conditionally negative
+    definite: the squared Euclidean distance is, the distance of dynamic time warping is not.
 
     References
     ----------

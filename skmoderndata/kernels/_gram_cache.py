@@ -12,11 +12,11 @@ from skmoderndata.kernels._base import Array, show
 
 
 class GramCache:
-    """Kernel values of pairs of samples, kept as long as they fit.
+    """Cache of the kernel values of pairs of samples, with bounded memory.
 
-    Every fold of a search needs values between the same samples, once more for each parameter of a
-    later step. A cache that is a parameter of `skmoderndata.preprocessing.KernelTransformer` is
-    shared by all its clones.
+    Every fold of a search needs values between the same samples, and needs them again for each
+    parameter of a later step. All clones of a `skmoderndata.preprocessing.KernelTransformer` share
+    the cache that is its parameter.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class GramCache:
 
     Notes
     -----
-    The key is the kernel with all its parameters, and the value of each sample: strings, numbers,
-    tuples, frozen sets and arrays that are equal count as one sample, since a kernel sees values
-    only. Other objects count by identity. Samples are kept alive. Values of all samples seen so
-    far form one square matrix for each kernel, which is exact for kernels without state. Threads
-    share a cache; processes each have their own.
+    The key is the kernel with all its parameters, and the value of each sample: equal strings,
+    numbers, tuples, frozen sets and arrays count as one sample, because a kernel depends on values
+    only. Other objects are identified by identity. The cache holds references to the samples. The
+    values of all samples so far form one square matrix for each kernel, which is exact for kernels
+    without state. Threads share a cache; each process has its own.
 
     Examples
     --------

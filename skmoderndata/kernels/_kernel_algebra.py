@@ -302,7 +302,7 @@ class ExponentialOf(_OfKernel):
 
     Notes
     -----
-    Positive semi-definite if `kernel` is. Inside `Normalized` it is computed in the logarithm,
+    Positive semi-definite if `kernel` is. Inside `Normalized` it is computed from logarithms,
     ``exp(k(x, z) - (k(x, x) + k(z, z)) / 2)``, and does not overflow.
 
     References
@@ -390,8 +390,8 @@ class GaussianOf(_OfKernel):
 
     Notes
     -----
-    Positive semi-definite if `kernel` is; the diagonal is one. Squared distances that rounding
-    makes negative count as 0.
+    Positive semi-definite if `kernel` is; the diagonal is one. Squared distances that are negative
+    because of rounding count as 0.
 
     References
     ----------
@@ -472,8 +472,8 @@ class Normalized(_OfKernel):
     Notes
     -----
     A sample with ``k(x, x) = 0``, such as a string shorter than the spectrum's length, has
-    similarity 0 to everything, itself included. Kernels that know their logarithm
-    (`ExponentialOf`, `PowerSet`) are normalised there and do not overflow.
+    similarity 0 to all samples, itself included. Kernels that can compute their logarithm
+    (`ExponentialOf`, `PowerSet`) are normalised on that scale and do not overflow.
 
     References
     ----------

@@ -141,7 +141,7 @@ class DirectSum(_OverParts):
     See Also
     --------
     TensorProduct : The product over the parts.
-    ANOVA : Everything in between.
+    ANOVA : Sums of products over subsets of the parts.
 
     Notes
     -----

@@ -30,14 +30,14 @@ WEIGHTS_ARE_NO_COPIES = {
 
 
 class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
-    r"""Classifier that changes on mistakes only, with a kernel.
+    r"""Perceptron with a kernel: a classifier that is updated only by mistakes.
 
-    The perceptron [1]_ [2]_ goes through the samples. One whose value
-    :math:`f(x_i) = \sum_j a_j k(x_j, x_i)` has the wrong sign, or none, gets
-    :math:`a_i \leftarrow a_i + c_i y_i`, with its weight :math:`c_i`, which is 1 unless the
-    user gives weights of samples or classes. If a function of norm one separates the classes
-    with margin :math:`\gamma`, at most :math:`R^2 / \gamma^2` mistakes happen without weights,
-    for samples of norm at most R. Several classes: each against the others.
+    The perceptron [1]_ [2]_ goes through the samples. If the value
+    :math:`f(x_i) = \sum_j a_j k(x_j, x_i)` of a sample is zero or has the wrong sign, then
+    :math:`a_i \leftarrow a_i + c_i y_i`, with the weight :math:`c_i` of the sample, 1 by default.
+    If a function of norm one separates the classes with margin :math:`\gamma`, there are at most
+    :math:`R^2 / \gamma^2` mistakes without weights, for samples of norm at most R. Several classes
+    are separated one against the others.
 
     Parameters
     ----------
@@ -127,11 +127,11 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
     Notes
     -----
-    There is no optimum to be near to. The certificate is `margin_bound_`, Novikoff's theorem
-    turned round; it holds whether or not the passes ended. Time is one kernel value for each
-    sample and each member of the support, in each pass. `fit` warns if the last pass had
+    The method solves no optimisation problem. The certificate is `margin_bound_`, which inverts
+    Novikoff's theorem; it holds whether or not the passes converged. Each pass takes one kernel
+    value for each sample and each member of the support. `fit` warns if the last pass had
     mistakes, unless `average`, `budget` or `early_stopping` is set, which do not need a pass
-    without.
+    without mistakes.
 
     References
     ----------

@@ -30,10 +30,10 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         W' (\Phi' L \Phi + \lambda I) W = I, \qquad
         \lambda = \alpha \operatorname{tr} \Phi' L \Phi ,
 
-    where L is the Laplacian of a graph whose neighbours should come close, and B what should stay
-    spread: the scatter of all samples, or the Laplacian of a second graph. The choice of the
-    graphs gives locality preserving projections [2]_, marginal Fisher analysis [1]_ and
-    discriminant analysis, each with a kernel and a map for new samples.
+    where L is the Laplacian of a graph whose neighbours should be close, and B the matrix of what
+    should stay spread: the scatter of all samples, or the Laplacian of a second graph. Special
+    cases are locality preserving projections [2]_, marginal Fisher analysis [1]_ and discriminant
+    analysis, each with a kernel and a map for new samples.
 
     Parameters
     ----------
@@ -84,18 +84,18 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
 
     See Also
     --------
-    LaplacianEmbedding : Coordinates of each sample of its own, without the ridge.
+    LaplacianEmbedding : Independent coordinates for each sample, without the ridge penalty.
     skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : The graph of classes, with
         predictions, and faster.
-    sklearn.decomposition.KernelPCA : Keeps the scatter, whatever the neighbours are.
+    sklearn.decomposition.KernelPCA : Maximises the variance, regardless of neighbours.
 
     Notes
     -----
-    Fitting takes the kernel matrix in blocks, and ``n r^2 + r^3`` operations for r landmarks. The
-    problem is a generalised eigenproblem, solved directly: the certificate is that its vectors
-    fulfil it (tested). Coordinates have mean 0 over the training samples.
+    Fitting computes the kernel matrix in blocks, and takes ``n r^2 + r^3`` operations for r
+    landmarks. The problem is a generalised eigenproblem, solved directly; a test verifies that the
+    eigenvectors satisfy it. Coordinates have mean 0 over the training samples.
 
-    A constant function has no scatter and is excluded by centring B. The graphs are built from
+    Centring B excludes the constant function, which has no scatter. The graphs are built from
     distances in feature space; ties go to the sample that comes first.
 
     References

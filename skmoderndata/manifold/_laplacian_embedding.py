@@ -57,8 +57,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
     See Also
     --------
-    sklearn.manifold.SpectralEmbedding : Weighs the constraint by the row sums, and has no map for
-        new samples.
+    sklearn.manifold.SpectralEmbedding : Weights the constraint by the row sums; no map for new
+        samples.
     KernelGraphEmbedding : Embeds by functions in feature space.
 
     Notes
@@ -67,14 +67,14 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     certificate: no other coordinates have a smaller sum. Similarities of samples to themselves
     have no influence on the coordinates of the training samples.
 
-    New samples are placed where they would be in equilibrium with the training samples,
+    A new sample is placed where it is in equilibrium with the training samples,
     :math:`\tau(x) = \sum_i \kappa(x, x_i) \tau_i / (\sum_i \kappa(x, x_i) - \lambda)`, which gives
-    the training samples their own places. The denominator may come near 0 for samples that
-    resemble none; without any similarity a sample is placed at 0.
+    the training samples their own coordinates. The denominator may be near 0 for samples that
+    resemble no training sample; if all similarities are 0, the coordinates are 0.
 
-    A sample that resembles no other has an eigenvector almost to itself. If the graph falls into
-    parts, the first coordinates tell the parts. `SpectralEmbedding` suffers less from single
-    samples, as they weigh less in its constraint.
+    A sample that resembles no other dominates an eigenvector. If the graph has several connected
+    components, the first coordinates are constant on each. `SpectralEmbedding` is less sensitive
+    to isolated samples, because they have less weight in its constraint.
 
     References
     ----------

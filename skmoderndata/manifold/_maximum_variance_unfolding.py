@@ -113,17 +113,18 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     Notes
     -----
-    A step costs ``n n_neighbors max_rank``, and a few thousand are needed. The bound takes the
-    second eigenvalue of a Laplacian, dense up to 1500 samples. The ascent is not convex, as its
-    number of columns is limited; the bound tells how good its end is. With "soft" a gap below one
-    percent is reached, with "at_most" and more than some hundred samples it is not.
+    A step takes ``n n_neighbors max_rank`` operations, and a few thousand steps are needed. The
+    bound takes the second eigenvalue of a Laplacian, dense up to 1500 samples. The problem of the
+    ascent is not convex, because the number of columns is limited; the bound measures its result.
+    With "soft" the gap falls below one percent, with "at_most" and more than a few hundred samples
+    it does not.
 
-    Distances are divided by their mean inside; results are in the units of the samples. Equal
-    samples are unfolded once and get equal positions. A graph in several components has no
+    Distances are divided by their mean internally; results are in the units of the samples. Equal
+    samples are unfolded once and get equal positions. A graph with several components has no
     optimum, and is refused.
 
-    The form "equal" may lack multipliers, and conic solvers differ in the third digit; then
-    `dual_gap_`, cut at 0, and `edge_errors_` tell how far to trust the result.
+    The form "equal" may lack multipliers, and conic solvers differ in the third digit; then check
+    `dual_gap_`, which is at least 0, and `edge_errors_`.
 
     The method has no map of its own. `transform` writes a new sample as the affine combination of
     its `n_neighbors` nearest samples that is closest to it, as locally linear embedding does, and

@@ -15,19 +15,19 @@ from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
 class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
-    r"""Samples far from the mean in feature space, with a bound on false alarms.
+    r"""Outliers: samples far from the mean in feature space, with a bound on false alarms.
 
     A sample is an outlier if its distance from the mean :math:`\mu` of the n training samples
-    exceeds a threshold: one that a given fraction of samples of the same source exceed, or, with
-    `contamination="bound"` [1]_,
+    exceeds a threshold. By default a given fraction of samples of the same distribution exceeds
+    it; with `contamination="bound"` it is [1]_
 
     .. math::
         \theta = \max_i \lVert \phi(x_i) - \mu \rVert
         + 2 \sqrt{\frac{2 R^2}{n}} \left( \sqrt{2} + \sqrt{\ln \frac{1}{\delta}} \right).
 
     With probability :math:`1 - \delta`, where :math:`\delta` is `failure_probability`, over the
-    draw of the training samples, a new sample from the same source is called an outlier with
-    probability at most :math:`1 / (n + 1)`, if all samples have norm at most R in the feature
+    draw of the training samples, a new sample from the same distribution is called an outlier
+    with probability at most :math:`1 / (n + 1)`, if all samples have norm at most R in the feature
     space.
 
     Parameters
@@ -73,22 +73,22 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     --------
     skmoderndata.decomposition.KernelPCAOutlierDetector : Distance from a subspace instead of a
         point.
-    sklearn.svm.OneClassSVM : Centre chosen by the samples far out; sparse.
+    sklearn.svm.OneClassSVM : The samples far from the centre determine it; sparse.
 
     Notes
     -----
-    Fitting takes all kernel values once, in blocks; the answer is in closed form. The second term
-    of the threshold falls slowly: with R = 1 and `failure_probability=0.01` it is 1.0 for 100
-    samples, 0.3 for 1000 and 0.1 for 10000. With a Gaussian kernel no distance exceeds the root of
-    2, so that with few samples nothing at all is called an outlier, and the default is not the
-    bound.
+    Fitting takes all kernel values once, in blocks; the solution is in closed form. The second
+    term of the threshold decreases slowly: with R = 1 and `failure_probability=0.01` it is 1.0 for
+    100 samples, 0.3 for 1000 and 0.1 for 10000. With a Gaussian kernel no distance exceeds the
+    square root of 2, so that with few samples the bound calls no sample an outlier; therefore it
+    is not the default.
 
-    A number as `contamination` is reached by leave-one-out distances: each training sample is
-    compared with the mean of the others, from which it is ``n / (n - 1)`` times as far as from the
-    mean of all. So `fit_predict` may call fewer of the training samples outliers.
+    If `contamination` is a number, the threshold is a quantile of leave-one-out distances: each
+    training sample is compared with the mean of the others, from which it is ``n / (n - 1)`` times
+    as far as from the mean of all. So `fit_predict` may call fewer training samples outliers.
 
-    The distance needs the similarity of a sample to itself, which a precomputed kernel does not
-    tell for new samples: there `fit` and `fit_predict` work, and new samples are refused.
+    The distance needs the similarity of a sample to itself, which a precomputed matrix of new
+    samples lacks: `fit` and `fit_predict` work, and new samples are refused.
 
     References
     ----------

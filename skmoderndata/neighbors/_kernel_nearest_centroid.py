@@ -16,7 +16,7 @@ from skmoderndata.kernels._samples import KernelClassifierMixin
 
 
 class KernelNearestCentroid(KernelClassifierMixin, Base):
-    r"""Class of the nearest mean in feature space, or of the largest Parzen density.
+    r"""Classify by the nearest class mean in feature space, or by the largest Parzen density.
 
     Chooses the class with the largest
 
@@ -69,8 +69,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
 
     Notes
     -----
-    Fitting takes the kernel values within each class, computed in blocks; there is nothing to
-    optimise, and so no certificate. A prediction takes one kernel value per training sample. Ties
+    Fitting computes the kernel values within each class, in blocks; there is no optimisation
+    problem, hence no certificate. A prediction takes one kernel value per training sample. Ties
     go to the class that comes first in `classes_`.
 
     References

@@ -29,8 +29,8 @@ class DoubleCenterer(KernelMatrixStep):
     Notes
     -----
     For Euclidean distances the result is the Gram matrix of the centred points, new ones included.
-    The result is positive semi-definite exactly if the distances are Euclidean. Some texts forget
-    that distances have to be squared.
+    The result is positive semi-definite if and only if the distances are Euclidean. Some texts
+    omit that distances have to be squared.
 
     References
     ----------

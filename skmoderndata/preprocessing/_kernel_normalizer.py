@@ -21,18 +21,18 @@ class KernelNormalizer(KernelMatrixStep):
 
     See Also
     --------
-    skmoderndata.kernels.Normalized : The same for a kernel, which knows the similarity of new
-        samples to themselves. Take it where you can.
+    skmoderndata.kernels.Normalized : The same for a kernel, which can compute the similarity of
+        new samples to themselves. Prefer it where possible.
     sklearn.preprocessing.KernelCenterer : Centres a kernel matrix.
 
     Notes
     -----
-    A matrix of new samples against training samples does not hold the similarity of a new sample
-    to itself. `transform` takes it as `diag`. Without it the smallest value that Cauchy and
-    Schwarz allow is taken, ``max_j k(x, x_j)^2 / k(x_j, x_j)``: exact for training samples, and
-    cosines never exceed 1, but too large.
+    A matrix of new samples against training samples does not contain the similarity of a new
+    sample to itself. `transform` accepts it as `diag`. Without `diag` it uses the smallest value
+    that the Cauchy-Schwarz inequality allows, ``max_j k(x, x_j)^2 / k(x_j, x_j)``. This is exact
+    for training samples; for new samples cosines are too large, but never exceed 1.
 
-    Where the similarity of a sample to itself is 0, its row is 0.
+    If the similarity of a sample to itself is 0, its row is 0.
 
     References
     ----------

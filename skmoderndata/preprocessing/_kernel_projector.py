@@ -48,9 +48,9 @@ class KernelProjector(KernelMatrixStep):
 
     Notes
     -----
-    Columns of the result are the training samples, as before. Of all projections of a rank,
-    "eigen" leaves the largest trace; "cholesky" needs no eigenvectors. Cost ``n^3``, or ``n k^2``
-    plus the ``n^2 k`` of the projection for "cholesky".
+    Columns of the result are the training samples, as in the input. Of all projections of a given
+    rank, "eigen" has the largest trace; "cholesky" needs no eigenvectors. The cost is ``n^3``, or
+    ``n k^2`` plus the ``n^2 k`` of the projection for "cholesky".
 
     References
     ----------

@@ -25,8 +25,8 @@ PAGE = "kernel_transformer"
 class KernelTransformer(AgainstTraining):
     """Kernel values of samples against the training samples, as features.
 
-    The step before any estimator with ``kernel="precomputed"``, and so the way for kernels on
-    strings, sets, graphs and ragged series into all of them.
+    As the step before an estimator with ``kernel="precomputed"`` it makes kernels on strings,
+    sets, graphs and ragged series usable there.
 
     Parameters
     ----------
@@ -56,17 +56,17 @@ class KernelTransformer(AgainstTraining):
 
     See Also
     --------
-    skmoderndata.kernel_approximation.IncompleteCholesky : Few features in place of n.
-    AsSamples : For Gaussian processes on samples that are no vectors.
+    skmoderndata.kernel_approximation.IncompleteCholesky : A few features in place of n.
+    AsSamples : For Gaussian processes on samples that are not vectors.
 
     Notes
     -----
     A collection of samples is a list, a tuple, an array of objects or of strings, a column of a
     data frame, or an array of two dimensions or more; a table where single samples are expected
-    is refused. Centring and correction of the spectrum are steps after this one; normalisation
-    belongs to the kernel, see `skmoderndata.kernels.Normalized`.
+    is refused. Centring and correction of the spectrum are later steps; to normalise, use
+    `skmoderndata.kernels.Normalized` on the kernel.
 
-    Scikit-learn's own checks run for vectors; other samples have a conformance test of their own.
+    Scikit-learn's own checks test vectors; a separate conformance test covers other samples.
 
     References
     ----------
@@ -255,11 +255,11 @@ class KernelTransformer(AgainstTraining):
 
 
 class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
-    """Wrap samples that are no vectors, so that no estimator looks into them.
+    """Wrap samples that are not vectors, so that estimators pass them unchanged to a kernel.
 
-    Gaussian processes of scikit-learn take any collection of samples for a kernel that says so,
-    but arrays of unequal length, tuples or graphs fall apart when the collection is made an array.
-    In this wrapper they stay whole; the kernels here unwrap it.
+    Gaussian processes of scikit-learn accept any collection of samples if the kernel does, but
+    conversion of the collection to an array splits arrays of unequal length, tuples or graphs.
+    This wrapper keeps each sample whole; the kernels of this package unwrap it.
 
     See Also
     --------
@@ -267,8 +267,8 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
 
     Notes
     -----
-    There is nothing to learn. The output is an array of objects of one dimension, and indexing,
-    splitting and pickling work as with any array.
+    `fit` learns nothing. The output is a one-dimensional array of objects; indexing, splitting and
+    pickling work as with any array.
 
     References
     ----------

@@ -45,8 +45,8 @@ class KernelWhitener(KernelMatrixStep):
     Notes
     -----
     The matrix is centred first, and rows of new samples with the means of the training samples.
-    The book's fragment leaves that out, and its features have covariance ``I / n``. Directions of
-    small variance are noise blown up: choose `n_components`. Cost ``n^3``.
+    The book's program omits this, and its features have covariance ``I / n``. Directions of
+    small variance are amplified noise: choose `n_components`. The cost is ``n^3``.
 
     References
     ----------

@@ -9,7 +9,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
 class SpectrumCorrector(KernelMatrixStep):
-    r"""Positive semi-definite matrix from similarities that are not, for new samples too.
+    r"""Positive semi-definite matrix from indefinite similarities, for new samples as well.
 
     With ``S = U diag(w) U'`` the training matrix becomes ``U diag(f(w)) U'`` and rows s of new
     samples ``s U diag(f(w) / w) U'``:
@@ -56,8 +56,8 @@ class SpectrumCorrector(KernelMatrixStep):
     -----
     "clip", "flip" and "square" are linear maps of the rows, the same for training and new samples.
     "shift" adds to the diagonal of the training matrix, in `fit_transform` only: `transform`
-    leaves rows as they are, since it cannot tell training samples from new ones. Hence
-    ``fit_transform(S)`` differs from ``fit(S).transform(S)`` for "shift", and not otherwise.
+    does not change rows, because it cannot distinguish training samples from new ones. Hence
+    ``fit_transform(S)`` differs from ``fit(S).transform(S)`` for "shift", but not otherwise.
 
     The similarity between two new samples is not determined by the training matrix; `between`
     gives the one in which the rows' features are those used here. Cost ``n^3``. Eigenvalues are

@@ -16,14 +16,13 @@ from skmoderndata.ranking._base import KernelRankingMachine
 
 
 class KernelPRank(KernelRankingMachine, Base):
-    r"""Ranks from one kernel function and thresholds, learned from one sample at a time.
+    r"""Predict ranks by a kernel function and thresholds, learned from one sample at a time.
 
-    PRank [1]_ [2]_ goes through the samples. One of rank y that is ranked q changes the function
-    :math:`f = \sum_i a_i k(x_i, \cdot)` by :math:`a_i \leftarrow a_i + y - q`, and moves the
-    thresholds between the two ranks by one. Thresholds stay in order. If ranks can be separated
-    with margin :math:`\gamma` by a function of norm one, at most
-    :math:`(K - 1)(R^2 + 1) / \gamma^2` changes happen, for K ranks and samples of norm at most
-    R.
+    PRank [1]_ [2]_ goes through the samples. A sample of rank y with the prediction q changes the
+    function :math:`f = \sum_i a_i k(x_i, \cdot)` by :math:`a_i \leftarrow a_i + y - q`, and moves
+    the thresholds between the two ranks by one. Thresholds stay in order. If a function of norm
+    one separates the ranks with margin :math:`\gamma`, there are at most
+    :math:`(K - 1)(R^2 + 1) / \gamma^2` changes, for K ranks and samples of norm at most R.
 
     Parameters
     ----------
@@ -84,9 +83,9 @@ class KernelPRank(KernelRankingMachine, Base):
 
     Notes
     -----
-    There is no optimum to be near to, and no certificate but `n_updates_`, which the bound above
-    turns into a margin that no function of norm one exceeds, if the last pass was without
-    mistakes. Time is n kernel values for each sample with a coefficient, in each pass.
+    The method solves no optimisation problem. Its only certificate is `n_updates_`: after a pass
+    without mistakes the bound above gives a margin that no function of norm one exceeds. Each pass
+    takes n kernel values for each sample with a coefficient.
 
     References
     ----------

@@ -162,11 +162,11 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
 
     Notes
     -----
-    The printed step 1 diverges for ``k(x, x) > 2``; dividing by ``k(x, x)`` makes it the exact
-    minimum. Without an offset the classes have to be separable through the origin of feature
-    space: with the Gaussian kernel they are, else take ``fit_intercept=True``. A hard margin that
-    does not exist lets the coefficients grow; `fit` stops and says so. One coefficient at a time
-    is slow where samples are much alike, as with features that are not centred.
+    The printed step size 1 diverges for ``k(x, x) > 2``; division by ``k(x, x)`` gives the exact
+    minimum. Without an offset a hyperplane through the origin of feature space has to separate the
+    classes. With the Gaussian kernel this is possible; otherwise set ``fit_intercept=True``. If
+    there is no hard margin, the coefficients diverge; `fit` stops with a warning. Steps of one
+    coefficient converge slowly for similar samples, as with features that are not centred.
 
     References
     ----------
@@ -391,7 +391,7 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
 
     Notes
     -----
-    The offset is penalised: centre y where its mean is large.
+    The offset is penalised: centre y if its mean is large.
 
     References
     ----------

@@ -26,9 +26,9 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         + C \sum_i u_i \max\bigl(0,\ 1 - y_i (w^\top \phi(x_i) + b)\bigr)^2,
 
     with the weights :math:`u_i` of samples and classes: the 2-norm soft margin [1]_. Its dual is a
-    hard margin for the kernel matrix with :math:`1 / (2 C u_i)` on the diagonal, and so the
-    problem of the nearest points of two convex hulls [2]_, which has no bounds from above. Several
-    classes are separated in pairs, as `SVC` does.
+    hard margin for the kernel matrix with :math:`1 / (2 C u_i)` added to the diagonal, and so the
+    problem of the nearest points of two convex hulls [2]_, without upper bounds. Several classes
+    are separated in pairs, as in `SVC`.
 
     Parameters
     ----------
@@ -95,16 +95,16 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     See Also
     --------
     sklearn.svm.SVC : Hinge loss: fewer support vectors, so faster predictions.
-    sklearn.svm.LinearSVC : The same loss for the linear kernel, the offset being penalised.
+    sklearn.svm.LinearSVC : The same loss for the linear kernel, with a penalised offset.
     skmoderndata.svm.CoreVectorMachine : The same loss, penalised offset, for large data.
 
     Notes
     -----
-    Every sample inside the margin is a support vector, 1.3 to 1.5 times as many as with the hinge
-    loss: predictions take longer by that factor. Rows of the kernel matrix are computed when they
-    are needed, 64 together, and shared by all pairs of classes; above 2000 samples they are stored
-    in single precision, which moves the optimum by about 1e-6 of its value. For 100 000 samples
-    and more take `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
+    Every sample inside the margin is a support vector, 1.3 to 1.8 times as many as with the hinge
+    loss: predictions take longer by that factor. Rows of the kernel matrix are computed on demand,
+    64 at a time, and shared by all pairs of classes; above 2000 samples they are stored in single
+    precision, which changes the optimum by about 1e-6 of its value. For 100 000 samples and more
+    use `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
 
     There is no `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
 

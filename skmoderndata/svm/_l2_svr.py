@@ -22,14 +22,14 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         \min_{w, b}\ \tfrac12 \|w\|^2 + C \sum_i u_i
         \max\bigl(0,\ |y_i - w^\top \phi(x_i) - b| - \epsilon\bigr)^2,
 
-    with the weights :math:`u_i` of samples [1]_. The dual has one weight for each sample,
+    with the weights :math:`u_i` of samples [1]_. The dual has one coefficient for each sample,
 
     .. math::
         \min_a\ \tfrac12 a^\top \bigl(K + \operatorname{diag}(1 / (2 C u))\bigr) a - y^\top a
         + \epsilon \|a\|_1, \qquad \sum_i a_i = 0,
 
-    and is solved by pairwise steps. A tube of width zero leaves linear equations: kernel ridge
-    regression with a free offset.
+    and is solved by pairwise steps. With a tube of width zero the optimum satisfies linear
+    equations: kernel ridge regression with a free offset.
 
     Parameters
     ----------
@@ -84,15 +84,15 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
 
     See Also
     --------
-    sklearn.svm.SVR : Linear loss outside of the tube: less moved by single large errors.
-    sklearn.svm.LinearSVR : The same loss for the linear kernel, the offset being penalised.
+    sklearn.svm.SVR : Linear loss outside the tube: less sensitive to single large errors.
+    sklearn.svm.LinearSVR : The same loss for the linear kernel, with a penalised offset.
     sklearn.kernel_ridge.KernelRidge : No tube and no offset; every sample has a coefficient.
 
     Notes
     -----
-    Time is about the kernel values of the samples outside of the tube with all others. Above 2000
-    samples these are stored in single precision, which moves the optimum by about 1e-6 of its
-    value.
+    The kernel values of the samples outside the tube with all samples take most of the time. Above
+    2000 samples they are stored in single precision, which changes the optimum by about 1e-6 of
+    its value.
 
     References
     ----------

@@ -26,7 +26,7 @@ ROUNDING = 1e-9  # relative width of the surface, so that no training sample is 
 
 
 class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Base):
-    r"""Smallest ball that holds all samples.
+    r"""Smallest ball that contains all samples.
 
     Solves, in input space (`kernel="linear"`) or in the feature space of a kernel,
 
@@ -110,15 +110,15 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     Notes
     -----
     A step of "core_set" solves the problem on a few samples exactly and takes one pass over the
-    data, ``n p`` operations. Three to ten passes suffice, in hundreds of dimensions as well; a
-    cloud near a sphere takes a few more. Within ``(1 + eps)`` radii a core set of
-    ``ceil(2 / eps)`` samples is always enough, whatever the dimension [1]_.
+    data, ``n p`` operations. Three to ten passes suffice, in hundreds of dimensions as well;
+    samples near a sphere take a few more. For a radius within a factor of ``1 + eps`` a core set
+    of ``ceil(2 / eps)`` samples always suffices, whatever the dimension [1]_.
 
-    Every sample counts: a single outlier moves the ball. The ball is the same for any kernel
-    that differs by a constant, and does not change when samples are repeated. One sample, or
-    equal samples, give a ball of radius zero. Distances are computed from the mean of the data,
-    so that an offset does no harm. With kernel "precomputed", `predict` needs the similarities
-    of new samples to themselves, which are not in the matrix, and is refused.
+    The ball contains every sample: a single outlier changes it. A constant added to the kernel and
+    repeated samples do not change the ball. One sample, or equal samples, give a ball of radius
+    zero. Distances are computed relative to the mean of the data, so that an offset does not
+    reduce the accuracy. With kernel "precomputed", `predict` refuses new samples, because their
+    similarities to themselves are not in the matrix.
 
     References
     ----------
