@@ -40,12 +40,17 @@ def popcount(x: Any) -> Any:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
+@jit
 def hamming_distances(A: Array, B: Array) -> Array:
     """Count differing bits between the packed rows of A and B, shape (len(A), len(B))."""
-    total = np.zeros((len(A), len(B)), dtype=np.int64)
-    for a, b in zip(A.T, B.T, strict=True):  # word by word: a short last axis would be slow
-        total += np.bitwise_count(a[:, None] ^ b)
-    return total
+    out = np.empty((A.shape[0], B.shape[0]), dtype=np.int64)
+    for i in range(A.shape[0]):
+        for j in range(B.shape[0]):
+            total = np.int64(0)
+            for w in range(A.shape[1]):
+                total += popcount(A[i, w] ^ B[j, w])
+            out[i, j] = total
+    return out
 
 
 def assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) -> Array:
@@ -132,11 +137,21 @@ def unions(Z: Array, words: Array) -> Array:
     return out
 
 
+@jit
 def count_differences(rows: Array, Z: Array, words: Array) -> tuple[int, int]:
     """Count bits of packed `rows` missed by the unions that Z chooses, and bits added by them."""
-    union = unions(Z, words)
-    missed, extra = np.bitwise_count(rows & ~union), np.bitwise_count(union & ~rows)
-    return int(missed.sum(dtype=np.int64)), int(extra.sum(dtype=np.int64))
+    missed, extra = 0, 0
+    union = np.zeros(rows.shape[1], dtype=np.uint64)
+    for i in range(rows.shape[0]):
+        union[:] = 0
+        for k in range(Z.shape[1]):
+            if Z[i, k]:
+                for w in range(rows.shape[1]):
+                    union[w] |= words[k, w]
+        for w in range(rows.shape[1]):
+            missed += popcount(rows[i, w] & ~union[w])
+            extra += popcount(union[w] & ~rows[i, w])
+    return missed, extra
 
 
 def nearest_packed(
@@ -284,9 +299,13 @@ def contained(rows: Array, words: Array) -> Array:
     return np.stack(inside, axis=1)
 
 
+@jit
 def count_ones(words: Array) -> Array:
     """Count the ones of each packed row."""
-    ones: Array = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    ones = np.zeros(words.shape[0], dtype=np.int64)
+    for i in range(words.shape[0]):
+        for w in range(words.shape[1]):
+            ones[i] += popcount(words[i, w])
     return ones
 
 
