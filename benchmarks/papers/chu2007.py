@@ -1,0 +1,51 @@
+"""How far are predicted ranks off, on a target that is cut into five?"""
+
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from benchmarks.papers import SPECIFICATION, Entry, value
+
+
+def values(quick):
+    ours, theirs = errors(3 if quick else 5)
+    setting = "diabetes, target in 5 bins of equal frequency"
+    return [
+        value(setting, "mean absolute error in ranks", "0.86", SPECIFICATION, ours,
+              holds=abs(ours - 0.86) < 0.03),
+        value(setting, "the same, compared with SVC", f"below {theirs:.3f}", SPECIFICATION, ours,
+              holds=ours < theirs),
+    ]  # fmt: skip
+
+
+def errors(n_folds):
+    """Mean absolute error of NuSVOR and of SVC over the folds."""
+    from skmoderndata.ranking import NuSVOR
+
+    X, target = load_diabetes(return_X_y=True)
+    y = np.searchsorted(np.quantile(target, [0.2, 0.4, 0.6, 0.8]), target, side="right")
+    folds = KFold(n_folds, shuffle=True, random_state=0)
+    return tuple(
+        float(
+            np.abs(
+                cross_val_predict(make_pipeline(StandardScaler(), m), X, y, cv=folds) - y
+            ).mean()
+        )
+        for m in (NuSVOR(0.8), SVC())
+    )
+
+
+ENTRY = Entry(
+    title="Ordinal regression on a table",
+    cites="Chu and Keerthi: Support vector ordinal regression. Neural Computation 19, 2007.",
+    source="the paper cuts the targets of regression tables into bins of equal frequency; its "
+    "tables are not at hand. The expected error is that of the project specification for a table "
+    "that scikit-learn ships.",
+    values=values,
+    remarks="The relation is close to linear: rounded ridge regression has a mean absolute error "
+    "of 0.80 here, below that of both machines. `nu` is 0.8; with its default of 0.5 the error is "
+    "0.98.",
+)
