@@ -102,9 +102,8 @@ CASE = Case(
     title="Bound of a sparse Gaussian process",
     question="What does one value of the bound with its gradient cost?",
     remarks="Titsias' bound at given hyperparameters and inducing inputs, and its gradient in "
-    "the hyperparameters; setting up the model is counted for all. `gpytorch` needs torch: "
-    "`pip install gpytorch torch --extra-index-url https://download.pytorch.org/whl/cpu` for "
-    "its version without graphics cards.",
+    "the hyperparameters; setting up the model is counted for all. `gpytorch` needs torch, "
+    "whose version without graphics cards is enough.",
     ours="SparseGaussianProcessRegressor",
     sizes={"2,000 x 8, 100 inducing": (2000, 100), LARGE: (20_000, 200)},
     quick_sizes={"1,000 x 8, 50 inducing": (1000, 50)},
