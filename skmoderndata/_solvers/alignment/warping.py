@@ -203,21 +203,6 @@ def _batches(lengths: Array, whole: bool) -> list[tuple[int, int]]:
 
 
 @jit
-def matched_costs(x, offsets_x, z, offsets_z, band, rooted):
-    """Cost of aligning each series of a collection with that of the same number in another."""
-    out = np.full(len(offsets_x) - 1, np.inf)
-    for p in range(len(out)):
-        a = x[offsets_x[p] : offsets_x[p + 1]]
-        b = z[offsets_z[p] : offsets_z[p + 1]]
-        low, high = np.empty(len(a), dtype=np.int64), np.empty(len(a), dtype=np.int64)
-        fill_corridor(len(a), len(b), band, low, high)
-        tail = np.zeros(len(a) + 1)
-        row = np.empty(len(b) + 1)
-        out[p] = cost_of_pair(a, b, low, high, rooted, tail, np.inf, row)
-    return out
-
-
-@jit
 def local_cost(a, b, rooted):
     """Squared Euclidean distance of two points, or its root."""
     total = 0.0
