@@ -1,5 +1,6 @@
 """Evidence that the neighbours of series are the nearest, found by few distances."""
 
+import itertools
 import pickle
 import tracemalloc
 import warnings
@@ -12,13 +13,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata._solvers.alignment.corridors import SAKOE_CHIBA, Band
+from skmoderndata._solvers.alignment.corridors import SAKOE_CHIBA, Band, fill_corridor
 from skmoderndata._solvers.alignment.neighbors import make_index, search
+from skmoderndata._solvers.alignment.warping import cost_of_pair
 from skmoderndata.kernels._series import pack_series
 from skmoderndata.metrics import pairwise_dtw
 from skmoderndata.neighbors import DTWNeighborsClassifier, DTWNeighborsRegressor
 from skmoderndata.preprocessing import SeriesFormatter
 from tests.oracles import archive
+from tests.oracles.dynamic_time_warping import sakoe_chiba, square, warping_cost
 
 SETS = archive.sets()
 RADII = [None, 0, 1, 4, 0.3]
@@ -62,6 +65,34 @@ def test_neighbours_are_those_of_all_distances(radius, make, lower_bounds, seed)
     expected = np.argsort(shifted, axis=1, kind="stable")[:, :5]
     assert_array_equal(nearest, expected)
     assert_array_equal(found, np.take_along_axis(alone, expected, axis=1))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("rooted", [False, True])
+def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed):
+    X = ragged(seed, n=16, channels=channels)
+    for x, z in itertools.pairwise(X):
+        exact = warping_cost(
+            x,
+            z,
+            cost=(lambda a, b: np.sqrt(square(a, b))) if rooted else square,
+            allowed=sakoe_chiba(x, z, 5),
+        )
+        low, high = np.empty((2, len(x)), dtype=np.int64)
+        fill_corridor(len(x), len(z), Band(SAKOE_CHIBA, 5.0), low, high)
+        row, tail = np.empty(len(z) + 1), np.zeros(len(x) + 1)
+        costs = [
+            cost_of_pair(x, z, low, high, rooted, tail, cutoff, row)
+            for cutoff in (np.inf, exact * (1 + 1e-9), 0.99 * exact)
+        ]
+        assert_allclose(costs[:2], exact, rtol=1e-12)
+        # the last row is complete where its least cost is below the cutoff
+        if np.isfinite(exact):
+            assert costs[2] == np.inf or costs[2] == costs[0]
+        tail[:] = 0.5 * exact  # every row has a cell of at least the cost from there on
+        if np.isfinite(exact) and exact > 0:
+            assert cost_of_pair(x, z, low, high, rooted, tail, 0.4 * exact, row) == np.inf
 
 
 @pytest.mark.oracle
