@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 sys.path[:0] = [str(DOCS / "_ext"), str(ROOT / "tools")]
 
-from skmoderndata_site import api, benchmarks, choose, figures, gallery, guide  # noqa: E402
+from skmoderndata_site import api, benchmarks, choose, figures, gallery, guide, mathml  # noqa: E402
 
 CHAPTERS = [chapter["page"] for chapter in guide.load(DOCS)]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
@@ -169,3 +169,29 @@ def test_a_page_of_figures_is_read(tmp_path):
     assert benchmarks.verdict(theirs[1:]) == "**faster than every peer**"
     assert benchmarks.verdict(theirs[:1]) == "slower than every peer"
     assert benchmarks.verdict([]) == "no peer measured"
+
+
+@pytest.mark.parametrize(
+    ("tex", "expected"),
+    [
+        (r"\tfrac12 x", "<mn>1</mn><mn>2</mn></mfrac><mi>x</mi>"),
+        (r"\frac1n \sum_i x_i", "<mn>1</mn><mi>n</mi></mfrac><munder>"),
+        (r"\log N", "<mspacewidth="),
+        (r"\begin{aligned} a &= b \end{aligned}", '<mtabledisplaystyle="true"'),
+    ],
+)
+def test_formulas_are_set_as_they_are_meant(tex, expected):
+    assert expected in re.sub(r"\s+", "", mathml.to_mathml(tex, block=True))
+
+
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "methods").glob("*.md")), ids=lambda page: page.stem
+)
+def test_method_pages_have_formulas_as_mathematics(page):
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    code = re.findall(r"(?<!`)`([^`]+)`(?!`)", text)
+    # a power, a norm, a sum or a subscript in code; Python's own powers of numbers are code
+    signs = re.compile(r"\^|\|\||\bsum_|\b[a-zA-Z]_[ij]\b|\b[a-z] ?\*\* ?\d")
+    assert [span for span in code if signs.search(span)] == []
+    for formula in re.findall(r"^\$\$\n(.*?)\n\$\$", text, flags=re.S | re.M):
+        mathml.to_mathml(formula, block=True)

@@ -82,7 +82,11 @@ CASE = Case(
         "TimeSeriesKMeans": Contender(run=ours, peer=False, note="default"),
         "tslearn": Contender(run=tslearn, requires="tslearn>=0.6", note='`metric="dtw"`'),
         "aeon": Contender(
-            run=aeon, requires="aeon>=1.6", note='`averaging_method="ba"`, `n_init=1`'
+            run=aeon,
+            requires="aeon>=1.6",
+            note='`averaging_method="ba"`, `n_init=1`',
+            sizes=("60 x 40", "100 x 128", "100 x 500"),
+            why_not="SECONDS",
         ),
     },
     quality=quality,

@@ -15,6 +15,11 @@ logger = logging.getLogger(__name__)
 ALIGNED = re.compile(
     r"\\(begin|end)\{(?:align|alignat|eqnarray|gather|gathered|split|multline)\*?\}"
 )
+FRACTION = re.compile(r"\\([td]?frac)\s*(\w)\s*(\w)")  # one character each, without braces
+# Browsers leave no space between a function and an argument without brackets.
+FUNCTION = re.compile(
+    r"(\\(?:log|ln|exp|operatorname\{\w+\}))\s+(?=[A-Za-z]|\\(?!left|big|Big|[{|]))"
+)
 OPERATORS = "argmin argmax sign sgn rank tr Tr diag prox soft svd cov var".split()
 REPLACEMENTS = {
     r"\big": r"\bigl",
@@ -48,13 +53,16 @@ def to_mathml(tex, *, block):
     tex = ALIGNED.sub(r"\\\1{aligned}", tex.strip())
     for name in OPERATORS:
         tex = re.sub(rf"\\{name}(?![A-Za-z])", rf"\\operatorname{{{name}}}", tex)
+    tex = FRACTION.sub(r"\\\1{\2}{\3}", tex)
+    tex = FUNCTION.sub(r"\1\\, ", tex)
     tex = re.sub(r"\\[A-Za-z]+", lambda word: REPLACEMENTS.get(word[0], word[0]), tex)
     if block and "\\begin" not in tex and re.search(r"\\\\|(?<!\\)&", tex):
         tex = rf"\begin{{aligned}}{tex}\end{{aligned}}"
     try:
-        return tex2mathml(tex, as_block=block)
+        result = tex2mathml(tex, as_block=block)
     except (AttributeError, IndexError, ValueError, SyntaxError) as error:  # its parser gave up
         raise MathError(f"cannot parse: {error}") from error
+    return result.replace("<mtable class=", '<mtable displaystyle="true" class=')
 
 
 def _convert(node, tex, *, block):
