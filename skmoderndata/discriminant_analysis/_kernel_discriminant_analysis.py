@@ -128,7 +128,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digit_classes",
-            grid={"alpha": (1e-5, 1e-4, 1e-3), "gamma": (0.0001, 0.0002, 0.0005)},
+            grid={"alpha": (1e-3, 1e-5, 1e-7), "gamma": (0.00005, 0.0001, 0.0003)},
             baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.0001, 0.0002, 0.0005)},
         ),
     )

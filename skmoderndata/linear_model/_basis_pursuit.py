@@ -142,7 +142,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         comparison=Comparison(
             baseline="sklearn.linear_model.Lasso",
             problem="few_measurements",
-            grid={"residual_tol": (0.1, 0.3, 1.0, 3.0)},
+            grid={"residual_tol": (0.01, 0.1, 0.3, 1.0)},
             baseline_params={"max_iter": 100_000},
             baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1)},
         ),

@@ -138,8 +138,8 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digits_kernel",
-            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
-            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
+            baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
         ),
     )
     _parameter_constraints = {

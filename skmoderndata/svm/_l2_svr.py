@@ -119,7 +119,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="diabetes",
-            grid={"C": (0.01, 0.1, 1.0, 10.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
             params={"epsilon": 10.0},
             baseline_grid={"C": (1.0, 10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
             baseline_params={"epsilon": 10.0},

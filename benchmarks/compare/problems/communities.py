@@ -68,4 +68,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    n_repeats=2,
 )

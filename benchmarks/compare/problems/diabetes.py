@@ -52,4 +52,5 @@ PROBLEM = Problem(
     pipeline=pipeline,
     plot=plot,
     splitter=folds,
+    n_repeats=2,
 )

@@ -43,4 +43,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    n_repeats=3,
 )

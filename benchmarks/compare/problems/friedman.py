@@ -57,4 +57,5 @@ PROBLEM = Problem(
     plot=plot,
     splitter=folds,
     load_full=lambda: load(False, full=True),
+    n_repeats=2,
 )

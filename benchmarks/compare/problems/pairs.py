@@ -44,4 +44,5 @@ PROBLEM = Problem(
     pipeline=pipeline,
     plot=plot,
     load_full=lambda: load(False, full=True),
+    n_repeats=3,
 )

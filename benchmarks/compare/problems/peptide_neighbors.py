@@ -37,4 +37,5 @@ PROBLEM = replace(
     "their five nearest neighbours tell, by edits or by the angle between counts of substrings.",
     pipeline=pipeline,
     plot=plot,
+    n_repeats=3,
 )

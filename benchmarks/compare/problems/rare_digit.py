@@ -45,4 +45,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    n_repeats=2,
 )

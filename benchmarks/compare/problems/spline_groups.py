@@ -56,4 +56,5 @@ PROBLEM = Problem(
     pipeline=pipeline,
     plot=plot,
     splitter=folds,
+    n_repeats=3,
 )
