@@ -131,7 +131,7 @@ _PAGE = Template("""<!DOCTYPE html>
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
-<title>skmoderndata beside scikit-learn</title>
+<title>skmoderndata compared with scikit-learn</title>
 <style>
 :root { color-scheme: light dark; --back: #f6f7f9; --card: #ffffff; --text: #1d2430;
   --quiet: #5b6573; --line: #dfe3e8; --bad: #b3261e; --badge: #e8f1fb;
@@ -196,9 +196,9 @@ summary { cursor: pointer; color: var(--quiet); font-size: .9rem; }
 </head>
 <body>
 <main>
-<h1>skmoderndata beside scikit-learn</h1>
-<p>Every method that has a counterpart in scikit-learn, in the same pipeline, tuned by
-GridSearchCV on the same folds with the same budget.</p>
+<h1>skmoderndata compared with scikit-learn</h1>
+<p>Every method that has a counterpart in scikit-learn is compared with it: the same pipeline,
+tuned by GridSearchCV on the same folds. Where two grids differ in size, the section says so.</p>
 <p><b>$summary</b></p>
 <p class="quiet">$how</p>
 $alert
@@ -253,13 +253,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 def _page(rows, plan, facts, reasons):
     how = (
-        f"{plan.n_outer} outer folds for the scores; each search holds out a third of its rows, "
-        f"{('once', 'twice', 'each third in turn')[plan.n_inner - 1]}; "
-        f"{facts['seconds']:.0f} s in all, {facts['finished']}."
+        f"The scores come from {plan.n_outer} outer folds, fewer where a fit is slow"
+        f"{'' if plan.quick else ' and more where it is fast'}; each search holds out a third of "
+        f"its rows, {('once', 'twice', 'each third in turn')[plan.n_inner - 1]}. "
+        f"The run took {facts['seconds']:.0f} s and ended at {facts['finished']}."
     )
     alert = ""
     if plan.quick:
-        how += " Quick run: fewer rows, folds and candidates, and most verdicts undecided."
+        how += " Quick run: fewer rows, folds and candidates, so that most verdicts are undecided."
     if facts["interrupted"]:
         alert = '<p class="bad">Interrupted: only what was finished is shown.</p>'
     counts = count(rows)
@@ -500,7 +501,7 @@ def _fold_chart(row):
     """Draw the scores of both contenders by fold, in the colours of the page."""
     a, b = row.scores(row.method), row.scores(row.baseline)
     low, high = min(a.min(), b.min()), max(a.max(), b.max())
-    left, width, step = 60, 520, 18
+    left, width, step = 60, 520, 18 if len(a) <= 10 else 11
     bottom = step * (len(a) + 1)
 
     def place(score):
@@ -519,8 +520,9 @@ def _fold_chart(row):
         )
     for i, fold in enumerate(row.folds):
         y, xa, xb = step * (i + 1), place(a[i]), place(b[i])
+        if len(a) <= 10 or fold % 5 == 0:
+            parts.append(f'<text x="0" y="{y + 4}">fold {fold + 1}</text>')
         parts.append(
-            f'<text x="0" y="{y + 4}">fold {fold + 1}</text>'
             f'<line x1="{xa:.1f}" x2="{xb:.1f}" y1="{y}" y2="{y}" stroke="var(--quiet)"/>'
             f'<circle cx="{xa:.1f}" cy="{y}" r="4.5" fill="var(--method)"/>'
             f'<circle cx="{xb:.1f}" cy="{y}" r="4.5" fill="var(--baseline)"/>'

@@ -133,7 +133,7 @@ class Contender:
 
 @dataclass
 class Row:
-    """A method beside its baseline on one problem."""
+    """A method compared with its baseline on one problem."""
 
     name: str
     problem_name: str

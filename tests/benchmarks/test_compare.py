@@ -139,8 +139,8 @@ def test_method_and_baseline_win_where_they_do(compare):
     assert [row["winner"] for row in results["rows"]] == ["method", "baseline", "equal"]
     assert "<b>PCA wins.</b>" in page
     assert "<b>Equal within 0.01.</b>" in page
-    assert "3 comparisons: 1 wins, 1 losses, 1 equal, 0 undecided." in page
-    assert "All: 1 wins, 1 losses, 1 equal, 0 undecided." in text
+    assert "3 comparisons: 1 win, 1 loss, 1 equal, 0 undecided." in page
+    assert "All: 1 win, 1 loss, 1 equal, 0 undecided." in text
 
 
 def test_page_is_well_formed_and_needs_no_other_file(compare):

@@ -25,7 +25,9 @@ def load(quick):
     digits = load_digits()
     n = 300 if quick else 1000
     X = np.array([outline(image) for image in digits.images[:n]])
-    return Data(X=X, y=digits.target[:n], about=f"outlines of {n} digits, at 48 points each")
+    return Data(
+        X=X, y=digits.target[:n], about=f"outlines of {n} digits from scikit-learn, 48 points each"
+    )
 
 
 def pipeline(step):
@@ -46,8 +48,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="outlines of digits",
-    description="The distance of the outline from the centre, once around, is a series; the "
-    "nearest training series names the digit. The picture shows unseen outlines on which the "
+    description="The distance of an outline from its centre, once around, is a series; the "
+    "nearest training series give the digit. The picture shows unseen outlines on which the "
     "methods differ.",
     score_name="accuracy",
     scoring="accuracy",

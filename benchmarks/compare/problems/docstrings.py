@@ -77,9 +77,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="subject of a sentence",
-    description="First sentences of docstrings; which part of which library do they describe? The "
-    "kernel has read the docstrings of other functions, without their origin, and knows which "
-    "words go together; the baseline weighs the words that it finds in the training rows.",
+    description="Which module does the first sentence of a docstring describe? The kernel has "
+    "read the docstrings of other functions, without their origin, and knows which words go "
+    "together; the baseline weights the words of the training rows.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

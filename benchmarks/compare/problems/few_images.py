@@ -62,8 +62,8 @@ class FewRows:
 
 PROBLEM = Problem(
     title="few images",
-    description="The mean image of a digit is estimated from eight images; what counts is the "
-    "squared error, with a minus sign, against the mean of all images of that digit.",
+    description="The mean image of a digit is estimated from eight images. The score is minus the "
+    "squared error, compared with the mean of all images of that digit.",
     score_name="minus squared error",
     scoring=closeness,
     load=load,

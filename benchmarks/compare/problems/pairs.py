@@ -36,8 +36,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="products of pairs",
-    description="The class depends on products of two measurements, which a kernel on vectors "
-    "can be told. The picture shows decision values of unseen rows.",
+    description="The class depends on products of two variables, a structure that a kernel on "
+    "vectors can express. The picture shows the decision values of unseen rows.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

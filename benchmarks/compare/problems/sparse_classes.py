@@ -35,9 +35,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="few features decide",
-    description="Few rows, many features, of which a handful decides, and some labels are wrong: "
-    "a linear classifier that takes few features. The picture shows the weights that "
-    "are not zero.",
+    description="Few rows, many features, of which only five matter, and some wrong labels: a "
+    "linear classifier should use few features. The picture shows the non-zero weights.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,
