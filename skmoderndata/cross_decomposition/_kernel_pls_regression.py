@@ -161,9 +161,9 @@ class KernelPLSRegression(
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
-            grid={"n_components": (8, 16, 32), "gamma": (0.01, 0.03, 0.1)},
+            grid={"n_components": (16, 32, 64), "gamma": (0.003, 0.01, 0.03)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (1e-4, 1e-3, 1e-2), "gamma": (0.003, 0.01, 0.03)},
+            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
     )
     _parameter_constraints = {

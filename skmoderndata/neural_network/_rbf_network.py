@@ -315,7 +315,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
             params={"direct_link": True, "random_state": 0},
             grid={"n_centers": (200, 400, 800)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (1e-4, 1e-3, 1e-2), "gamma": (0.003, 0.01, 0.03)},
+            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
     )
     _parameter_constraints = RADIAL

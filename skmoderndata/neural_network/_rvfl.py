@@ -133,7 +133,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
             params={"random_state": 0},
             grid={"input_scale": (0.1, 0.2, 0.4, 0.8)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (1e-4, 1e-3, 1e-2), "gamma": (0.003, 0.01, 0.03)},
+            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
     )
     _parameter_constraints = RANDOM_LAYER

@@ -213,9 +213,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         comparison=Comparison(
             baseline="sklearn.svm.LinearSVC",
             problem="sparse_classes",
-            grid={"C": (0.03, 0.1, 0.3, 1.0)},
+            grid={"C": (0.01, 0.03, 0.1, 0.3)},
             baseline_params={"penalty": "l1", "dual": False, "max_iter": 10_000},
-            baseline_grid={"C": (0.03, 0.1, 0.3, 1.0)},
+            baseline_grid={"C": (0.01, 0.03, 0.1, 0.3)},
         ),
     )
     _parameter_constraints = {

@@ -23,7 +23,7 @@ def outline(image, n_points=48):
 
 def load(quick):
     digits = load_digits()
-    n = 300 if quick else 1000
+    n = 300 if quick else len(digits.images)
     X = np.array([outline(image) for image in digits.images[:n]])
     return Data(
         X=X, y=digits.target[:n], about=f"outlines of {n} digits from scikit-learn, 48 points each"
@@ -56,5 +56,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
-    n_repeats=3,
+    n_repeats=2,
 )

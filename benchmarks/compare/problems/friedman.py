@@ -21,7 +21,7 @@ def make(n):
 
 
 def load(quick, full=False):
-    return make(300 if quick else 2000 if full else 600)
+    return make(300 if quick else 2000 if full else 1000)
 
 
 def pipeline(step):
@@ -57,5 +57,4 @@ PROBLEM = Problem(
     plot=plot,
     splitter=folds,
     load_full=lambda: load(False, full=True),
-    n_repeats=2,
 )

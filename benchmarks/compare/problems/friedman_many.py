@@ -15,5 +15,4 @@ PROBLEM = replace(
     load=load,
     load_full=lambda: load(False, full=True),
     n_outer=5,
-    n_repeats=1,
 )

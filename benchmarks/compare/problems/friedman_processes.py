@@ -14,5 +14,4 @@ PROBLEM = replace(
     title="smooth function, Gaussian processes",
     load=load,
     load_full=lambda: load(False, full=True),
-    n_repeats=1,
 )

@@ -11,7 +11,7 @@ N_FEATURES, N_PAIRS = 20, 4
 
 
 def load(quick, full=False):
-    n = 200 if quick else 1500 if full else 500
+    n = 200 if quick else 1500 if full else 1000
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, N_FEATURES))
     products = X[:, 0 : 2 * N_PAIRS : 2] * X[:, 1 : 2 * N_PAIRS : 2]
@@ -44,5 +44,4 @@ PROBLEM = Problem(
     pipeline=pipeline,
     plot=plot,
     load_full=lambda: load(False, full=True),
-    n_repeats=3,
 )

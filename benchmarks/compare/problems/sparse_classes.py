@@ -10,7 +10,7 @@ N_INFORMATIVE = 5
 
 
 def load(quick, full=False):
-    n, p = (80, 100) if quick else (200, 1000) if full else (120, 300)
+    n, p = (80, 100) if quick else (200, 1000) if full else (200, 300)
     X, y, *_ = make_sparse_classes(
         n, p, n_informative=N_INFORMATIVE, margin=0.5, flip_y=0.05, random_state=0
     )
@@ -43,5 +43,5 @@ PROBLEM = Problem(
     pipeline=pipeline,
     plot=plot,
     load_full=lambda: load(False, full=True),
-    n_repeats=3,
+    n_repeats=2,
 )
