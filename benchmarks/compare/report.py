@@ -167,6 +167,7 @@ td.num, th.num { text-align: right; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 .win { font-weight: 700; }
 .method, .baseline { overflow-wrap: anywhere; }
+.full td.method, .full td.baseline { white-space: nowrap; }
 .badge { display: inline-block; padding: 1px 9px; border-radius: 99px; background: var(--badge);
   white-space: nowrap; }
 .method::before, .baseline::before { content: ""; display: inline-block; width: .6em;
@@ -184,6 +185,7 @@ svg .mean { stroke-dasharray: 2 3; }
   table.full, table.full tbody, table.full tr { display: block; }
   table.full thead { display: none; }
   table.full tr { border-bottom: 1px solid var(--line); padding: 8px 0; }
+  table.full td.method, table.full td.baseline { white-space: normal; }
   table.full td { display: inline-block; border: 0; padding: 1px 10px 1px 0; text-align: left; }
   table.full td[data-label]::before { content: attr(data-label) " "; color: var(--quiet);
     font-weight: 400; }
@@ -310,7 +312,7 @@ def _reasons(reasons):
 def _table_row(row):
     data = f"{row.problem.title} ({row.problem.score_name})" if row.problem else row.problem_name
     names = {"method": row.name, "baseline": row.baseline.name if row.baseline else "?"}
-    cells = [_verdict_cell(row, names)]
+    cells = [_verdict_cell(row)]
     for kind, name in names.items():
         win = " win" if row.winner == kind else ""
         link = (
@@ -337,14 +339,15 @@ def _table_row(row):
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _verdict_cell(row, names):
+def _verdict_cell(row):
     order = (*VERDICTS, "").index(row.winner)
     if row.state in ("failed", "not run"):
         return f'<td class="bad" data-sort="{order}">{row.state}</td>'
     text = {
         "equal": f"equal within {row.margin:g}",
         "undecided": "undecided",
-        **{kind: f"{name} wins" for kind, name in names.items()},
+        "method": "method wins",
+        "baseline": "baseline wins",
     }[row.winner]
     partial = "" if row.state == "finished" else f" ({len(row.folds)} folds)"
     return (
