@@ -123,9 +123,9 @@ class KernelPRank(KernelRankingMachine, Base):
         ),
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
-            problem="graded",
+            problem="graded_many",
             params={"random_state": 0, "average": True},
-            grid={"gamma": (0.003, 0.03, 0.1), "max_iter": (5, 20)},
+            grid={"gamma": (0.01, 0.03, 0.1), "max_iter": (10, 40)},
             baseline_grid={"C": (3.0, 10.0, 30.0), "gamma": (0.03, 0.1)},
         ),
     )

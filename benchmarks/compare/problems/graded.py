@@ -12,8 +12,8 @@ from benchmarks.compare.problems import friedman
 N_GRADES = 5
 
 
-def load(quick, full=False):
-    data = friedman.make(200 if quick else 1000 if full else 300)
+def make(n):
+    data = friedman.make(n)
     edges = np.quantile(data.y, [0.5, 0.75, 0.9, 0.97])
     y = np.searchsorted(edges, data.y)
     about = (
@@ -21,6 +21,10 @@ def load(quick, full=False):
         "have the lowest"
     )
     return Data(X=data.X, y=y, about=about)
+
+
+def load(quick, full=False):
+    return make(200 if quick else 1000 if full else 300)
 
 
 def pipeline(step):
