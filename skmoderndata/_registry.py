@@ -24,6 +24,9 @@ class Comparison:
         Parameters searched by GridSearchCV, the same budget for both.
     params, baseline_params : mapping
         Parameters held fixed.
+    bounds, baseline_bounds : mapping
+        The value of a searched parameter at which its grid ends for a reason that a comment
+        gives; the report says nothing where this value is the best.
     """
 
     baseline: str
@@ -32,6 +35,8 @@ class Comparison:
     baseline_grid: Mapping[str, Sequence[Any]]
     params: Mapping[str, Any] = field(default_factory=dict)
     baseline_params: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Mapping[str, Any] = field(default_factory=dict)
+    baseline_bounds: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,8 +166,8 @@ def public_modules() -> list[str]:
 def all_estimators() -> list[type]:
     """List every public estimator class of the package, sorted by name.
 
-    >>> "RobustPCA" in [cls.__name__ for cls in all_estimators()]
-    True
+    >>> [cls.__name__ for cls in all_estimators() if "CCA" in cls.__name__]
+    ['KernelCCA', 'MultisetCCA', 'RegularizedCCA']
     """
     return [cls for cls in _carded_classes() if hasattr(cls, "fit")]
 

@@ -1,1 +1,1 @@
-"""The main job: every carded method in a tuned pipeline beside its scikit-learn baseline."""
+"""The main job: every method in a tuned pipeline, compared with its scikit-learn baseline."""

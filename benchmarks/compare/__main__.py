@@ -1,4 +1,4 @@
-"""Compare every carded method with its scikit-learn baseline: `python -m benchmarks.compare`."""
+"""Compare methods with their scikit-learn baselines: `python -m benchmarks.compare`."""
 
 import argparse
 import sys

@@ -65,6 +65,9 @@ class Problem:
         Gives the rows of the large protocol, where they are more than `load(False)`.
     n_outer : int or None
         Outer folds, where fewer than the protocol's are enough for a verdict.
+    n_repeats : int
+        How often the outer folds are drawn, where the rows are cheap and one draw leaves verdicts
+        open; the quick protocol draws them once.
     margin : float
         Difference of scores below which a practitioner would not care.
     """
@@ -80,6 +83,7 @@ class Problem:
     splitter: Callable[..., Any] = stratified_folds
     load_full: Callable[[], Data] | None = None
     n_outer: int | None = None
+    n_repeats: int = 1
     margin: float = 0.01
 
     def rows(self, size):

@@ -131,7 +131,7 @@ _PAGE = Template("""<!DOCTYPE html>
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
-<title>skmoderndata beside scikit-learn</title>
+<title>skmoderndata compared with scikit-learn</title>
 <style>
 :root { color-scheme: light dark; --back: #f6f7f9; --card: #ffffff; --text: #1d2430;
   --quiet: #5b6573; --line: #dfe3e8; --bad: #b3261e; --badge: #e8f1fb;
@@ -167,6 +167,7 @@ td.num, th.num { text-align: right; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 .win { font-weight: 700; }
 .method, .baseline { overflow-wrap: anywhere; }
+.full td.method, .full td.baseline { white-space: nowrap; }
 .badge { display: inline-block; padding: 1px 9px; border-radius: 99px; background: var(--badge);
   white-space: nowrap; }
 .method::before, .baseline::before { content: ""; display: inline-block; width: .6em;
@@ -184,6 +185,7 @@ svg .mean { stroke-dasharray: 2 3; }
   table.full, table.full tbody, table.full tr { display: block; }
   table.full thead { display: none; }
   table.full tr { border-bottom: 1px solid var(--line); padding: 8px 0; }
+  table.full td.method, table.full td.baseline { white-space: normal; }
   table.full td { display: inline-block; border: 0; padding: 1px 10px 1px 0; text-align: left; }
   table.full td[data-label]::before { content: attr(data-label) " "; color: var(--quiet);
     font-weight: 400; }
@@ -196,9 +198,9 @@ summary { cursor: pointer; color: var(--quiet); font-size: .9rem; }
 </head>
 <body>
 <main>
-<h1>skmoderndata beside scikit-learn</h1>
-<p>Every method that has a counterpart in scikit-learn, in the same pipeline, tuned by
-GridSearchCV on the same folds with the same budget.</p>
+<h1>skmoderndata compared with scikit-learn</h1>
+<p>Every method that has a counterpart in scikit-learn is compared with it: the same pipeline,
+tuned by GridSearchCV on the same folds. Where two grids differ in size, the section says so.</p>
 <p><b>$summary</b></p>
 <p class="quiet">$how</p>
 $alert
@@ -253,13 +255,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 def _page(rows, plan, facts, reasons):
     how = (
-        f"{plan.n_outer} outer folds for the scores; each search holds out a third of its rows, "
-        f"{('once', 'twice', 'each third in turn')[plan.n_inner - 1]}; "
-        f"{facts['seconds']:.0f} s in all, {facts['finished']}."
+        f"The scores come from {plan.n_outer} outer folds, fewer where a fit is slow"
+        f"{'' if plan.quick else ' and more where it is fast'}; each search holds out a third of "
+        f"its rows, {('once', 'twice', 'each third in turn')[plan.n_inner - 1]}. "
+        f"The run took {facts['seconds']:.0f} s and ended at {facts['finished']}."
     )
     alert = ""
     if plan.quick:
-        how += " Quick run: fewer rows, folds and candidates, and most verdicts undecided."
+        how += " Quick run: fewer rows, folds and candidates, so that most verdicts are undecided."
     if facts["interrupted"]:
         alert = '<p class="bad">Interrupted: only what was finished is shown.</p>'
     counts = count(rows)
@@ -309,7 +312,7 @@ def _reasons(reasons):
 def _table_row(row):
     data = f"{row.problem.title} ({row.problem.score_name})" if row.problem else row.problem_name
     names = {"method": row.name, "baseline": row.baseline.name if row.baseline else "?"}
-    cells = [_verdict_cell(row, names)]
+    cells = [_verdict_cell(row)]
     for kind, name in names.items():
         win = " win" if row.winner == kind else ""
         link = (
@@ -336,14 +339,15 @@ def _table_row(row):
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _verdict_cell(row, names):
+def _verdict_cell(row):
     order = (*VERDICTS, "").index(row.winner)
     if row.state in ("failed", "not run"):
         return f'<td class="bad" data-sort="{order}">{row.state}</td>'
     text = {
         "equal": f"equal within {row.margin:g}",
         "undecided": "undecided",
-        **{kind: f"{name} wins" for kind, name in names.items()},
+        "method": "method wins",
+        "baseline": "baseline wins",
     }[row.winner]
     partial = "" if row.state == "finished" else f" ({len(row.folds)} folds)"
     return (
@@ -500,7 +504,7 @@ def _fold_chart(row):
     """Draw the scores of both contenders by fold, in the colours of the page."""
     a, b = row.scores(row.method), row.scores(row.baseline)
     low, high = min(a.min(), b.min()), max(a.max(), b.max())
-    left, width, step = 60, 520, 18
+    left, width, step = 60, 520, 18 if len(a) <= 10 else 11
     bottom = step * (len(a) + 1)
 
     def place(score):
@@ -519,8 +523,9 @@ def _fold_chart(row):
         )
     for i, fold in enumerate(row.folds):
         y, xa, xb = step * (i + 1), place(a[i]), place(b[i])
+        if len(a) <= 10 or fold % 5 == 0:
+            parts.append(f'<text x="0" y="{y + 4}">fold {fold + 1}</text>')
         parts.append(
-            f'<text x="0" y="{y + 4}">fold {fold + 1}</text>'
             f'<line x1="{xa:.1f}" x2="{xb:.1f}" y1="{y}" y2="{y}" stroke="var(--quiet)"/>'
             f'<circle cx="{xa:.1f}" cy="{y}" r="4.5" fill="var(--method)"/>'
             f'<circle cx="{xb:.1f}" cy="{y}" r="4.5" fill="var(--baseline)"/>'

@@ -85,6 +85,7 @@ class Contender:
     params: Mapping[str, Any]
     grid: Mapping[str, Any]
     outcomes: dict[int, Outcome] = field(default_factory=dict)
+    bounds: Mapping[str, Any] = field(default_factory=dict)  # natural ends of the grid
 
     @property
     def name(self):
@@ -116,6 +117,7 @@ class Contender:
         """Parameters whose best value lies at one end of the grid in most of the folds.
 
         Grids of numbers in order only, of three values or more: with two there is no middle.
+        An end that the card declares as a natural bound does not count.
         """
         found = {}
         for name, values in self.grid.items():
@@ -123,14 +125,15 @@ class Contender:
                 continue
             best = [outcome.best_params.get(name) for outcome in self.outcomes.values()]
             value, count = Counter(best).most_common(1)[0]
-            if value in (min(values), max(values)) and 2 * count > len(best):
+            ends = {min(values), max(values)} - {self.bounds.get(name)}
+            if value in ends and 2 * count > len(best):
                 found[name] = value
         return found
 
 
 @dataclass
 class Row:
-    """A method beside its baseline on one problem."""
+    """A method compared with its baseline on one problem."""
 
     name: str
     problem_name: str
@@ -249,18 +252,26 @@ def make_rows(estimators, plan):
         row = Row(cls.__name__, comparison.problem, family=cls._card.family)
         rows.append(row)
         try:
-            row.method = _contender(cls, comparison.params, comparison.grid, plan)
+            row.method = _contender(
+                cls, comparison.params, comparison.grid, comparison.bounds, plan
+            )
             row.baseline = _contender(
                 _import_class(comparison.baseline),
                 comparison.baseline_params,
                 comparison.baseline_grid,
+                comparison.baseline_bounds,
                 plan,
             )
             row.problem = find_problem(comparison.problem)
             row.data = load(comparison.problem)
             n_outer = min(plan.n_outer, row.problem.n_outer or plan.n_outer)
-            outer = row.problem.splitter(n_splits=n_outer, random_state=0)
-            row.splits = list(outer.split(row.data.X, row.data.y, row.data.groups))
+            row.splits = [
+                split
+                for repeat in range(1 if plan.quick else row.problem.n_repeats)
+                for split in row.problem.splitter(n_splits=n_outer, random_state=repeat).split(
+                    row.data.X, row.data.y, row.data.groups
+                )
+            ]
         except Exception as error:
             _note_failure(row, error)
     return rows
@@ -306,7 +317,7 @@ def n_tasks(rows):
     return sum(len(row.splits) * 2 for row in rows if not row.error)
 
 
-def _contender(cls, params, grid, plan):
+def _contender(cls, params, grid, bounds, plan):
     """Both contenders draw from the same fixed random state where they draw at all."""
     params, grid = dict(params), dict(grid)
     if "random_state" in signature(cls).parameters:
@@ -317,8 +328,11 @@ def _contender(cls, params, grid, plan):
             for name, values in grid.items()
         }
     if not hasattr(cls, "fit"):
-        grid = {f"kernel__kernel__{name}": values for name, values in grid.items()}
-    return Contender(cls, params, grid)
+        grid, bounds = (
+            {f"kernel__kernel__{name}": value for name, value in found.items()}
+            for found in (grid, bounds)
+        )
+    return Contender(cls, params, grid, bounds=bounds)
 
 
 def _import_class(path):

@@ -10,15 +10,15 @@ from rich.text import Text
 from benchmarks.compare.run import TIME_MARGIN
 
 RULE = (
-    "Score: mean over the outer folds, +- standard deviation between them; the search has not seen"
-    " them, and greater is better. The verdict rests on the 95 % interval of the mean paired"
-    " difference (Student's t, variance corrected for the training rows that folds have in"
-    " common: Nadeau and Bengio, 2003). Equal: the interval lies within the margin shown, below"
-    " which a difference has no practical relevance. Wins: not equal, and zero lies outside of the"
-    " interval. Undecided: neither. Time: one fit with the chosen parameters and the"
-    " prediction of the fold, median over the folds, one core, without compilation; its verdict"
-    " follows the same rule for the logarithm of the ratio, without the correction, and times"
-    f" within a factor of {TIME_MARGIN:g} are equal."
+    "Score: mean and standard deviation over the outer folds, which the search has not seen;"
+    " greater is better. The verdict rests on the 95 % confidence interval of the mean paired"
+    " difference (Student's t; the variance is corrected for the training rows that folds share:"
+    " Nadeau and Bengio, 2003). Equal: the whole interval lies within the margin shown, below"
+    " which a difference has no practical relevance. Wins: not equal, and the interval excludes"
+    " zero. Undecided: neither. Time: one fit with the chosen parameters and the prediction of the"
+    " fold, median over the folds, on one core, without compilation. Its verdict follows the same"
+    " rule for the logarithm of the ratio, without the correction; times within a factor of"
+    f" {TIME_MARGIN:g} are equal."
 )
 VERDICTS = ("method", "baseline", "equal", "undecided")
 
@@ -32,15 +32,17 @@ def count(rows):
 
 
 def summary(counts):
-    """Write how often which verdict fell, one phrase."""
-    names = {"method": "wins", "baseline": "losses"}
-    parts = [f"{counts[kind]} {names.get(kind, kind)}" for kind in VERDICTS]
+    """Write how often each verdict occurs, as one phrase."""
+    names = {"method": ("win", "wins"), "baseline": ("loss", "losses")}
+    parts = [
+        f"{counts[kind]} {names.get(kind, (kind, kind))[counts[kind] != 1]}" for kind in VERDICTS
+    ]
     parts += [f"{number} {kind}" for kind, number in counts.items() if kind not in VERDICTS]
     return ", ".join(parts)
 
 
 def summary_of_times(rows):
-    """Write how often which verdict on the time fell."""
+    """Write how often each verdict on the time occurs."""
     counts = Counter(row.faster for row in rows)
     return (
         f"{counts['method']} faster, {counts['baseline']} slower, {counts['equal']} equal, "

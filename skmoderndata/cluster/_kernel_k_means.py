@@ -170,8 +170,8 @@ class KernelKMeans(
     >>> kmeans = KernelKMeans(2, gamma=1.0, random_state=0).fit(X)
     >>> len(set(kmeans.labels_[:30])), len(set(kmeans.labels_[30:]))
     (1, 1)
-    >>> bool(kmeans.relaxation_bound_ <= kmeans.inertia_)
-    True
+    >>> round(kmeans.relaxation_bound_, 1), round(kmeans.inertia_, 1)   # the global optimum
+    (31.9, 31.9)
     """
 
     _card = MethodCard(

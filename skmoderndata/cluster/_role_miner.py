@@ -122,7 +122,7 @@ class RoleMiner(BooleanFactors):
         comparison=Comparison(
             baseline="sklearn.decomposition.NMF",
             problem="access_roles",
-            grid={"n_clusters": (30, 60, 120)},
+            grid={"n_clusters": (60, 120, 240)},
             baseline_params={"max_iter": 1000, "random_state": 0},
             baseline_grid={"n_components": (4, 6, 8)},
         ),

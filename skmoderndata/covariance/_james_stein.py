@@ -99,8 +99,8 @@ class JamesStein(Base):
     >>> X = truth + np.random.default_rng(0).normal(scale=2, size=(4, 50))
     >>> model = JamesStein().fit(X)
     >>> raw = np.sum((model.raw_location_ - truth) ** 2)
-    >>> bool(np.sum((model.location_ - truth) ** 2) < 0.5 * raw)
-    True
+    >>> round(float(raw), 1), round(float(np.sum((model.location_ - truth) ** 2)), 1)   # errors
+    (57.0, 17.5)
     """
 
     _card = MethodCard(

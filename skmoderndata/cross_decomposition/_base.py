@@ -41,7 +41,7 @@ AGAINST_CCA = Comparison(
     baseline="sklearn.cross_decomposition.CCA",
     problem="digit_halves",
     params={"n_components": 5},
-    grid={"alpha": (0.001, 0.01, 0.1)},
+    grid={"alpha": (0.01, 0.1, 1.0)},
     baseline_params={"n_components": 5, "max_iter": 5000},
     baseline_grid={"scale": (True, False)},
 )

@@ -160,8 +160,8 @@ class KernelCCA(KernelViews):
     >>> X = np.c_[np.cos(angle), np.sin(angle)] + 0.1 * rng.normal(size=(300, 2))
     >>> Y = np.c_[np.cos(2 * angle), rng.normal(size=300)]    # no linear relation
     >>> cca = KernelCCA(n_components=1).fit(X[:200], Y[:200])
-    >>> cca.score(X[200:], Y[200:]) > 0.8
-    True
+    >>> round(cca.score(X[200:], Y[200:]), 2)
+    0.95
     """
 
     _card = MethodCard(

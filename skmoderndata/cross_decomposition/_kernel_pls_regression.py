@@ -149,8 +149,8 @@ class KernelPLSRegression(
     >>> from skmoderndata.cross_decomposition import KernelPLSRegression
     >>> X = np.random.default_rng(0).uniform(-3, 3, size=(200, 1))
     >>> y = np.sin(X[:, 0])
-    >>> KernelPLSRegression(4).fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.99
-    True
+    >>> round(KernelPLSRegression(4).fit(X[:100], y[:100]).score(X[100:], y[100:]), 3)
+    0.999
     """
 
     _card = MethodCard(
@@ -161,9 +161,9 @@ class KernelPLSRegression(
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
-            grid={"n_components": (8, 16, 32), "gamma": (0.01, 0.03, 0.1)},
+            grid={"n_components": (16, 32, 64), "gamma": (0.003, 0.01, 0.03)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
+            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
     )
     _parameter_constraints = {

@@ -108,8 +108,8 @@ class KernelPLSSVD(KernelViews):
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = (X ** 2).sum(axis=1)
     >>> pls = KernelPLSSVD(1).fit(X[:100], y[:100])
-    >>> pls.score(X[100:], y[100:]) > 0.7
-    True
+    >>> round(pls.score(X[100:], y[100:]), 1)
+    0.8
     """
 
     _card = MethodCard(

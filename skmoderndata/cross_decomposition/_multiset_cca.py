@@ -116,8 +116,8 @@ class MultisetCCA(LinearViews):
     >>> views = [common + rng.normal(size=(200, p)) for p in (4, 5, 6)]
     >>> views[2][:40] = np.nan                       # not measured
     >>> cca = MultisetCCA(1, criterion="gcca").fit(views)
-    >>> bool(abs(np.corrcoef(cca.consensus_[:, 0], common[:, 0])[0, 1]) > 0.9)
-    True
+    >>> round(float(abs(np.corrcoef(cca.consensus_[:, 0], common[:, 0])[0, 1])), 2)
+    0.96
     """
 
     _card = MethodCard(

@@ -143,8 +143,8 @@ class PrincipalComponentsRegression(
     >>> X = factors @ rng.normal(size=(2, 100)) + 0.3 * rng.normal(size=(80, 100))
     >>> y = factors[:, 0]
     >>> pcr = PrincipalComponentsRegression(2).fit(X[:40], y[:40])
-    >>> pcr.score(X[40:], y[40:]) > 0.95
-    True
+    >>> round(pcr.score(X[40:], y[40:]), 2)
+    1.0
     """
 
     _card = MethodCard(

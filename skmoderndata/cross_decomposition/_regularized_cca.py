@@ -99,10 +99,10 @@ class RegularizedCCA(LinearViews):
     >>> Y = common + 2 * rng.normal(size=(120, 25))
     >>> cca = RegularizedCCA(1, alpha=0.9).fit(X[:60], Y[:60])
     >>> plain = RegularizedCCA(1, alpha=0).fit(X[:60], Y[:60])
-    >>> bool(plain.correlations_[0] > 0.95)          # noise is fitted
-    True
-    >>> cca.score(X[60:], Y[60:]) > 0.8 > plain.score(X[60:], Y[60:])
-    True
+    >>> round(float(plain.correlations_[0]), 2)          # noise is fitted
+    0.99
+    >>> round(cca.score(X[60:], Y[60:]), 1), round(plain.score(X[60:], Y[60:]), 1)
+    (0.9, 0.1)
     """
 
     _card = MethodCard(

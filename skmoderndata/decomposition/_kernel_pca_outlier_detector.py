@@ -142,8 +142,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",
-            grid={"gamma": (0.0003, 0.001, 0.003), "n_components": (0.5, 0.7, 0.9)},
-            baseline_grid={"gamma": (0.0003, 0.001, 0.003), "nu": (0.2, 0.4, 0.6)},
+            grid={"gamma": (0.0001, 0.0003, 0.001), "n_components": (0.5, 0.7, 0.9)},
+            baseline_grid={"gamma": (0.001, 0.003, 0.01), "nu": (0.1, 0.3, 0.5)},
         ),
     )
     _parameter_constraints = {

@@ -197,8 +197,8 @@ class KSVD(
     ...     row[rng.choice(20, size=2, replace=False)] = rng.normal(size=2)
     >>> model = KSVD(20, n_nonzero_coefs=2, max_iter=50, random_state=0).fit(A @ D)
     >>> found = np.abs(model.components_ @ D.T).max(axis=0) > 0.99
-    >>> bool(found.mean() >= 0.9)
-    True
+    >>> float(found.mean())   # fraction of the atoms
+    1.0
     """
 
     _card = MethodCard(
@@ -227,7 +227,9 @@ class KSVD(
             baseline="sklearn.decomposition.MiniBatchDictionaryLearning",
             problem="noisy_patches",
             params={"n_components": 72},
-            grid={"n_nonzero_coefs": (5, 8, 12, 16)},
+            grid={"n_nonzero_coefs": (8, 12, 16)},
+            # codes of more than half of the 36 pixels are not sparse
+            bounds={"n_nonzero_coefs": 16},
             baseline_params={
                 "n_components": 72,
                 "transform_algorithm": "omp",
@@ -235,7 +237,8 @@ class KSVD(
                 "fit_algorithm": "cd",  # the same atoms as by "lars", in a third of the time
                 "max_iter": 10,
             },
-            baseline_grid={"transform_n_nonzero_coefs": (5, 8, 12, 16)},
+            baseline_grid={"transform_n_nonzero_coefs": (8, 12, 16)},
+            baseline_bounds={"transform_n_nonzero_coefs": 16},
         ),
     )
     _parameter_constraints = {

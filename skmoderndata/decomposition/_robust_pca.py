@@ -179,10 +179,10 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     >>> rpca = RobustPCA().fit(X)
     >>> rpca.n_components_
     2
-    >>> np.allclose(rpca.low_rank_, low_rank, atol=1e-5)
-    True
-    >>> np.array_equal(rpca.support_, sparse != 0)
-    True
+    >>> round(float(np.abs(rpca.low_rank_ - low_rank).max()), 4)   # largest error
+    0.0
+    >>> int(rpca.support_.sum()), int((rpca.support_ != (sparse != 0)).sum())  # outliers, mistakes
+    (120, 0)
     """
 
     _card = MethodCard(

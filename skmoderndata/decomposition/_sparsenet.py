@@ -133,8 +133,8 @@ class Sparsenet(
     >>> A = rng.laplace(size=(2000, 8)) * (rng.uniform(size=(2000, 8)) < 0.2)
     >>> D = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     >>> model = Sparsenet(8, alpha=0.2, max_iter=20, random_state=0).fit(A @ D)
-    >>> bool((np.abs(model.components_ @ D.T).max(axis=0) > 0.95).all())
-    True
+    >>> np.abs(model.components_ @ D.T).max(axis=0).round(2)
+    array([1., 1., 1., 1., 1., 1., 1., 1.])
     """
 
     _card = MethodCard(

@@ -128,8 +128,8 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     >>> clean = 128 + 80 * np.sign(np.sin(rows / 5) * np.cos(columns / 7))
     >>> noisy = clean + 20 * rng.normal(size=clean.shape)
     >>> denoised = DictionaryDenoiser(20, random_state=0).fit_transform(noisy)
-    >>> bool(np.std(denoised - clean) < 8)
-    True
+    >>> round(float(np.std(noisy - clean)), 1), round(float(np.std(denoised - clean)), 1)  # errors
+    (20.0, 4.9)
     """
 
     _card = MethodCard(

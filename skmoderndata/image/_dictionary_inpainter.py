@@ -138,8 +138,9 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     >>> whole = 128 + 80 * np.sin(rows / 3) * np.cos(columns / 4)
     >>> seen = np.where(rng.uniform(size=whole.shape) < 0.5, whole, np.nan)
     >>> filled = DictionaryInpainter(random_state=0).fit_transform(seen)
-    >>> bool(np.abs(filled - whole).max() < 30 and np.std(filled - whole) < 3)
-    True
+    >>> error = filled - whole
+    >>> round(float(np.std(error)), 1), round(float(np.std(whole)), 1)
+    (0.7, 39.0)
     """
 
     _card = MethodCard(

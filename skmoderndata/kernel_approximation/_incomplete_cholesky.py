@@ -105,10 +105,10 @@ class IncompleteCholesky(KernelFeatures):
     >>> X = np.random.default_rng(0).normal(size=(2000, 2))
     >>> model = IncompleteCholesky(n_components=60, random_state=0)
     >>> Z = model.fit_transform(X)
-    >>> bool(np.abs(Z @ Z.T - rbf_kernel(X)).max() <= model.residual_trace_)
-    True
-    >>> bool(model.explained_ratio_ > 0.999)
-    True
+    >>> round(float(np.abs(Z @ Z.T - rbf_kernel(X)).max()), 3), round(model.residual_trace_, 3)
+    (0.034, 0.775)
+    >>> round(model.explained_ratio_, 4)
+    0.9996
     """
 
     _card = MethodCard(
@@ -130,9 +130,12 @@ class IncompleteCholesky(KernelFeatures):
             baseline="sklearn.kernel_approximation.Nystroem",
             problem="digits",
             params={"n_components": 60, "random_state": 0},
-            grid={"gamma": (0.00003, 0.0001, 0.0003)},
+            grid={"gamma": (1e-6, 1e-5, 1e-4)},
             baseline_params={"n_components": 60, "random_state": 0},
-            baseline_grid={"gamma": (0.00003, 0.0001, 0.0003)},
+            baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
+            # below it the kernel is linear up to its scale, and neighbours stay the same
+            bounds={"gamma": 1e-6},
+            baseline_bounds={"gamma": 1e-6},
         ),
     )
     _parameter_constraints = {

@@ -267,8 +267,8 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     Examples
     --------
     >>> from skmoderndata.kernels import sort_children
-    >>> sort_children(("a", "c", ("b", "d"))) == sort_children(("a", ("b", "d"), "c"))
-    True
+    >>> sort_children(("a", "c", ("b", "d"))), sort_children(("a", ("b", "d"), "c"))
+    (([-1, 0, 0, 2], ['a', 'c', 'b', 'd']), ([-1, 0, 0, 2], ['a', 'c', 'b', 'd']))
     """
     labels, degrees = flatten(tree)
     below: list[list[int]] = []

@@ -125,8 +125,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     >>> model = BasisPursuit().fit(X, X @ w)
     >>> np.flatnonzero(model.coef_)
     array([ 3, 17, 40])
-    >>> bool(np.allclose(model.coef_, w)), bool(model.dual_gap_ < 1e-8)
-    (True, True)
+    >>> model.coef_[model.coef_ != 0].round(3), round(float(model.dual_gap_), 6)
+    (array([ 1., -2.,  3.]), 0.0)
     """
 
     _card = MethodCard(
@@ -142,7 +142,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         comparison=Comparison(
             baseline="sklearn.linear_model.Lasso",
             problem="few_measurements",
-            grid={"residual_tol": (0.1, 0.3, 1.0, 3.0)},
+            grid={"residual_tol": (0.01, 0.1, 0.3, 1.0)},
             baseline_params={"max_iter": 100_000},
             baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1)},
         ),

@@ -112,7 +112,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         comparison=Comparison(
             baseline="sklearn.linear_model.Lasso",
             problem="spline_groups",
-            grid={"alpha": (0.003, 0.01, 0.03), "exponent": (0.5, 1.5)},
+            grid={"alpha": (0.03, 0.1, 0.3), "exponent": (0.5, 1.5)},
             baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)},
         ),
     )

@@ -148,8 +148,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     >>> from skmoderndata.linear_model import KernelPerceptron
     >>> X, y = load_digits(return_X_y=True)
     >>> model = KernelPerceptron(average=True, max_iter=3, random_state=0).fit(X[:900], y[:900])
-    >>> bool(model.score(X[900:], y[900:]) > 0.93)
-    True
+    >>> round(model.score(X[900:], y[900:]), 2)
+    0.94
     """
 
     _card = MethodCard(
@@ -167,7 +167,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         comparison=Comparison(
             baseline="sklearn.linear_model.Perceptron",
             problem="odd_digits",
-            grid={"gamma": (0.0003, 0.001, 0.003), "average": (False, True)},
+            grid={"gamma": (0.001, 0.003, 0.01), "average": (False, True)},
             params={"random_state": 0, "max_iter": 20},
             baseline_grid={
                 "penalty": (None, "l2", "l1"),

@@ -125,7 +125,9 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
             params={"graph": "marginal", "n_components": 20},
             grid={"gamma": (0.0001, 0.0003, 0.001)},
             baseline_params={"n_components": 300, "random_state": 0},
-            baseline_grid={"gamma": (0.00001, 0.00003, 0.0001)},
+            baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
+            # below it the kernel is linear up to its scale, which the discriminant ignores
+            baseline_bounds={"gamma": 1e-6},
         ),
     )
     _parameter_constraints = {

@@ -90,8 +90,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     >>> X = np.linspace(0, 3, 7)[:, None]
     >>> line = LaplacianEmbedding(1, gamma=4.0).fit(X)
     >>> steps = np.diff(line.embedding_[:, 0])
-    >>> bool((steps < 0).all() or (steps > 0).all())
-    True
+    >>> steps.round(2)   # the order of the line
+    array([0.11, 0.18, 0.23, 0.23, 0.18, 0.11])
     """
 
     _card = MethodCard(
@@ -105,7 +105,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             params={"n_components": 10},
             grid={"gamma": (0.003, 0.01, 0.03)},
             baseline_params={"n_components": 10},
-            baseline_grid={"n_neighbors": (5, 10, 20)},
+            baseline_grid={"n_neighbors": (3, 5, 10)},
+            baseline_bounds={"n_neighbors": 3},  # with two the graph falls apart
         ),
     )
     _parameter_constraints = {"n_components": [AT_LEAST_ONE], **KERNEL_CONSTRAINTS}

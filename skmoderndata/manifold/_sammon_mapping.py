@@ -134,7 +134,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             params={"n_components": 2, "max_iter": 200, "tol": 1e-4},
             grid={},
             baseline_params={"n_components": 2},
-            baseline_grid={"n_neighbors": (5, 10)},
+            baseline_grid={"n_neighbors": (3, 5)},
         ),
     )
     _parameter_constraints = {

@@ -126,8 +126,8 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     >>> from skmoderndata.neural_network import ELMRegressor
     >>> X, y = make_friedman1(400, noise=0.5, random_state=0)
     >>> model = ELMRegressor(100, random_state=0).fit(X, y)
-    >>> bool(model.loo_score_ > 0.85)
-    True
+    >>> round(model.loo_score_, 2)
+    0.87
     """
 
     _card = MethodCard(
@@ -144,9 +144,9 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
             params={"random_state": 0},
-            grid={"input_scale": (0.1, 0.2, 0.4, 0.8)},
+            grid={"input_scale": (0.05, 0.1, 0.2, 0.4)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
+            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
     )
     _parameter_constraints = RANDOM_LAYER
@@ -288,8 +288,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     >>> from skmoderndata.neural_network import ELMClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> model = ELMClassifier(300, random_state=0).fit(X / 16, y)
-    >>> bool(model.loo_score_ > 0.95)
-    True
+    >>> round(model.loo_score_, 2)
+    0.99
     """
 
     _card = MethodCard(

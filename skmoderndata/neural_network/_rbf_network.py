@@ -294,8 +294,8 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     >>> from skmoderndata.neural_network import RBFNetworkRegressor
     >>> x = np.linspace(0, 6, 200)[:, None]
     >>> model = RBFNetworkRegressor(15, random_state=0).fit(x, np.sin(x[:, 0]))
-    >>> bool(model.loo_score_ > 0.999)
-    True
+    >>> round(model.loo_score_, 3)
+    1.0
     """
 
     _card = MethodCard(
@@ -315,7 +315,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
             params={"direct_link": True, "random_state": 0},
             grid={"n_centers": (200, 400, 800)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
+            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
     )
     _parameter_constraints = RADIAL
@@ -475,8 +475,8 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     >>> from skmoderndata.neural_network import RBFNetworkClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> model = RBFNetworkClassifier(200, width="shared", random_state=0).fit(X, y)
-    >>> bool(model.loo_score_ > 0.95)
-    True
+    >>> round(model.loo_score_, 2)
+    0.99
     """
 
     _card = MethodCard(

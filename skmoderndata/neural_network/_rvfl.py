@@ -113,8 +113,8 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
     >>> from skmoderndata.neural_network import RVFLRegressor
     >>> X, y = make_friedman1(400, noise=0.5, random_state=0)
     >>> model = RVFLRegressor(100, random_state=0).fit(X, y)
-    >>> bool(model.loo_score_ > 0.85)
-    True
+    >>> round(model.loo_score_, 2)
+    0.87
     """
 
     _card = MethodCard(
@@ -133,7 +133,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
             params={"random_state": 0},
             grid={"input_scale": (0.1, 0.2, 0.4, 0.8)},
             baseline_params={"kernel": "rbf"},
-            baseline_grid={"alpha": (0.001, 0.01, 0.1), "gamma": (0.01, 0.03, 0.1)},
+            baseline_grid={"alpha": (1e-6, 1e-5, 1e-4), "gamma": (0.001, 0.003, 0.01)},
         ),
     )
     _parameter_constraints = RANDOM_LAYER
@@ -274,8 +274,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
     >>> from skmoderndata.neural_network import RVFLClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> model = RVFLClassifier(300, random_state=0).fit(X / 16, y)
-    >>> bool(model.loo_score_ > 0.95)
-    True
+    >>> round(model.loo_score_, 2)
+    0.99
     """
 
     _card = MethodCard(

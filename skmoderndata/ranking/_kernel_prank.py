@@ -102,8 +102,8 @@ class KernelPRank(KernelRankingMachine, Base):
     >>> X = rng.uniform(-2, 2, size=(600, 2))
     >>> ring = np.digitize(np.linalg.norm(X, axis=1), [0.8, 1.5])
     >>> model = KernelPRank(average=True, random_state=0).fit(X[:400], ring[:400])
-    >>> bool(model.score(X[400:], ring[400:]) > 0.9)
-    True
+    >>> round(model.score(X[400:], ring[400:]), 2)
+    0.99
     """
 
     _card = MethodCard(
@@ -123,9 +123,9 @@ class KernelPRank(KernelRankingMachine, Base):
         ),
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
-            problem="graded",
+            problem="graded_many",
             params={"random_state": 0, "average": True},
-            grid={"gamma": (0.003, 0.03, 0.1), "max_iter": (5, 20)},
+            grid={"gamma": (0.01, 0.03, 0.1), "max_iter": (10, 40)},
             baseline_grid={"C": (3.0, 10.0, 30.0), "gamma": (0.03, 0.1)},
         ),
     )

@@ -127,8 +127,8 @@ class NuSVOR(KernelRankingMachine, Base):
     >>> model = NuSVOR(nu=0.3, classes=["low", "mid", "high"]).fit(X, size)
     >>> model.predict([[0.0, 0.0], [1.2, 0.0], [2.0, 2.0]])
     array(['low', 'mid', 'high'], dtype='<U4')
-    >>> bool((np.diff(model.thresholds_) > 0).all())
-    True
+    >>> model.thresholds_.round(2)
+    array([-0.64, -0.22])
     """
 
     _card = MethodCard(
@@ -147,8 +147,8 @@ class NuSVOR(KernelRankingMachine, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="disease_ranks",
-            grid={"nu": (0.5, 0.7, 0.8), "gamma": (0.001, 0.01, 0.1)},
-            baseline_grid={"C": (1.0, 100.0, 1000.0), "gamma": (0.001, 0.01, 0.1)},
+            grid={"nu": (0.7, 0.8, 0.9), "gamma": (0.001, 0.01, 0.1)},
+            baseline_grid={"C": (100.0, 1000.0, 10_000.0), "gamma": (1e-5, 1e-4, 1e-3)},
         ),
     )
     _parameter_constraints = {

@@ -39,8 +39,8 @@ def dct_dictionary(shape, n_atoms=None):
     >>> from skmoderndata.sparse_coding import dct_dictionary, mutual_coherence
     >>> dct_dictionary((8, 8), n_atoms=16).shape
     (256, 64)
-    >>> bool(mutual_coherence(dct_dictionary(64)) < 1e-12)
-    True
+    >>> round(mutual_coherence(dct_dictionary(64)), 6)   # an orthonormal basis
+    0.0
     """
     shape = _shape(shape)
     if n_atoms is None:
@@ -83,9 +83,11 @@ def fourier_dictionary(shape, *, complex_valued=False):
     --------
     >>> import numpy as np
     >>> from skmoderndata.sparse_coding import fourier_dictionary
-    >>> F = fourier_dictionary(10)
-    >>> np.allclose(F @ F.T, np.eye(10))
-    True
+    >>> fourier_dictionary(4).round(2) + 0.0
+    array([[ 0.5 ,  0.5 ,  0.5 ,  0.5 ],
+           [ 0.71,  0.  , -0.71,  0.  ],
+           [ 0.  ,  0.71,  0.  , -0.71],
+           [ 0.5 , -0.5 ,  0.5 , -0.5 ]])
     """
     build = builders.complex_fourier if complex_valued else builders.fourier
     return _products([build(n) for n in _shape(shape)])
@@ -292,8 +294,8 @@ def union_dictionary(*dictionaries):
     >>> import numpy as np
     >>> from skmoderndata.sparse_coding import dct_dictionary, mutual_coherence, union_dictionary
     >>> D = union_dictionary(np.eye(32), dct_dictionary(32))
-    >>> bool(np.isclose(mutual_coherence(D), np.sqrt(2 / 32), rtol=0.01))
-    True
+    >>> round(mutual_coherence(D), 2)                   # sqrt(2 / 32) = 0.25
+    0.25
     """
     if not dictionaries:
         raise ValueError("union_dictionary needs at least one dictionary.")

@@ -205,8 +205,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     >>> codes = coder.fit_transform(X)
     >>> np.nonzero(codes[0])[0]
     array([4, 9])
-    >>> np.allclose(coder.inverse_transform(codes), X)
-    True
+    >>> codes[:, [4, 9, 11, 20]].round(2)
+    array([[ 3., -1.,  0.,  0.],
+           [ 0.,  0., -1.,  3.]])
     """
 
     _card = MethodCard(
@@ -231,9 +232,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         comparison=Comparison(
             baseline="sklearn.decomposition.SparseCoder",
             problem="noisy_patches",
-            grid={"transform_n_nonzero_coefs": (4, 8, 12, 16, 24)},
+            grid={"transform_n_nonzero_coefs": (4, 8, 12, 16)},
             baseline_params={"dictionary": None, "transform_algorithm": "omp"},
-            baseline_grid={"transform_n_nonzero_coefs": (4, 8, 12, 16, 24)},
+            baseline_grid={"transform_n_nonzero_coefs": (4, 8, 12, 16)},
+            # codes of more than half of the 36 pixels are not sparse
+            bounds={"transform_n_nonzero_coefs": 16},
+            baseline_bounds={"transform_n_nonzero_coefs": 16},
         ),
     )
     _parameter_constraints = {

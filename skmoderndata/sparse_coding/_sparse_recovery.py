@@ -134,8 +134,8 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     >>> signal = 3 * dct_dictionary(64)[5] - dct_dictionary(64)[20]
     >>> Phi = rng.normal(size=(24, 64))
     >>> model = SparseRecovery("dct", algorithm="basis_pursuit").fit(Phi, Phi @ signal)
-    >>> np.allclose(model.coef_, signal)
-    True
+    >>> round(float(np.abs(model.coef_ - signal).max()), 6)   # largest error
+    0.0
     >>> np.flatnonzero(model.codes_)
     array([ 5, 20])
     """

@@ -168,10 +168,10 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     >>> X = rng.uniform(0, 4, size=(20_000, 2))
     >>> y = X.astype(int).sum(axis=1) % 2            # the fields of a checkerboard
     >>> model = CoreVectorMachine(C=50, gamma=4, random_state=0).fit(X, y)
-    >>> bool(model.score(X, y) > 0.99), bool(model.dual_gap_ < 0.05)
-    (True, True)
-    >>> len(model.support_) < 1500
-    True
+    >>> round(model.score(X, y), 2)
+    1.0
+    >>> round(len(model.support_), -2)              # of 20,000 samples
+    800
     """
 
     _card = MethodCard(

@@ -128,10 +128,11 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     >>> X = rng.uniform(-10, 10, size=(5000, 1))
     >>> y = np.sinc(X[:, 0] / np.pi) + 0.05 * rng.normal(size=5000)
     >>> model = CoreVectorRegressor(C=10, gamma=0.3, random_state=0).fit(X, y)
-    >>> bool(np.abs(model.predict(X) - np.sinc(X[:, 0] / np.pi)).max() < 0.05)
-    True
-    >>> len(model.support_) < 2500
-    True
+    >>> error = model.predict(X) - np.sinc(X[:, 0] / np.pi)
+    >>> round(float(np.abs(error).max()), 2)
+    0.01
+    >>> round(len(model.support_), -3)                 # of 5000 samples
+    2000
     """
 
     _card = MethodCard(

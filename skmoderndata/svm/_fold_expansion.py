@@ -109,8 +109,8 @@ def fold_expansion(machine, features):
     >>> weights = fold_expansion(machine, SequenceFeatures(PSpectrum(2)))
     >>> {word: round(weight, 2) for word, weight in weights.items()}
     {'aa': 1.08, 'ab': -0.52, 'ba': -0.65, 'bb': 1.08}
-    >>> bool(abs(weights.decision_function(X) - machine.decision_function(X)).max() < 1e-12)
-    True
+    >>> weights.decision_function(X).round(2), machine.decision_function(X).round(2)
+    (array([-0.82, -0.89,  0.89,  0.43]), array([-0.82, -0.89,  0.89,  0.43]))
     """
     svm, kernel, X = _parts(machine)
     normalize = isinstance(kernel, Normalized)

@@ -180,8 +180,8 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     >>> from skmoderndata.svm import KernelAdatronClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KernelAdatronClassifier(random_state=0).fit(X, y)
-    >>> bool(model.score(X, y) > 0.95), bool(model.dual_gap_ <= 1e-3)
-    (True, True)
+    >>> round(model.score(X, y), 2), round(float(model.dual_gap_), 2)
+    (0.95, 0.0)
     """
 
     _card = MethodCard(
@@ -197,7 +197,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digits_kernel",
-            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.01, 0.03, 0.1, 0.3)},
+            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
             params={"random_state": 0},
             baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
         ),
@@ -405,8 +405,10 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     >>> X = np.linspace(-3, 3, 100)[:, None]
     >>> y = np.sin(X[:, 0])
     >>> model = KernelAdatronRegressor(C=1.0, epsilon=0.1, random_state=0).fit(X, y)
-    >>> bool(np.abs(model.predict(X) - y).max() < 0.12), len(model.support_) < 50
-    (True, True)
+    >>> round(float(np.abs(model.predict(X) - y).max()), 1)   # the width of the tube
+    0.1
+    >>> len(model.support_)
+    10
     """
 
     _card = MethodCard(

@@ -107,8 +107,10 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     >>> X = rng.uniform(-3, 3, size=(300, 1))
     >>> y = np.sinc(X[:, 0]) + 0.1 * rng.normal(size=300)
     >>> model = L2SVR(C=10.0).fit(X, y)
-    >>> bool(abs(model.predict([[0.0]])[0] - 1) < 0.1), len(model.support_) < 150
-    (True, True)
+    >>> model.predict([[0.0], [0.5]]).round(1)   # sinc(0) = 1, sinc(0.5) = 0.64
+    array([0.9, 0.6])
+    >>> round(len(model.support_), -2)           # of 300 samples
+    100
     """
 
     _card = MethodCard(
@@ -119,7 +121,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="diabetes",
-            grid={"C": (0.01, 0.1, 1.0, 10.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
+            grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
             params={"epsilon": 10.0},
             baseline_grid={"C": (1.0, 10.0, 100.0, 1000.0), "gamma": (0.003, 0.01, 0.03, 0.1)},
             baseline_params={"epsilon": 10.0},

@@ -3,6 +3,7 @@
 import io
 import json
 import warnings
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,7 +19,7 @@ from benchmarks.compare import run
 from benchmarks.compare.__main__ import INTERRUPTED, main
 from benchmarks.compare.problem import STEP, find_problem, known_problems
 from benchmarks.compare.report import write_report
-from benchmarks.compare.run import QUICK, Contender, Outcome, Row, make_rows, run_rows
+from benchmarks.compare.run import DEFAULT, QUICK, Contender, Outcome, Row, make_rows, run_rows
 from benchmarks.compare.table import notes
 from skmoderndata._registry import Comparison, MethodCard, all_estimators, all_kernels
 
@@ -138,8 +139,8 @@ def test_method_and_baseline_win_where_they_do(compare):
     assert [row["winner"] for row in results["rows"]] == ["method", "baseline", "equal"]
     assert "<b>PCA wins.</b>" in page
     assert "<b>Equal within 0.01.</b>" in page
-    assert "3 comparisons: 1 wins, 1 losses, 1 equal, 0 undecided." in page
-    assert "All: 1 wins, 1 losses, 1 equal, 0 undecided." in text
+    assert "3 comparisons: 1 win, 1 loss, 1 equal, 0 undecided." in page
+    assert "All: 1 win, 1 loss, 1 equal, 0 undecided." in text
 
 
 def test_page_is_well_formed_and_needs_no_other_file(compare):
@@ -349,6 +350,30 @@ def test_verdict_on_time(seconds, faster):
     assert_allclose(row.time_ratio[0], 1 / np.prod(seconds) ** (1 / 3))
 
 
+def test_folds_are_drawn_again_where_the_problem_says_so(monkeypatch):
+    problem = replace(find_problem("digits"), n_repeats=3)
+    monkeypatch.setattr(run, "find_problem", lambda name: problem)
+    (once,), (often,) = make_rows([Weak], QUICK), make_rows([Weak], DEFAULT)
+    assert len(once.splits) == QUICK.n_outer
+    assert len(often.splits) == 3 * DEFAULT.n_outer
+    draws = [often.splits[i : i + DEFAULT.n_outer] for i in range(0, 30, DEFAULT.n_outer)]
+    for draw in draws:
+        tested = np.concatenate([test for _, test in draw])
+        assert_array_equal(np.sort(tested), np.arange(len(often.data.X)))
+    firsts = {tuple(draw[0][1]) for draw in draws}
+    assert len(firsts) == 3  # another shuffle each time
+
+
+def test_repeated_folds_share_their_rows():
+    # the variance of the mean is that between folds times 1 / k + n_test / n_train
+    scores = [1.0, 2.0, 3.0, 4.0, 5.0]
+    once, often = filled_row(scores, [0.0] * 5), filled_row(scores * 3, [0.0] * 15)
+    variances = [2.5 * (1 / 5 + 1 / 4), 15 * 2 / 14 * (1 / 15 + 1 / 4)]
+    students = [2.7764451, 2.1447867]  # t(0.975, 4) and t(0.975, 14) from tables
+    expected = [t * np.sqrt(variance) for t, variance in zip(students, variances, strict=True)]
+    assert_allclose([once.difference[1], often.difference[1]], expected, rtol=1e-7)
+
+
 @pytest.mark.parametrize(
     ("values", "best", "ends"),
     [
@@ -370,6 +395,28 @@ def test_best_value_at_the_end_of_a_grid_is_said(values, best, ends):
     assert row.method.at_grid_ends == ends
     said = [f"Strong: best at the end of the grid, {k} = {v}" for k, v in ends.items()]
     assert [note for note in notes(row) if "end of the grid" in note] == said
+
+
+@pytest.mark.parametrize(("best", "ends"), [(3, {}), (1, {"n_components": 1})])
+def test_natural_bound_of_a_grid_is_not_said(best, ends):
+    bounded = card(method=(1, 2, 3), bounds={"n_components": 3})
+    cls = type("Bounded", (PCA,), {"_card": bounded, "__init__": PCA.__init__})
+    (row,) = make_rows([cls], DEFAULT)
+    for fold in range(4):
+        outcome = Outcome(score=0.9, fit_seconds=1.0, best_params={"n_components": best})
+        row.method.outcomes[fold] = outcome
+    assert row.method.at_grid_ends == ends
+
+
+def test_declared_bounds_are_ends_of_their_grids():
+    for cls in compared():
+        comparison = cls._card.comparison
+        for grid, bounds in (
+            (comparison.grid, comparison.bounds),
+            (comparison.baseline_grid, comparison.baseline_bounds),
+        ):
+            for name, value in bounds.items():
+                assert value in (min(grid[name]), max(grid[name])), (cls, name)
 
 
 def test_warm_up_that_fails_is_no_failure(monkeypatch):

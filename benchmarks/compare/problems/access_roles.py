@@ -17,7 +17,7 @@ def load(quick, full=False):
     )
     about = (
         f"{n} users with up to three of {N_ROLES} overlapping roles and {N_RIGHTS} rights, drawn "
-        f"by make_boolean_sources; {100 * NOISE:g} % of the entries are exceptions, set by a coin"
+        f"by make_boolean_sources; {100 * NOISE:g} % of the entries are random exceptions"
     )
     return Data(X=X.astype(float), y=clean, about=about)
 
@@ -58,9 +58,9 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="access rights",
-    description="Users have the rights of their roles, and exceptions. A factorisation of the "
-    "rights is fitted, and tells for users that were not seen which rights are no exceptions; "
-    "what counts is the fraction of entries that the planted policy agrees with.",
+    description="Users hold the rights of their roles, with exceptions. A factorisation is fitted "
+    "to the rights and predicts, for unseen users, which rights their roles grant. The score is "
+    "the fraction of entries that agree with the planted policy.",
     score_name="fraction of entries",
     scoring=fraction_right,
     load=load,

@@ -36,9 +36,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="checkerboard",
-    description="Points of two classes on the squares of a checkerboard are told apart by a "
-    "kernel machine: 10,000 of them, 50,000 in the large protocol. The picture shows the "
-    "classes at every place.",
+    description="A kernel machine separates two classes of points that lie on the squares of a "
+    "checkerboard: 10,000 points, or 50,000 in the large protocol. The picture shows the "
+    "predicted class at every place.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -89,8 +89,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="library of a function",
-    description="Functions of four libraries as syntax trees without names; which library are "
-    "they from? Subtrees in a kernel machine against runs of node types in a linear classifier.",
+    description="Which of four libraries does a function come from? Each function is a syntax "
+    "tree without names. A kernel machine on subtrees is compared with a linear classifier on "
+    "runs of node types.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -30,7 +30,7 @@ def load(quick):
     n = 150 if quick else N_PEOPLE
     about = (
         f"{n} of {N_PEOPLE} people in {N_COMMUNITIES} communities; each knows {N_WITHIN:g} of the "
-        f"same community and {N_ACROSS:g} others, in the mean"
+        f"same community and {N_ACROSS:g} others, on average"
     )
     return Data(X=np.arange(n), y=y[:n], about=about, extra={"adjacency": adjacency})
 
@@ -61,11 +61,13 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="communities",
-    description="Communities of a part of the people of a network are known; which are the others "
-    "from? The kernel follows walks through the network, the baseline compares acquaintances.",
+    description="The community of some people in a network is known; the others are to be "
+    "classified. The kernel follows walks through the network, the baseline compares lists of "
+    "acquaintances.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,
     pipeline=pipeline,
     plot=plot,
+    n_repeats=2,
 )

@@ -46,9 +46,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="digits, 10 % gross errors",
-    description="A tenth of the pixels is grossly wrong, in training and in test rows; the rows "
-    "are reduced to a few features and classified by their five nearest neighbours. "
-    "The picture shows unseen rows put back together from their features.",
+    description="A tenth of the pixels is grossly wrong, in training and in test rows. The rows "
+    "are reduced to a few features and classified by their five nearest neighbours. The picture "
+    "shows unseen rows reconstructed from their features.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -44,12 +44,13 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="diabetes",
-    description="Progress of a disease after one year, predicted from ten measurements. The "
-    "picture sets predictions of unseen rows against what was measured.",
+    description="The progress of a disease after one year is predicted from ten measurements. The "
+    "picture plots the measured values of unseen rows against their predictions.",
     score_name="R2",
     scoring="r2",
     load=load,
     pipeline=pipeline,
     plot=plot,
     splitter=folds,
+    n_repeats=2,
 )

@@ -37,8 +37,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="digits, ten classes",
-    description="The method itself says which of ten digits an image shows. The picture counts "
-    "the errors on unseen rows.",
+    description="The method itself classifies images of ten digits. The picture counts the errors "
+    "on unseen rows.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

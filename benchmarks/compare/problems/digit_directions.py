@@ -22,8 +22,8 @@ def pipeline(step):
 PROBLEM = replace(
     digits.PROBLEM,
     title="digits, supervised features",
-    description="Digits are reduced to a few features that tell their classes apart, in "
-    "the feature space of a kernel, and classified by their five nearest neighbours. The baseline "
-    "is a linear discriminant analysis of Nystroem features.",
+    description="A kernel method reduces digits to a few features that separate their classes; "
+    "the five nearest neighbours classify them. The baseline is a linear discriminant analysis of "
+    "Nystroem features.",
     pipeline=pipeline,
 )

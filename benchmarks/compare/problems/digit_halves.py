@@ -55,8 +55,8 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="halves of digits",
-    description="Five pairs of functions of the left and the right half of a digit are found; "
-    "what counts is the mean correlation of their values on digits that were not seen. The "
+    description="Five pairs of functions of the left and the right half of a digit are fitted so "
+    "that their values correlate; the score is their mean correlation on unseen digits. The "
     "picture shows the first pair.",
     score_name="correlation",
     scoring=correlation,

@@ -23,9 +23,11 @@ def outline(image, n_points=48):
 
 def load(quick):
     digits = load_digits()
-    n = 300 if quick else 1000
+    n = 300 if quick else len(digits.images)
     X = np.array([outline(image) for image in digits.images[:n]])
-    return Data(X=X, y=digits.target[:n], about=f"outlines of {n} digits, at 48 points each")
+    return Data(
+        X=X, y=digits.target[:n], about=f"outlines of {n} digits from scikit-learn, 48 points each"
+    )
 
 
 def pipeline(step):
@@ -46,12 +48,13 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="outlines of digits",
-    description="The distance of the outline from the centre, once around, is a series; the "
-    "nearest training series names the digit. The picture shows unseen outlines on which the "
+    description="The distance of an outline from its centre, once around, is a series; the "
+    "nearest training series give the digit. The picture shows unseen outlines on which the "
     "methods differ.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,
     pipeline=pipeline,
     plot=plot,
+    n_repeats=2,
 )

@@ -33,9 +33,10 @@ def pipeline(step):
 
 PROBLEM = Problem(
     title="digits, sums of parts",
-    description="Digits are sums of components with non-negative weights, and told apart by their "
-    "five nearest neighbours in the weights, each times the norm of its component: so the scale "
-    "that a method gives its codes does not count. The grid chooses the number of components.",
+    description="Digits are written as sums of components with non-negative weights and "
+    "classified by their five nearest neighbours in the weights. Each weight is multiplied by the "
+    "norm of its component, so that the scale of the codes does not matter. The grid chooses the "
+    "number of components.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -25,8 +25,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="digits",
-    description="Digits are reduced to a few features and told apart by their five nearest "
-    "neighbours in them; the grid chooses the number of features.",
+    description="Digits are reduced to a few features and classified by their five nearest "
+    "neighbours. The grid chooses the number of features or the width of the kernel.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -38,8 +38,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="digits, kernel machines",
-    description="Images of digits are classified by a kernel machine with Gaussian kernel. The "
-    "picture counts the confusions in unseen rows.",
+    description="A machine with a Gaussian kernel classifies images of digits. The picture is the "
+    "confusion matrix of unseen rows.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -41,8 +41,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="diabetes in five ranks",
-    description="Progress of a disease after one year in five ranks of equal size, predicted from "
-    "ten measurements. The picture counts predicted and true ranks of unseen rows.",
+    description="The progress of a disease after one year, in five ranks of equal size, is "
+    "predicted from ten measurements. The picture is the confusion matrix of unseen rows.",
     score_name="minus mean absolute error of ranks",
     scoring="neg_mean_absolute_error",
     load=load,

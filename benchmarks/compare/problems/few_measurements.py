@@ -47,8 +47,8 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="sparse signal",
-    description="The few entries of a signal that are not zero are found from random "
-    "measurements and predict others; the grid chooses their number, or the penalty.",
+    description="A signal with few non-zero entries is recovered from random measurements and "
+    "predicts further ones. The grid chooses the number of entries, the tolerance or the penalty.",
     score_name="R2",
     scoring="r2",
     load=load,

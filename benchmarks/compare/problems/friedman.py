@@ -14,14 +14,14 @@ NOISE = 1.0
 def make(n):
     X, y = make_friedman1(n, noise=NOISE, random_state=0)
     about = (
-        f"{n} rows of make_friedman1: ten measurements, five of which matter, noise of "
+        f"{n} rows of make_friedman1: ten variables, five of which matter, noise of "
         f"standard deviation {NOISE:g}"
     )
     return Data(X=X, y=(y - y.mean()) / y.std(), about=about)
 
 
 def load(quick, full=False):
-    return make(300 if quick else 2000 if full else 600)
+    return make(300 if quick else 2000 if full else 1000)
 
 
 def pipeline(step):
@@ -47,9 +47,9 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="smooth function",
-    description="A smooth function of five measurements, of which two act together, is learned "
-    "with noise and five idle measurements. The picture sets predictions of unseen rows against "
-    "what was measured.",
+    description="A smooth function of five variables, two of which interact, is learned from "
+    "noisy values; five more variables are irrelevant. The picture plots the measured values of "
+    "unseen rows against their predictions.",
     score_name="R2",
     scoring="r2",
     load=load,

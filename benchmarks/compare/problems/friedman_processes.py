@@ -1,4 +1,4 @@
-"""The same smooth function for Gaussian processes, whose exact fit takes long: fewer folds."""
+"""The same smooth function with fewer rows, for Gaussian processes, whose exact fit takes long."""
 
 from dataclasses import replace
 
@@ -14,5 +14,4 @@ PROBLEM = replace(
     title="smooth function, Gaussian processes",
     load=load,
     load_full=lambda: load(False, full=True),
-    n_outer=5,
 )

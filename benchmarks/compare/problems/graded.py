@@ -12,12 +12,19 @@ from benchmarks.compare.problems import friedman
 N_GRADES = 5
 
 
-def load(quick, full=False):
-    data = friedman.make(200 if quick else 1000 if full else 300)
+def make(n):
+    data = friedman.make(n)
     edges = np.quantile(data.y, [0.5, 0.75, 0.9, 0.97])
     y = np.searchsorted(edges, data.y)
-    about = f"{data.about}; of the function only {N_GRADES} grades are known, the lowest to half"
+    about = (
+        f"{data.about}; only {N_GRADES} grades of the function are known, and half of the rows "
+        "have the lowest"
+    )
     return Data(X=data.X, y=y, about=about)
+
+
+def load(quick, full=False):
+    return make(200 if quick else 1000 if full else 300)
 
 
 def pipeline(step):
@@ -46,8 +53,9 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="grades",
-    description="Rows are graded from 0 to 4; what counts is the order of unseen rows, by "
-    "Kendall's tau with the grades. The baseline takes the grades for numbers.",
+    description="Rows have grades from 0 to 4. The score is the agreement of the predicted order "
+    "of unseen rows with their grades (Kendall's tau). The baseline regresses on the grades as "
+    "numbers.",
     score_name="Kendall's tau",
     scoring=order,
     load=load,

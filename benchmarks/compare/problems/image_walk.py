@@ -109,9 +109,9 @@ def _windows(image, corners):
 
 PROBLEM = Problem(
     title="image walk",
-    description="A window walks smoothly over two photographs; its frames are reduced to a few "
-    "features, and the ten nearest neighbours in them tell the place of the window on walks that "
-    "were not seen. The picture shows the first features at every place of one photograph.",
+    description="A window moves smoothly over two photographs. Its frames are reduced to a few "
+    "features, and the ten nearest neighbours predict the place of the window on unseen walks. "
+    "The picture shows the first features at every place of one photograph.",
     score_name="R2 of place",
     scoring="r2",
     load=load,

@@ -42,9 +42,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="names, which language",
-    description="Names of languages and territories, of six letters or more, belong to one of "
-    "sixteen languages; a linear classifier tells by their substrings. The picture counts the "
-    "confusions among unseen names.",
+    description="Names of languages and territories, of six letters or more, are written in one "
+    "of sixteen languages; a linear classifier of their substrings predicts which. The picture "
+    "counts the confusions among unseen names.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

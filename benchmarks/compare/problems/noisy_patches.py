@@ -58,8 +58,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="patches with noise",
-    description="Patches of a photograph with noise are coded with few atoms, and a linear map "
-    "from the codes predicts the patches without noise; the grid chooses the number of atoms.",
+    description="Noisy patches of a photograph are coded with few atoms, and a linear map from "
+    "the codes predicts the patches without noise. The grid chooses the number of atoms, at most "
+    "16, or the penalty. The same map, straight from the noisy pixels, reaches 0.65.",
     score_name="R2",
     scoring="r2",
     load=load,

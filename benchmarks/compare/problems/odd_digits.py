@@ -35,8 +35,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="digits, odd or even",
-    description="Five digits make a class, so that each class has five parts. The picture shows "
-    "the decision values of unseen rows, which should be above 0 for odd digits.",
+    description="Five digits form a class, so that each class has five clusters. The picture "
+    "shows the decision values of unseen rows, which should be positive for odd digits.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -11,7 +11,7 @@ N_FEATURES, N_PAIRS = 20, 4
 
 
 def load(quick, full=False):
-    n = 200 if quick else 1500 if full else 500
+    n = 200 if quick else 1500 if full else 1000
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, N_FEATURES))
     products = X[:, 0 : 2 * N_PAIRS : 2] * X[:, 1 : 2 * N_PAIRS : 2]
@@ -36,8 +36,8 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="products of pairs",
-    description="The class depends on products of two measurements, which a kernel on vectors "
-    "can be told. The picture shows decision values of unseen rows.",
+    description="The class depends on products of two variables, a structure that a kernel on "
+    "vectors can express. The picture shows the decision values of unseen rows.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

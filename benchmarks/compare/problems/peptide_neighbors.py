@@ -33,8 +33,10 @@ def plot(fig, methods, data, test):
 PROBLEM = replace(
     peptides.PROBLEM,
     title="peptides, neighbours",
-    description="Strings of amino acids are antimicrobial peptides or transmembrane regions; "
-    "their five nearest neighbours tell, by edits or by the angle between counts of substrings.",
+    description="Strings of amino acids are antimicrobial peptides or transmembrane regions. "
+    "Their five nearest neighbours classify them, by edit distance or by the angle between counts "
+    "of substrings.",
     pipeline=pipeline,
     plot=plot,
+    n_repeats=3,
 )

@@ -32,9 +32,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="peptides",
-    description="Strings of amino acids are antimicrobial peptides or transmembrane regions; "
-    "a support vector machine tells by a kernel on strings, or by counts of short substrings. The "
-    "picture shows its decision values for unseen strings.",
+    description="Strings of amino acids are antimicrobial peptides or transmembrane regions. A "
+    "support vector machine classifies them by a kernel on strings, or by counts of short "
+    "substrings. The picture shows its decision values for unseen strings.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

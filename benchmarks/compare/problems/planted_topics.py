@@ -61,9 +61,9 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="planted topics",
-    description="Words are drawn from mixtures of a few topics. Topics are learned from documents "
-    "and give a distribution of words to documents that were not seen; what counts is its "
-    "overlap with the one that the words were drawn from.",
+    description="The words of a document are drawn from a mixture of a few topics. Topics are "
+    "learned from documents and predict the distribution of words in unseen documents; the score "
+    "is its overlap with the true distribution.",
     score_name="overlap",
     scoring=overlap,
     load=load,

@@ -37,12 +37,13 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="rare digit among others",
-    description="Images of 0, 3 and 6 with a few of 4 among them, in training and in test rows; "
-    "labels are used by the search for the parameters and by the score only. The picture shows "
-    "the least and the most usual of the unseen rows.",
+    description="Images of 0, 3 and 6 with a few of 4 among them, in training and in test rows. "
+    "Only the search for parameters and the score use the labels. The picture shows the least and "
+    "the most usual of the unseen rows.",
     score_name="area under the curve",
     scoring="roc_auc",
     load=load,
     pipeline=pipeline,
     plot=plot,
+    n_repeats=2,
 )

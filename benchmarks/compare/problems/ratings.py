@@ -53,8 +53,8 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="ratings",
-    description="Most ratings of a table are unknown; users that were not seen bring their few, "
-    "and the others are imputed. What counts is the variance of the tastes that is explained in "
+    description="Most ratings in a table are unknown. For unseen users, the few known ratings are "
+    "given and the others imputed; the score is the explained variance of the true tastes in "
     "these cells.",
     score_name="R2 of unknown ratings",
     scoring=explained,

@@ -37,9 +37,9 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="critical rights",
-    description="Users are sets of rights; critical is who holds both rights of one of a few "
-    "pairs. A kernel that counts common subsets knows pairs; the baseline is a table of rights "
-    "and a machine with a Gaussian kernel. The picture shows decision values of unseen users.",
+    description="Users are sets of rights; a user is critical who holds both rights of one of six "
+    "pairs. A kernel that counts common subsets sees such pairs; the baseline is a Gaussian "
+    "kernel on a table of rights. The picture shows the decision values of unseen users.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -39,8 +39,8 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="roll with a hole",
-    description="A rolled up sheet with a rectangular hole is flattened to two features; a linear "
-    "map of them tells the place on the sheet of points that were not seen.",
+    description="A rolled-up sheet with a rectangular hole is flattened to two features; a linear "
+    "map of the features predicts the place of unseen points on the sheet.",
     score_name="R2 of place",
     scoring="r2",
     load=load,

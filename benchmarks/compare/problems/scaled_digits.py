@@ -17,8 +17,8 @@ def pipeline(step):
 
 PROBLEM = Problem(
     title="digits, ten classes, scaled",
-    description="The method itself says which of ten digits an image shows; pixels are divided by "
-    "16. The picture counts the errors on unseen rows.",
+    description="The method itself classifies images of ten digits, with pixels divided by 16. "
+    "The picture counts the errors on unseen rows.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,

@@ -48,8 +48,9 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="signals from few measurements",
-    description="Random projections measure signals that are sums of a few cosines; what counts "
-    "is how much of them comes back. The baseline takes the pseudo-inverse.",
+    description="Signals that are sums of a few cosines are measured by random projections and "
+    "reconstructed; the score is the explained variance. The baseline reconstructs with the "
+    "pseudo-inverse.",
     score_name="R2 of signals",
     scoring=recovered,
     load=load,

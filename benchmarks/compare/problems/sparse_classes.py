@@ -10,7 +10,7 @@ N_INFORMATIVE = 5
 
 
 def load(quick, full=False):
-    n, p = (80, 100) if quick else (200, 1000) if full else (120, 300)
+    n, p = (80, 100) if quick else (200, 1000) if full else (200, 300)
     X, y, *_ = make_sparse_classes(
         n, p, n_informative=N_INFORMATIVE, margin=0.5, flip_y=0.05, random_state=0
     )
@@ -35,13 +35,13 @@ def plot(fig, methods, data, test):
 
 PROBLEM = Problem(
     title="few features decide",
-    description="Few rows, many features, of which a handful decides, and some labels are wrong: "
-    "a linear classifier that takes few features. The picture shows the weights that "
-    "are not zero.",
+    description="Few rows, many features, of which only five matter, and some wrong labels: a "
+    "linear classifier should use few features. The picture shows the non-zero weights.",
     score_name="accuracy",
     scoring="accuracy",
     load=load,
     pipeline=pipeline,
     plot=plot,
     load_full=lambda: load(False, full=True),
+    n_repeats=2,
 )

@@ -48,12 +48,14 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="diabetes, splines",
-    description="Progress of a disease as a sum of smooth functions of ten measurements. The "
-    "picture shows which splines have a coefficient: the group lasso drops whole measurements.",
+    description="The progress of a disease is a sum of smooth functions of ten measurements. The "
+    "picture shows which splines have a non-zero coefficient: the group lasso drops whole "
+    "measurements.",
     score_name="R2",
     scoring="r2",
     load=load,
     pipeline=pipeline,
     plot=plot,
     splitter=folds,
+    n_repeats=3,
 )
