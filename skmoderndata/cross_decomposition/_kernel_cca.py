@@ -131,7 +131,7 @@ class KernelCCA(KernelViews):
     Notes
     -----
     Two views and few components need one Cholesky factorisation of each kernel matrix and a few
-    dozen products with it (block bidiagonalisation); otherwise two eigendecompositions and a
+    dozen products with it (Lanczos iterations); otherwise two eigendecompositions and a
     partial singular value decomposition. The generalised eigenproblem of size 2n is never formed,
     and no matrix is squared. With a low rank r the cost is ``n r^2`` and the memory ``2 n r``.
 

@@ -139,7 +139,9 @@ CASE = Case(
     work=work,
     contenders={
         "KernelCCA": Contender(
-            run=ours, peer=False, note="`solver='exact'`: block bidiagonalisation"
+            run=ours,
+            peer=False,
+            note="`solver='exact'`: Lanczos iterations with Cholesky factors",
         ),
         "2n eigenproblem": Contender(
             run=large_eigenproblem,
