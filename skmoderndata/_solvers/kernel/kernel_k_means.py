@@ -98,7 +98,7 @@ def kernel_k_means(
         nearest = _nearest(S, mass, inner, diagonal)
         n_moved = np.count_nonzero(nearest != labels)
         if not settled and n_moved:
-            fresh = n_moved > n / 2  # a sample that moves changes two sums
+            fresh = 2 * int(n_moved) > n  # a sample that moves changes two sums
             change = _indicator(nearest, w, k)
             S = product(change) if fresh else S + product(change - _indicator(labels, w, k))
             labels = nearest
