@@ -94,6 +94,15 @@ def test_repeated_correlations_are_all_found(seed):
 
 
 @pytest.mark.oracle
+def test_eigendecompositions_answer_where_the_kernels_have_fewer_dimensions(seed):
+    X, Y, _ = circle(canonical.SMALL + 20, seed)
+    with pytest.warns(UserWarning, match="rank 2"):
+        model = KernelCCA(3, kernel="linear").fit(X, Y)
+    assert model.n_iter_ == 1
+    assert_allclose(model.regularized_correlations_, linear_correlations([X, Y], [0.1, 0.1])[:2])
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize("alpha", [0.0, 0.01, 0.5, 1.0])
 @pytest.mark.parametrize("solver", ["exact", "low_rank", "nystroem"])
 def test_linear_kernel_is_regularised_linear_cca(seed, alpha, solver):
