@@ -192,13 +192,13 @@ def _pivots(
         i = j if drawn else int(np.argmax(d))
         t = len(chosen)
         if t < goal and d[i] >= bound:
-            C[t] = (S[i] - C[:t, i] @ C[:t]) / np.sqrt(d[i])
-            C[t, i] = np.sqrt(d[i])
-            C[t, chosen] = 0.0
+            root = d[i] ** 0.5
+            C[t] = (S[i] - C[:t, i] @ C[:t]) / root
+            C[t, i] = root
             d -= C[t] * C[t]
             d[i] = 0.0
             chosen.append(i)
-    return chosen, np.asfortranarray(C[: len(chosen), chosen].T)
+    return chosen, np.asfortranarray(np.tril(C[: len(chosen), chosen].T))
 
 
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
@@ -220,7 +220,9 @@ def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array
         part = write(new, rows, np.empty((t, rows.stop - start)))
         part -= known @ R[:, rows]
         # a row-major right side is the transpose of a column-major one: x L' = part'
-        added[:, rows] = linalg.blas.dtrsm(1.0, L, part.T, side=1, lower=1, trans_a=1).T
+        added[:, rows] = linalg.blas.dtrsm(
+            1.0, L, part.T, side=1, lower=1, trans_a=1, overwrite_b=1
+        ).T
 
     list(share(extend, range(0, n, step)))
 
