@@ -144,10 +144,9 @@ def _factor(
         _extend(write, share, R[:m], added, new, L)
         added[:, pivots[:m]] = 0.0  # rows of pivots are known exactly
         added[:, new] = L.T
-        lost = np.cumsum(np.einsum("ij,ij->i", added, added))
-        enough = np.flatnonzero(remaining - lost <= tol * trace)
-        if tol > 0 and enough.size:  # the last block may have gone too far
-            added = added[: int(enough[0]) + 1]
+        if tol > 0:  # the last block may go too far
+            lost = np.cumsum(np.einsum("ij,ij->i", added, added))
+            added = added[: int(np.sum(remaining - lost > tol * trace)) + 1]
         t = len(added)
         pivots[m : m + t] = new[:t]
         d -= np.einsum("ij,ij->j", added, added)
