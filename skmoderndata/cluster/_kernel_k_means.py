@@ -19,9 +19,10 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.kernel_k_means import (
-    FeatureClusters,
-    GramClusters,
+    KernelSums,
     assign_to_samples,
+    blocks_kernel,
+    features_kernel,
     first_least,
     kernel_k_means,
     plus_plus_start,
@@ -305,19 +306,18 @@ class KernelKMeans(
         if isinstance(init, np.ndarray):
             starts = _given_starts(init, kept, space)
         elif spectral:
-            inner = FeatureClusters(relaxation.coordinates, w, k)
+            inner = features_kernel(relaxation.coordinates, w)
             tries = [
-                kernel_k_means(inner, plus_plus_start(inner, k, rng), max_iter=self.max_iter)
+                kernel_k_means(inner, plus_plus_start(inner, k, rng), k, max_iter=self.max_iter)
                 for _ in range(n_init)
             ]
             starts = [min(tries, key=lambda result: result.objective).labels]
         else:
             draw = plus_plus_start if init == "k-means++" else random_start
-            drawer = space.make()
-            starts = [draw(drawer, k, rng) for _ in range(n_init)]
-        best, clusters, stopped = self._run(starts, space.make, X, y)
+            starts = [draw(space.kernel, k, rng) for _ in range(n_init)]
+        best, stopped = self._run(starts, space.kernel, X, y)
         self.solver_, self._gram = solver, gram
-        self._keep(best, clusters, space, kept, X, unit)
+        self._keep(best, space, kept, X, unit)
         if relaxation is not None:
             self.relaxation_bound_ = relaxation.bound * unit
         elif hasattr(self, "relaxation_bound_"):
@@ -440,13 +440,12 @@ class KernelKMeans(
         # passes over a matrix in memory take less time than those over 300 coordinates
         return "exact" if gram.precomputed or fits_in_memory(n, n) else "low_rank"
 
-    def _run(self, starts, make, X, y):
-        """Best result over the starts, its clusters, and whether it was stopped."""
+    def _run(self, starts, kernel, X, y):
+        """Best result over the starts, and whether it was stopped."""
         settings = {"max_iter": self.max_iter, "tol": self.tol, "local_search": self.local_search}
 
         def one(seed, progress=None):
-            clusters = make()
-            return kernel_k_means(clusters, seed, progress=progress, **settings), clusters
+            return kernel_k_means(kernel, seed, self.n_clusters, progress=progress, **settings)
 
         found, stopped = run_starts(
             self,
@@ -458,11 +457,10 @@ class KernelKMeans(
             n_jobs=self.n_jobs,
             require="sharedmem",  # the starts share the kernel matrix
         )
-        best = found[first_least(np.array([result.objective for result, _ in found]))]
-        return *best, stopped
+        return found[first_least(np.array([result.objective for result in found]))], stopped
 
-    def _keep(self, best, clusters, space, kept, X, unit):
-        k, w, members = self.n_clusters, clusters.weights, best.members
+    def _keep(self, best, space, kept, X, unit):
+        k, w, members = self.n_clusters, space.kernel.weights, best.members
         mass = np.bincount(members, weights=w, minlength=k)
         empty = mass == 0
         if empty.any():
@@ -475,15 +473,13 @@ class KernelKMeans(
         if self.solver_ == "exact":
             coef = np.zeros((k, len(w)))
             coef[members, np.arange(len(w))] = w / mass[members]
-            inner = np.zeros(k)
-            np.add.at(inner, members, w * clusters.sums[members, np.arange(len(w))])
-            offsets = np.divide(inner, mass**2, out=np.zeros(k), where=~empty)
+            offsets = np.divide(best.inner, mass**2, out=np.zeros(k), where=~empty)
             coef[empty], offsets[empty] = coef[members[0]], offsets[members[0]]
             self.dual_coef_, self._offsets = coef, offsets
             self._centres_on = space.centres_on
         else:
-            centres = np.zeros_like(clusters.totals)
-            np.add.at(centres, members, w[:, None] * clusters.Z)
+            centres = np.zeros((k, space.Z.shape[1]))
+            np.add.at(centres, members, w[:, None] * space.Z)
             centres[~empty] /= mass[~empty, None]
             centres[empty] = centres[members[0]]
             self._centres, self._offsets = centres, np.einsum("ij,ij->i", centres, centres)
@@ -513,13 +509,14 @@ class KernelKMeans(
 class _Space(NamedTuple):
     """Feature space of the training samples of positive weight, exact or of low rank."""
 
-    make: Callable  # clusters without members
+    kernel: KernelSums  # of the training samples
     relax: Callable  # relaxation that bounds the objective
     rows_of: Callable  # kernel values with the samples, and squared norms, of new points
     residual: float = 0.0  # weighted sum of squared distances from the space
     centres_on: Any = None  # second argument of the kernel; exact only
     features: Any = None  # map into the space; low rank only
     landmarks: Any = None  # samples that span it; low rank only
+    Z: Any = None  # coordinates of the training samples; low rank only
 
 
 def _exact_space(gram, X, kept, w, k, max_rank):
@@ -541,20 +538,22 @@ def _exact_space(gram, X, kept, w, k, max_rank):
         for part in row_blocks(len(chosen), 8 * n):
             yield part, np.asarray(gram(take(samples, chosen[part]), centres_on))
 
-    def make():
-        return GramClusters(K, blocks, diagonal, w, k)
+    if K is None:
+        kernel = blocks_kernel(blocks, diagonal, w)
+    else:
+        kernel = KernelSums(lambda D: D @ K, diagonal, w)
 
     def relax():
         if K is not None:
-            return spectral_relaxation(lambda B: K @ B, diagonal, w, k)
+            return spectral_relaxation(kernel, k)
         # what the leading features leave is positive semi-definite: the bound holds
         _, result = low_rank_features(gram, samples, rank=min(n, max_rank))
-        return _relax(result.factor, w, k)
+        return spectral_relaxation(features_kernel(result.factor, w), k)
 
     def rows_of(points):
         return np.asarray(gram(points, centres_on)), np.asarray(gram.diag(points))
 
-    return _Space(make, relax, rows_of, centres_on=centres_on)
+    return _Space(kernel, relax, rows_of, centres_on=centres_on)
 
 
 def _low_rank_space(gram, X, kept, w, k, max_rank):
@@ -572,13 +571,15 @@ def _low_rank_space(gram, X, kept, w, k, max_rank):
         own = features(points)
         return own @ Z.T, np.einsum("ij,ij->i", own, own)
 
+    kernel = features_kernel(Z, w)
     return _Space(
-        lambda: FeatureClusters(Z, w, k),
-        lambda: _relax(Z, w, k),
+        kernel,
+        lambda: spectral_relaxation(kernel, k),
         rows_of,
         residual=float(w @ np.maximum(result.residual, 0.0)),
         features=features,
         landmarks=kept[result.pivots],
+        Z=Z,
     )
 
 
@@ -586,9 +587,3 @@ def _given_starts(init, kept, space):
     if init.dtype.kind == "f":
         return [assign_to_samples(*space.rows_of(init))]
     return list(init[:, kept])
-
-
-def _relax(Z, w, k):
-    """Relaxation of the kernel `Z Z'`."""
-    diagonal = np.einsum("ij,ij->i", Z, Z)
-    return spectral_relaxation(lambda B: Z @ (Z.T @ B), diagonal, w, k)

@@ -266,7 +266,7 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
         X = one.prepare(take_samples(X, rows, one.gram.kernel))
         reduced.append(reduce(v, X, one.gram, rows, samples.weights_of(v), settings))
     if exact and problem.get("criterion") != "gcca":
-        pairs = _krylov(reduced, kernels, samples, settings, progress)
+        pairs = _krylov(reduced, kernels, samples, settings)
         if pairs is not None:
             scores = [
                 _unweighted(view.matrix @ dual, view.weights)
@@ -425,7 +425,7 @@ def _whitened(v, view, exact):
     return found
 
 
-def _krylov(reduced, kernels, samples, settings, progress):
+def _krylov(reduced, kernels, samples, settings):
     """Few pairs of two large views without eigendecompositions; None where it does not fit."""
     pens = [view.pen for view in reduced]
     if (
@@ -440,16 +440,8 @@ def _krylov(reduced, kernels, samples, settings, progress):
         known = one.gram.kernel in ("linear", "rbf", "laplacian", "cosine")
         if not known and not is_semidefinite(view.matrix):
             raise ValueError(_indefinite(v))
-    w = reduced[0].weights
-    return kernel_pairs(
-        reduced[0].matrix,
-        reduced[1].matrix,
-        settings.k,
-        pens=tuple(pens),
-        rng=np.random.RandomState(0),  # the answer does not depend on it, up to rounding
-        roots=None if w is None else np.sqrt(w),
-        progress=progress,
-    )
+    a, b = reduced
+    return kernel_pairs(a.matrix, b.matrix, settings.k, pens=tuple(pens), total=a.total)
 
 
 def _refuse_diagonal(v, diagonal, K):

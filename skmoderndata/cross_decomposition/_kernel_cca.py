@@ -113,7 +113,8 @@ class KernelCCA(KernelViews):
     n_components_ : int
         Number of components.
     n_iter_ : int
-        Number of passes.
+        Number of passes; of products with the kernel matrices where Lanczos iterations solve an
+        exact problem of two views.
     n_views_ : int
         Number of views.
     n_features_in_ : int
@@ -131,7 +132,7 @@ class KernelCCA(KernelViews):
     Notes
     -----
     Two views and few components need one Cholesky factorisation of each kernel matrix and a few
-    dozen products with it (block bidiagonalisation); otherwise two eigendecompositions and a
+    dozen products with it (Lanczos iterations); otherwise two eigendecompositions and a
     partial singular value decomposition. The generalised eigenproblem of size 2n is never formed,
     and no matrix is squared. With a low rank r the cost is ``n r^2`` and the memory ``2 n r``.
 

@@ -76,7 +76,8 @@ class KernelPLSSVD(KernelViews):
     n_components_ : int
         Number of components.
     n_iter_ : int
-        Number of passes.
+        Number of passes; of products with the kernel matrices where Lanczos iterations solve an
+        exact problem of two views.
     n_views_ : int
         2.
     n_features_in_ : int

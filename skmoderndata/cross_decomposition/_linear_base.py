@@ -128,7 +128,7 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
     for v, (view, c) in enumerate(zip(whitened, pairs.directions, strict=True)):
         W = coefficients(view, c)
         # with more sparse columns than rows the coefficients belong to the rows
-        weights.append(rows_of[v].inner(W) if view.whiten.ndim == 1 else W)
+        weights.append(rows_of[v].inner(W) if sparse.issparse(view.whiten) else W)
         scores.append(training_scores(view, c, samples.weights_of(v)))
     signs = signs_of_peaks(weights[0])
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)

@@ -96,7 +96,7 @@ def test_no_folder_for_the_cache_is_said_once(monkeypatch):
 
 def test_compile_fills_the_cache(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "skmoderndata.compile", "KernelKMeans"],
+        [sys.executable, "-m", "skmoderndata.compile", "DTWNeighborsClassifier"],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -22,12 +22,13 @@ the weights cancels, and a weight of 2 counts as two copies. Rows of scores come
 roots as well. LAPACK may not return from NaN, so its check of finite input stays on.
 """
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy import linalg, sparse
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import leading_eigen
@@ -35,7 +36,7 @@ from skmoderndata._solvers.common.linalg import leading_eigen
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SMALL = 400  # decompositions up to this size are computed in full
-EXTRA = 4  # columns of a block beyond the number of pairs wanted
+PRODUCTS = 400  # with each kernel matrix, about, before eigendecompositions are the shorter way
 RULES = ("shrinkage", "ridge", "bach-jordan")
 INDEFINITE = 1e-8  # eigenvalues below minus this fraction of the largest are not rounding errors
 
@@ -64,8 +65,8 @@ class Whitened(NamedTuple):
     """A view as ``B = basis @ whiten``."""
 
     basis: Any  # (n, r): eigenvectors of a kernel, or centred features, also as `CentredRows`
-    whiten: Array  # (r, q), or (r,) when it is diagonal
-    coef: Array  # as `whiten`: coef @ c are weights, with the basis before it dual coefficients
+    whiten: Any  # (r, q), sparse where it is diagonal
+    coef: Any  # as `whiten`: coef @ c are weights, with the basis before it dual coefficients
     rank: int
 
 
@@ -173,12 +174,13 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
     omega, U = linalg.eigh(K, driver="evd")
     size = float(np.abs(omega).max(initial=0.0))
     if omega[0] < -INDEFINITE * size:
-        return Whitened(U[:, :0], omega[:0], omega[:0], -1)
+        return Whitened(U[:, :0], None, None, -1)
     keep = omega > n * np.finfo(np.float64).eps * size
     omega, U = omega[keep][::-1], np.ascontiguousarray(U[:, keep][:, ::-1])
     total = float(n) if total is None else total
     b = gain(omega, total, pen)
-    return Whitened(U, b, np.sqrt(total) * b / omega, omega.size)
+    coef = sparse.diags(np.sqrt(total) * b / omega, format="csr")
+    return Whitened(U, sparse.diags(b, format="csr"), coef, omega.size)
 
 
 def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> Whitened:
@@ -200,29 +202,20 @@ def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> White
 
 def coefficients(view: Whitened, c: Array) -> Array:
     """Dual coefficients or weights of features that belong to the directions ``c``."""
-    if view.coef.ndim == 1:
-        return np.asarray(view.basis @ (view.coef[:, None] * c))
-    return np.asarray(view.coef @ c)
+    weights: Array = view.coef @ c
+    return np.asarray(view.basis @ weights if sparse.issparse(view.coef) else weights)
 
 
 def training_scores(view: Whitened, c: Array, weights: Array | None) -> Array:
     """Centred scores of the training samples, without the roots of the weights."""
     n = view.basis.shape[0] if weights is None else weights.sum()
-    scores = _rows_of_scores(view, np.sqrt(n) * c)
+    scores: Array = view.basis @ (view.whiten @ (np.sqrt(n) * c))
     return scores if weights is None else scores / np.sqrt(weights)[:, None]
-
-
-def _rows_of_scores(view: Whitened, scaled: Array) -> Array:
-    if view.whiten.ndim == 1:
-        return np.asarray(view.basis @ (view.whiten[:, None] * scaled))
-    return np.asarray(view.basis @ (view.whiten @ scaled))
 
 
 def cross(a: Whitened, b: Whitened) -> Array:
     """Products ``B_a' B_b`` of two whitened views."""
-    T = inner(a.basis, b.basis)
-    T = a.whiten[:, None] * T if a.whiten.ndim == 1 else a.whiten.T @ T
-    return np.asarray(T * b.whiten if b.whiten.ndim == 1 else T @ b.whiten)
+    return np.asarray(a.whiten.T @ inner(a.basis, b.basis) @ b.whiten)
 
 
 def canonical_pairs(
@@ -246,27 +239,33 @@ def canonical_pairs(
     if criterion == "gcca":
         return _consensus(views, k, samples)
     if len(views) == 2:
-        return _two_views(views[0], views[1], k)
-    blocks = {
-        (u, v): cross(views[u], views[v])
-        for u in range(len(views))
-        for v in range(u + 1, len(views))
-    }
+        return _two_views(cross(*views), k)
+    stops = np.cumsum([view.whiten.shape[-1] for view in views])
+    rows = [slice(*ends) for ends in itertools.pairwise([0, *stops])]
+    C = np.zeros((stops[-1], stops[-1]))
+    for (view, at), (other, beside) in itertools.combinations(zip(views, rows, strict=True), 2):
+        C[at, beside] = cross(view, other)
+    C += C.T
     # covariances in place of correlations may be huge: their squares stay finite
-    largest = max(float(np.abs(block).max(initial=0.0)) for block in blocks.values()) or 1.0
-    blocks = {pair: block / largest for pair, block in blocks.items()}
-    sizes = [view.whiten.shape[-1] for view in views]
-    result = _stacked(blocks, sizes, k)
+    largest = float(np.abs(C).max(initial=0.0)) or 1.0
+    C /= largest
+    result = _stacked(C, rows, k)
     if criterion != "maxvar":
-        result = _sumcor(blocks, sizes, result, max_iter, tol, progress)
+        result = _sumcor(C, rows, result.values.size, max_iter, tol, progress)
     return result._replace(values=result.values * largest)
 
 
-def _two_views(a: Whitened, b: Whitened, k: int) -> Pairs:
-    """Largest singular values and vectors of ``B_a' B_b``."""
-    T = cross(a, b)
-    k = min(k, *T.shape)
-    P, values, Q = largest_singular(T, k)
+def _two_views(T: Array, k: int) -> Pairs:
+    """Largest singular values and vectors of ``T = B_a' B_b``."""
+    q = min(T.shape)
+    k = min(k, q)
+    if q <= SMALL or k > q // 8:
+        found: Any = linalg.svd(T, full_matrices=False)
+    else:
+        found = svds(T, k, v0=np.random.RandomState(0).standard_normal(q), tol=0)
+    P, values, Qt = (np.asarray(array, dtype=np.float64) for array in found)
+    order = np.argsort(-values, kind="stable")[:k]
+    P, values, Q = P[:, order], values[order], Qt[order].T
     size = values[0] if values.size and values[0] > 0 else 1.0
     off = max(
         np.abs(T @ Q - P * values).max(initial=0.0), np.abs(T.T @ P - Q * values).max(initial=0.0)
@@ -280,126 +279,65 @@ def kernel_pairs(
     k: int,
     *,
     pens: tuple[Penalty, Penalty],
+    total: float | None = None,
     tol: float = 1e-10,
-    max_dim: int = 400,
-    rng: np.random.RandomState,
-    roots: Array | None = None,
-    progress: Progress | None = None,
 ) -> Pairs | None:
-    """Dual coefficients of two centred kernels, by block Golub-Kahan bidiagonalisation.
+    """Dual coefficients of two centred kernels, without their eigenvectors.
 
     With ``M = (1 - t) K / n + t`` (or without the ``1 - t``) the regularised variance of
     ``K alpha`` is ``alpha' K M alpha``, and stationarity reads ``M_a alpha_a s = K_b alpha_b /
-    n``. So a step is one solve with the Cholesky factor of ``M`` and one product with the
-    kernel, and no eigendecomposition of size n is needed. Returns None when `max_dim` directions
-    do not suffice, or a kernel is seen to be indefinite. Not for the rule "bach-jordan". With
-    `roots`, the roots of the weights of the samples, kernels are those of weighted rows.
+    n``. The squares of the correlations s are the eigenvalues of ``R_a R_b``, ``R = M^-1 K / n``,
+    which is symmetric in the inner product of ``R_b``: Lanczos iterations take one product with
+    each kernel and one solve with each Cholesky factor [Lehoucq, Sorensen and Yang 1998, section
+    3.2]. Returns None where a kernel is seen to be indefinite, or where correlations are too small
+    for their squares. Not for the rule "bach-jordan".
     """
     n = Ka.shape[0]
-    roots = np.ones(n) if roots is None else roots
-    total = float(roots @ roots)
-    sides = [_Side(K, pen, total) for K, pen in zip((Ka, Kb), pens, strict=True)]
-    if not all(side.definite for side in sides):
-        return None
-    a, b = sides
-    p = k + EXTRA
-    start = rng.standard_normal((n, p))
-    b.extend(start - np.outer(roots, roots @ start) / total)
-    it = Iterations(1 + max_dim // p, tol, progress)
-    for n_iter in it:
-        if not b.last.shape[1] or max(a.dim, b.dim) + p > max_dim:
+    total = float(n) if total is None else total
+    count = itertools.count()
+    roots, operators = [], []
+    for K, pen in zip((Ka, Kb), pens, strict=True):
+        M = pen.keep / total * K
+        M[np.diag_indices(n)] += pen.t
+        try:
+            L = linalg.cholesky(M.T, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
             return None
-        # the part of the images of all b outside of the span of a lies in the new block of a
-        a.extend(a.solve(b.last_scores / total))
-        if a.dim == 0:
-            return None
-        T = a.scores.T @ b.scores / total
-        P, values, Qt = linalg.svd(T, full_matrices=False)
-        if a.last.shape[1] == 0:  # an invariant space is found
-            it.residual = 0.0
-            continue
-        beta = b.extend(b.solve(a.last_scores / total))
-        wanted = slice(0, min(k, values.size))
-        off = linalg.norm(beta @ P[-a.last.shape[1] :, wanted], axis=0)
-        residual = float(off.max() / values[0])
-        it.residual = residual if n_iter > 1 else np.inf
-    if not it.converged:
+
+        def apply(x: Array, K: Array = K, L: Array = L) -> Array:
+            next(count)
+            # five times as fast as `cho_solve`, which is made for many columns
+            half = linalg.blas.dtrsv(L, K @ x, lower=1)
+            return np.asarray(linalg.blas.dtrsv(L, half, lower=1, trans=1)) / total
+
+        roots.append(L)
+        operators.append(LinearOperator((n, n), matvec=apply, dtype=np.float64))
+    Ra, Rb = operators
+    start = np.random.RandomState(0).standard_normal(n)
+    # 1 / s^2 are the eigenvalues of A = R_a^-1 with M = R_b; A itself is not asked for
+    problem: Any = {"A": Rb, "M": Rb, "OPinv": Ra, "sigma": 0.0, "which": "LA", "v0": start}
+    try:
+        inverse_squares, U = eigsh(
+            k=k, ncv=2 * k + 10, maxiter=1 + PRODUCTS // (k + 10), tol=tol / 10, **problem
+        )
+    except ArpackError:
         return None
-    n_iter, residual = it.n_iter, it.residual
-    kept = min(k, values.size)
-    duals = [a.basis @ P[:, :kept], b.basis[:, : Qt.shape[1]] @ Qt[:kept].T]
-    scores = [Ka @ duals[0], Kb @ duals[1]]
-    for x, y, other in ((a, duals[0], scores[1]), (b, duals[1], scores[0])):
+    squares = 1 / inverse_squares
+    order = np.argsort(-squares)
+    if not squares.min() > 1e-6 * squares.max():
+        return None
+    values = np.sqrt(squares[order])
+    dual_b = linalg.cho_solve((roots[1], True), U[:, order] / np.sqrt(total))
+    dual_a = linalg.cho_solve((roots[0], True), Kb @ dual_b / (total * values))
+    residual, duals = 0.0, [dual_a, dual_b]
+    scores = [Ka @ dual_a, Kb @ dual_b]
+    for v, (K, pen) in enumerate(zip((Ka, Kb), pens, strict=True)):
         # the stationarity conditions afresh: K (other scores) / n = value K M alpha
-        left = x.K @ (other / total)
-        right = x.K @ (x.c * (x.K @ y) + x.t * y) * values[:kept]
+        left = K @ (scores[1 - v] / total)
+        right = K @ (pen.keep / total * scores[v] + pen.t * duals[v]) * values
         size = float(linalg.norm(right, axis=0).max(initial=1e-300))
         residual = max(residual, float(linalg.norm(left - right, axis=0).max() / size))
-    if residual > 100 * tol:
-        return None
-    return Pairs(duals, values[:kept], residual, n_iter, 0.0)
-
-
-class _Side:
-    """One view of the bidiagonalisation: directions orthonormal under ``K M``."""
-
-    def __init__(self, K: Array, pen: Penalty, total: float) -> None:
-        n = K.shape[0]
-        self.K, self.t = K, pen.t
-        self.c = pen.keep / total
-        M = self.c * K
-        M[np.diag_indices(n)] += pen.t
-        self.rounding = 100 * np.finfo(np.float64).eps * float(linalg.norm(K)) * self.t
-        self.definite = True
-        try:
-            self.factor = linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
-            self.definite = False
-        self.basis = self.scores = self.last = self.last_scores = np.empty((n, 0))
-
-    @property
-    def dim(self) -> int:
-        return int(self.basis.shape[1])
-
-    def solve(self, right: Array) -> Array:
-        return np.asarray(linalg.cho_solve(self.factor, right, check_finite=False))
-
-    def extend(self, W: Array) -> Array:
-        """Add the part of `W` outside of the span; return its coordinates in the new block."""
-        S = self.K @ W
-        n, p = W.shape
-        old = self.dim
-        Q, SQ = np.empty((n, old + p)), np.empty((n, old + p))
-        Q[:, :old], SQ[:, :old] = self.basis, self.scores
-        R = np.zeros((p, p))
-        at = old
-        for j in range(p):  # column by column: small parts count as much as large ones
-            w, s = W[:, j], S[:, j]
-            size = length = self._norm(w, s)
-            if size == 0:
-                continue
-            for _ in range(3):
-                before = length
-                h = SQ[:, :at].T @ (self.c * s + self.t * w)
-                w, s = w - Q[:, :at] @ h, s - SQ[:, :at] @ h
-                R[: at - old, j] += h[old:]
-                length = self._norm(w, s)
-                if length > 0.5 * before:
-                    break
-            if length <= 1e-13 * size:
-                continue
-            Q[:, at], SQ[:, at] = w / length, s / length
-            R[at - old, j] = length
-            at += 1
-        self.last = Q[:, old:at]
-        self.last_scores = SQ[:, old:at] = self.K @ self.last  # afresh: differences lose digits
-        self.basis, self.scores = Q[:, :at], SQ[:, :at]
-        return R[: at - old]
-
-    def _norm(self, w: Array, s: Array) -> float:
-        """Norm, 0 where `w` is in the null space of K as far as rounding can tell."""
-        squared = float(s @ (self.c * s + self.t * w))
-        return float(np.sqrt(squared)) if squared > self.rounding * float(w @ w) else 0.0
+    return Pairs(duals, values, residual, next(count), 0.0) if residual <= 100 * tol else None
 
 
 def is_semidefinite(K: Array) -> bool:
@@ -418,18 +356,14 @@ def centre_kernel(K: Array, weights: Array | None = None) -> Array:
 
     With weights the means are weighted, and rows and columns are multiplied by their roots.
     """
-    if weights is None:
-        means = np.asarray(K.mean(axis=0))
-        K -= means
-        K -= (means - means.mean())[:, None]
-        return means
-    share = weights / weights.sum()
-    means = np.asarray(share @ K)
+    fraction = np.full(len(K), 1 / len(K)) if weights is None else weights / weights.sum()
+    means = np.asarray(fraction @ K)
     K -= means
-    K -= (means - share @ means)[:, None]
-    roots = np.sqrt(weights)
-    K *= roots
-    K *= roots[:, None]
+    K -= (means - fraction @ means)[:, None]
+    if weights is not None:
+        roots = np.sqrt(weights)
+        K *= roots
+        K *= roots[:, None]
     return means
 
 
@@ -438,145 +372,85 @@ def centre_dual(dual: Array, weights: Array | None = None) -> Array:
 
     With weights the latter belong to the matrix that `centre_kernel` leaves.
     """
-    if weights is None:
-        return np.asarray(dual - dual.mean(axis=0))
-    dual = np.sqrt(weights)[:, None] * dual
-    return np.asarray(dual - np.outer(weights / weights.sum(), dual.sum(axis=0)))
+    w = np.ones(len(dual)) if weights is None else weights
+    dual = np.sqrt(w)[:, None] * dual
+    return np.asarray(dual - np.outer(w / w.sum(), dual.sum(axis=0)))
 
 
-def largest_singular(T: Array, k: int) -> tuple[Array, Array, Array]:
-    """Columns ``P``, values, columns ``Q`` of the k largest singular values, descending."""
-    q = min(T.shape)
-    if q <= SMALL or k > q // 8:
-        P, values, Qt = linalg.svd(T, full_matrices=False)
-    else:
-        v0 = np.random.RandomState(0).standard_normal(q)
-        P, some, Qt = svds(T, k=min(k + EXTRA, q - 1), v0=v0, tol=0)
-        order = np.argsort(some)[::-1]
-        P, values, Qt = P[:, order], np.asarray(some[order], dtype=np.float64), Qt[order]
-    return P[:, :k], values[:k], Qt[:k].T
-
-
-def _neighbours(blocks: dict[tuple[int, int], Array], v: int, parts: Sequence[Array]) -> Array:
-    """``sum_{u != v} B_v' B_u c_u``."""
-    total: Any = 0.0
-    for u, part in enumerate(parts):
-        if u < v:
-            total = total + blocks[u, v].T @ part
-        elif u > v:
-            total = total + blocks[v, u] @ part
-    return np.asarray(total)
-
-
-def _stacked(blocks: dict[tuple[int, int], Array], sizes: Sequence[int], k: int) -> Pairs:
+def _stacked(C: Array, rows: list[slice], k: int) -> Pairs:
     """Eigenvectors of the matrix of all cross products between different views."""
-    n_views, cuts = len(sizes), np.cumsum(sizes)[:-1]
-    operator = _products(blocks, sizes, lambda v, c: c)
-    values, C = leading_eigen(operator, k)
+    values, V = leading_eigen(C, k)
     keep = values > 1e-12 * max(values[0], np.finfo(np.float64).tiny)
-    values, C = values[keep], C[:, keep]
-    off = np.abs(operator @ C - C * values).max(initial=0.0)
-    parts = np.split(C * np.sqrt(n_views), cuts)
+    values, V = values[keep], V[:, keep]
+    off = np.abs(C @ V - V * values).max(initial=0.0)
     residual = float(off / values[0]) if values.size else 0.0
-    return Pairs(parts, values / (n_views - 1), residual, 1, 0.0)
+    parts = [V[at] * np.sqrt(len(rows)) for at in rows]
+    return Pairs(parts, values / (len(rows) - 1), residual, 1, 0.0)
 
 
 def _sumcor(
-    blocks: dict[tuple[int, int], Array],
-    sizes: Sequence[int],
-    start: Pairs,
-    max_iter: int,
-    tol: float,
-    progress: Progress | None = None,
+    C: Array, rows: list[slice], k: int, max_iter: int, tol: float, progress: Progress | None
 ) -> Pairs:
     """Sum of correlations with unit variance in every view [Kettenring 1971; Horst 1961].
 
     One pass maximises over one view after the other, so the sum never falls. Later pairs are
-    orthogonal to earlier ones in every view. The stacked eigenproblem relaxes the constraints:
-    its largest eigenvalue, deflated likewise, bounds the sum from above.
+    orthogonal to earlier ones in every view, which are projected out of C, in place. The
+    eigenproblem of C relaxes the constraints: its largest eigenvalue bounds the sum from above.
     """
-    n_views, k = len(sizes), start.values.size
+    n_views = len(rows)
     pairs = n_views * (n_views - 1)
-    found = [np.zeros((size, 0)) for size in sizes]
+    found = [np.zeros((at.stop - at.start, 0)) for at in rows]
     values: list[float] = []
     gaps, residual, total_iter = [0.0], 0.0, 0
-
-    def project(v: int, c: Array) -> Array:
-        return np.asarray(c - found[v] @ (found[v].T @ c))
-
-    for _ in range(min(k, *sizes)):
-        bounds, C = leading_eigen(_products(blocks, sizes, project), 1)
-        bound = float(bounds[0])
-        parts = []
-        for v, c in enumerate(np.split(C[:, 0], np.cumsum(sizes)[:-1])):
-            size = linalg.norm(c)
-            parts.append(c / size if size > 1e-8 else _any_unit(project, v, sizes[v]))
+    for _ in range(min(k, *map(len, found))):
+        bound, V = leading_eigen(C, 1)
+        c = V[:, 0]
+        for at, F in zip(rows, found, strict=True):
+            size = linalg.norm(c[at])
+            c[at] = c[at] / size if size > 1e-8 else _any_unit(F)
         it = Iterations(max_iter, tol, progress)
         for _ in it:
-            moved = 0.0
-            for v in range(n_views):
-                new = project(v, _neighbours(blocks, v, parts))
-                length = linalg.norm(new)
-                if length > 0:
-                    moved = max(moved, float(linalg.norm(new / length - parts[v])))
-                    parts[v] = new / length
-            it.residual = moved
-        moved = it.residual
+            it.residual = 0.0
+            for at, F in zip(rows, found, strict=True):
+                new = C[at] @ c
+                new -= F @ (F.T @ new)
+                norm = linalg.norm(new)
+                if norm > 0:
+                    it.residual = max(it.residual, float(linalg.norm(new / norm - c[at])))
+                    c[at] = new / norm
         total_iter += it.n_iter
-        value = sum(float(parts[v] @ _neighbours(blocks, v, parts)) for v in range(n_views))
+        value = float(c @ C @ c)
         if value <= 1e-12 * max([1e-300, *values]):
             break
         values.append(value)
-        residual = max(residual, moved)
-        gaps.append(max(0.0, n_views * bound - value) / value)
-        found = [np.c_[done, part] for done, part in zip(found, parts, strict=True)]
+        residual = max(residual, it.residual)
+        gaps.append(max(0.0, n_views * float(bound[0]) - value) / value)
+        found = [np.c_[F, c[at]] for at, F in zip(rows, found, strict=True)]
         if not it.converged and it.n_iter < max_iter:
             break  # a callback asked to stop
+        for at in rows:
+            C[at] -= np.outer(c[at], c[at] @ C[at])
+            C[:, at] = C[at].T
     return Pairs(found, np.array(values) / pairs, residual, total_iter, max(gaps))
 
 
-def _products(
-    blocks: dict[tuple[int, int], Array],
-    sizes: Sequence[int],
-    project: Callable[[int, Array], Array],
-) -> LinearOperator:
-    """Matrix of all cross products between different views, projected on both sides."""
-    cuts, m = np.cumsum(sizes)[:-1], int(sum(sizes))
-
-    def apply(stacked: Array) -> Array:
-        parts = [project(v, c) for v, c in enumerate(np.split(stacked.reshape(m, -1), cuts))]
-        done = [project(v, _neighbours(blocks, v, parts)) for v in range(len(sizes))]
-        return np.concatenate(done).reshape(stacked.shape)
-
-    return LinearOperator((m, m), matvec=apply, matmat=apply, dtype=np.float64)
+def _any_unit(F: Array) -> Array:
+    """Find a unit vector orthogonal to the orthonormal columns of F."""
+    P = np.eye(len(F)) - F @ F.T
+    c = P[:, P.diagonal().argmax()]
+    return np.asarray(c / linalg.norm(c))
 
 
-def _any_unit(project: Callable[[int, Array], Array], v: int, size: int) -> Array:
-    for i in range(size):
-        c = project(v, np.eye(size)[:, i])
-        length = linalg.norm(c)
-        if length > 1e-8:
-            return np.asarray(c / length)
-    return np.zeros(size)
-
-
-def _consensus(
-    views: Sequence[Whitened],
-    k: int,
-    samples: Samples,
-) -> Pairs:
+def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     """Top eigenvectors of ``sum_v B_v B_v'``, rows weighted by the number of views present."""
     n, present, weights = samples
     n_views = len(views)
-    counts = np.zeros(n)
-    for index in present:
-        counts[index] += 1
+    counts = np.bincount(np.concatenate(present), minlength=n).astype(np.float64)
     root = np.sqrt(np.maximum(counts, 1.0))
     cuts = np.cumsum([view.whiten.shape[-1] for view in views])
     Y = np.zeros((n, cuts[-1]))
     for view, index, B in zip(views, present, np.split(Y, cuts[:-1], axis=1), strict=True):
-        rows = view.basis * view.whiten if view.whiten.ndim == 1 else view.basis @ view.whiten
-        B[index] = rows / root[index, None]
+        B[index] = view.basis @ view.whiten / root[index, None]
     wide = Y.shape[1] > n
     values, V = leading_eigen(Y @ Y.T if wide else Y.T @ Y, k)
     keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)

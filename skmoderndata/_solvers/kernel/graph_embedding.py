@@ -1,13 +1,14 @@
 """Graphs on samples, and the functions in feature space that fit them."""
 
+import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
-from skmoderndata._solvers.common.linalg import leading_eigen
+from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -103,19 +104,13 @@ def neighbour_graph(
         D[np.arange(len(D)), own] = np.inf
         if codes is not None:
             D[(codes[own, None] == codes) != same] = np.inf
-        m = min(n_neighbors, n - 1)
-        if m == 0:
-            continue
-        near = np.argsort(D, axis=1, kind="stable")[:, :m]
+        near = np.argsort(D, axis=1, kind="stable")[:, : min(n_neighbors, n - 1)]
         known = np.isfinite(np.take_along_axis(D, near, axis=1))
-        rows_of.append(np.repeat(own, m)[known.ravel()])
-        columns_of.append(near.ravel()[known.ravel()])
-    i = np.concatenate(rows_of) if rows_of else np.zeros(0, dtype=np.intp)
-    j = np.concatenate(columns_of) if columns_of else np.zeros(0, dtype=np.intp)
-    graph = sparse.csr_array((np.ones(2 * len(i)), (np.r_[i, j], np.r_[j, i])), shape=(n, n))
-    graph.sum_duplicates()
-    graph.data[:] = 1.0
-    return graph
+        rows_of.append(own[np.nonzero(known)[0]])
+        columns_of.append(near[known])
+    edges = np.concatenate(rows_of), np.concatenate(columns_of)
+    graph = sparse.csr_array((np.ones(len(edges[0])), edges), shape=(n, n))
+    return graph.maximum(graph.T)
 
 
 def smallest_laplacian(K: Array, k: int, weights: Array | None = None) -> tuple[Array, Array]:
@@ -145,18 +140,9 @@ def smallest_laplacian(K: Array, k: int, weights: Array | None = None) -> tuple[
         shift = 1e-7 * top
         L[np.diag_indices(n)] += shift
         factor = linalg.cho_factor(L, overwrite_a=True, check_finite=False)
-
-        def solve(b: Array) -> Array:
-            solution: Array = linalg.cho_solve(factor, b, check_finite=False)
-            return solution
-
-        inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
-        start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
-        inverted, V = eigsh(inverse, k, which="LA", v0=start, tol=0)
-        order = np.argsort(-inverted)
-        values, V = 1 / inverted[order] - shift, V[:, order]
+        solve = functools.partial(linalg.cho_solve, factor, check_finite=False)
+        inverted, V = leading_eigen(LinearOperator((n, n), matvec=solve, dtype=np.float64), k)
+        values = 1 / inverted - shift
     V -= np.outer(roots, roots @ V) / float(w.sum())
     V /= np.linalg.norm(V, axis=0) * roots[:, None]
-    peaks = np.argmax(np.abs(V), axis=0)
-    signs = np.where(V[peaks, np.arange(V.shape[1])] < 0, -1.0, 1.0)
-    return np.maximum(values, 0.0), V * signs
+    return np.maximum(values, 0.0), V * row_signs(V.T)

@@ -1,6 +1,5 @@
 """Pivoted incomplete Cholesky factorisation of a kernel matrix that is never formed."""
 
-import contextlib
 import functools
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -26,7 +25,6 @@ class CholeskyResult(NamedTuple):
     residual_trace: float  # trace of K - factor @ factor.T, a bound on its spectral norm
     residual: Array  # (n,), diagonal of that difference
     n_evaluations: int  # kernel values computed, the diagonal included
-    n_blocks: int  # how often all rows were brought up to date
 
 
 def incomplete_cholesky(
@@ -84,15 +82,13 @@ def incomplete_cholesky(
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
     fast = gram.writer(X) if hasattr(gram, "writer") else None
     write = fast or functools.partial(_write, gram, X)
-    threads = 1 if fast is None else _blas_threads()
     rng = None if greedy else rng or np.random.RandomState(0)
-    with contextlib.ExitStack() as stack:
-        share: Any = map
-        if fast is not None:
-            stack.enter_context(one_blas_thread())
-        if threads > 1:
-            share = stack.enter_context(ThreadPoolExecutor(threads)).map
-        return _factor(write, share, diagonal, min(rank, len(diagonal)), tol, block, rng)
+    problem = diagonal, min(rank, len(diagonal)), tol, block, rng
+    threads = 1 if fast is None else _blas_threads()
+    if threads == 1:
+        return _factor(write, map, *problem)
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+        return _factor(write, pool.map, *problem)
 
 
 def centred_cholesky(gram: Any, X: Any, *, rank: int, tol: float) -> CholeskyResult:
@@ -134,77 +130,74 @@ def _factor(
     pivots = np.empty(rank, dtype=np.intp)
     # residuals below this are rounding errors
     floor = 4 * n**0.5 * np.finfo(np.float64).eps * max(diagonal.max(initial=0.0), 0.0)
-    count, n_blocks, m = n, 0, 0
+    count, m = n, 0
     trace = remaining = float(diagonal.sum())
     while m < rank and remaining > tol * trace and d.max() > floor:
         goal = min(block, rank - m)
-        candidates, bound = _candidates(np.where(d > floor, d, 0.0), goal, rng)
+        candidates, bounds = _candidates(np.where(d > floor, d, 0.0), goal, floor, rng)
         S = write(candidates, candidates, np.empty((len(candidates), len(candidates))))
         S = S - R[:m, candidates].T @ R[:m, candidates]
-        S = (S + S.T) / 2
-        S[np.diag_indices(len(S))] = d[candidates]  # without rounding where samples are alike
-        if rng is None:
-            chosen = _largest_first(S.copy(), goal, bound, floor)
-        else:
-            chosen = _accepted(S.copy(), d[candidates], goal, floor, rng)
-        L = _lower_root(S[np.ix_(chosen, chosen)])
-        t = len(L)
-        if t == 0:
-            break  # rounding has made the pivots dependent: the numerical rank is reached
-        new = candidates[chosen[:t]]
-        lost, squares = _extend(write, share, R, pivots[:m], new, L)
-        count += len(candidates) ** 2 + n * t
-        n_blocks += 1
-        enough = np.flatnonzero(remaining - np.cumsum(lost) <= tol * trace)
-        if tol > 0 and enough.size:  # the last block may have gone too far
-            t = int(enough[0]) + 1
-            squares = np.einsum("ij,ij->j", R[m : m + t], R[m : m + t])
+        chosen, L = _pivots(S, d[candidates], goal, bounds, drawn=rng is not None)
+        new = candidates[chosen]
+        count += len(candidates) ** 2 + n * len(new)
+        added = R[m : m + len(new)]
+        _extend(write, share, R[:m], added, new, L)
+        added[:, pivots[:m]] = 0.0  # rows of pivots are known exactly
+        added[:, new] = L.T
+        if tol > 0:  # the last block may go too far
+            lost = np.cumsum(np.einsum("ij,ij->i", added, added))
+            added = added[: int(np.sum(remaining - lost > tol * trace)) + 1]
+        t = len(added)
         pivots[m : m + t] = new[:t]
-        d -= squares
+        d -= np.einsum("ij,ij->j", added, added)
         m += t
-        d[pivots[:m]] = 0.0  # pivots are fitted exactly
+        d[pivots[:m]] = 0.0
         remaining = float(d.sum())
     R = R[:m].copy() if m < rank else R
-    return CholeskyResult(R.T, pivots[:m].copy(), remaining, d, count, n_blocks)
+    return CholeskyResult(R.T, pivots[:m].copy(), remaining, d, count)
 
 
-def _candidates(d: Array, goal: int, rng: np.random.RandomState | None) -> tuple[Array, float]:
-    """Find samples that compete for the next pivots, and the largest residual of the others."""
+def _candidates(
+    d: Array, goal: int, floor: float, rng: np.random.RandomState | None
+) -> tuple[Array, Array]:
+    """Find samples that compete for the next pivots, and the residuals that they need for it.
+
+    Those drawn need a random fraction of the residual that they had when they were drawn, greedy
+    ones as much as the largest of the others.
+    """
     size = CANDIDATES * goal
     if rng is not None:
         below = np.cumsum(d)
         drawn = np.searchsorted(below, rng.random_sample(size) * below[-1], side="right")
-        return np.minimum(drawn, len(d) - 1), 0.0
+        drawn = np.minimum(drawn, len(d) - 1)
+        return drawn, np.maximum(rng.random_sample(size) * d[drawn], floor)
     order = np.argsort(-d, kind="stable")  # of equal residuals the first samples
-    return np.sort(order[:size]), float(d[order[size]]) if size < len(d) else 0.0
+    bounds = np.full(min(size, len(d)), max(floor, d[order[size]] if size < len(d) else 0.0))
+    bounds[0] = floor
+    return np.sort(order[:size]), bounds
 
 
-def _accepted(S: Array, d: Array, goal: int, floor: float, rng: np.random.RandomState) -> Array:
-    """Candidates in the order drawn, accepted with probability residual over residual `d` then."""
-    found: list[int] = []
-    for i, threshold in enumerate(rng.random_sample(len(d)) * d):
-        if S[i, i] > max(threshold, floor) and len(found) < goal:
-            found.append(i)
-            _eliminate(S, i)
-    return np.array(found, dtype=np.intp)
+def _pivots(
+    S: Array, d: Array, goal: int, bounds: Array, *, drawn: bool
+) -> tuple[list[int], Array]:
+    """Cholesky factorisation of the residual S of the candidates, column by column.
 
-
-def _largest_first(S: Array, goal: int, bound: float, floor: float) -> Array:
-    """Candidates of largest residual, until there may be a larger one outside."""
-    found: list[int] = []
-    i = int(np.argmax(S.diagonal()))
-    while len(found) < goal and S[i, i] > floor and (S[i, i] >= bound or not found):
-        found.append(i)
-        _eliminate(S, i)
-        i = int(np.argmax(S.diagonal()))
-    return np.array(found, dtype=np.intp)
-
-
-def _eliminate(S: Array, i: int) -> None:
-    """Subtract the projection on candidate i, in place."""
-    column = S[:, i] / np.sqrt(S[i, i])
-    S -= np.outer(column, column)
-    S[:, i] = S[i] = 0.0
+    Candidates that were drawn come in their order, others by the largest of the residuals d, which
+    are kept up to date; returns the numbers of those that reach their bounds, and their root L.
+    """
+    chosen: list[int] = []
+    C = np.zeros((goal, len(S)))  # columns of the factor in rows
+    for j, bound in enumerate(bounds):
+        i = j if drawn else int(np.argmax(d))
+        t = len(chosen)
+        if t < goal and d[i] >= bound:
+            root = d[i] ** 0.5
+            C[t] = (S[i] - C[:t, i] @ C[:t]) / root
+            C[t, i] = root
+            d -= C[t] * C[t]
+            d[i] = 0.0
+            chosen.append(i)
+    return chosen, np.asfortranarray(np.tril(C[: len(chosen), chosen].T))
 
 
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
@@ -215,33 +208,22 @@ def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
     return solved
 
 
-def _extend(
-    write: Any, share: Any, R: Array, old: Array, new: Array, L: Array
-) -> tuple[Array, Array]:
-    """Write the columns of the pivots `new` into R; L is the root of their residual.
-
-    Returns what each takes from the trace, and what they take from each residual.
-    """
-    m, t, n = len(old), len(new), R.shape[1]
-    known = np.ascontiguousarray(R[:m, new].T)
+def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array) -> None:
+    """Write the columns of the pivots `new` into `added`; L is the root of their residual."""
+    t, n = added.shape
+    known = np.ascontiguousarray(R[:, new].T)
     step = max(1, min(n, ROW_BYTES // (8 * t)))
-    squares = np.empty(n)
 
-    def extend(start: int) -> Array:
+    def extend(start: int) -> None:
         rows = slice(start, min(start + step, n))
         part = write(new, rows, np.empty((t, rows.stop - start)))
-        part -= known @ R[:m, rows]
-        target = R[m : m + t, rows]
+        part -= known @ R[:, rows]
         # a row-major right side is the transpose of a column-major one: x L' = part'
-        target[:] = linalg.blas.dtrsm(1.0, L, part.T, side=1, lower=1, trans_a=1).T
-        # rows of pivots are known exactly
-        target[:, old[(old >= rows.start) & (old < rows.stop)] - rows.start] = 0.0
-        here = (new >= rows.start) & (new < rows.stop)
-        target[:, new[here] - rows.start] = L[here].T
-        squares[rows] = np.einsum("ij,ij->j", target, target)
-        return np.asarray(np.einsum("ij,ij->i", target, target))
+        added[:, rows] = linalg.blas.dtrsm(
+            1.0, L, part.T, side=1, lower=1, trans_a=1, overwrite_b=1
+        ).T
 
-    return np.asarray(np.sum(list(share(extend, range(0, n, step))), axis=0)), squares
+    list(share(extend, range(0, n, step)))
 
 
 def _blas_threads() -> int:
@@ -252,22 +234,8 @@ def _blas_threads() -> int:
 
 def _write(gram: Any, X: Any, chosen: Array, rows: Any, out: Array) -> Array:
     """Put `k(X[chosen], X[rows])` into `out`."""
-    if getattr(gram, "precomputed", False):
-        out[:] = np.asarray(gram(_take(X, rows), gram.subset(X, chosen))).T
-    else:
-        out[:] = gram(_take(X, chosen), _take(X, rows))
+    out[:] = np.asarray(gram(_take(X, rows), gram.subset(X, chosen))).T
     return out
-
-
-def _lower_root(S: Array) -> Array:
-    """Cholesky factor without pivots, of the leading part that is positive definite."""
-    if len(S) == 0:
-        return S
-    L, info = linalg.lapack.dpotrf(S, lower=1, clean=1)
-    if info > 0:
-        return _lower_root(S[: info - 1, : info - 1])
-    root: Array = L
-    return root
 
 
 def _take(X: Any, indices: Any) -> Any:

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.linalg import row_signs
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -54,19 +56,19 @@ def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Di
     span the problem is one of as many dimensions as there are classes. `lam` is `alpha` times
     the trace of the scatter.
     """
-    A = _centre_columns(_centre_columns(K, classes).T, classes)  # N' K N
-    ridge = _ridge(A.trace(), np.einsum("ij,ij->j", G, K @ G).sum(), alpha)
     KG = K @ G
+    roots = _roots(classes)
+    A = _project(_project(roots * K * roots[:, None], classes).T, classes)  # N'KN
+    ridge = _ridge(A.trace(), np.einsum("ij,ij->j", G, KG).sum(), alpha)
     A[np.diag_indices_from(A)] += ridge
-    right = _centre_columns(KG.T, classes).T
-    solved = _solve(A, right, ridge)
-    V = (G - _spread(solved, classes)) / ridge
+    solved = _solve(A, _project(roots[:, None] * KG, classes), ridge)
+    V = (G - roots[:, None] * _project(solved, classes)) / ridge
     return _best(V, KG, K, ridge)
 
 
 def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> Directions:
     """Directions in coordinates `Z`, one sample per row."""
-    centred = _centre_columns(Z.T, classes).T  # N' Z
+    centred = _project(_roots(classes)[:, None] * Z, classes)  # N' Z
     S = centred.T @ centred
     B = Z.T @ G
     ridge = _ridge(S.trace(), (B * B).sum(), alpha)
@@ -90,25 +92,21 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
     return solution
 
 
-def _centre_columns(K: Array, classes: Classes) -> Array:
-    """Multiply `K @ N` for `N = sqrt(scale / mass) (diag(sqrt w) - w sqrt(w)' / mass)`."""
+def _roots(classes: Classes) -> Array:
+    """Diagonal d of ``N = diag(d) P``, with the projection P of `_project`."""
     codes, w, scales, mass = classes
-    n, C = len(codes), len(mass)
-    indicator = np.zeros((n, C))
-    indicator[np.arange(n), codes] = w / mass[codes]
-    centred: Array = K - (K @ indicator)[:, codes]
-    centred *= np.sqrt(w * (scales / mass)[codes])
-    return centred
+    return np.sqrt(w * (scales / mass)[codes])
 
 
-def _spread(B: Array, classes: Classes) -> Array:
-    """Multiply `N @ B`."""
-    codes, w, scales, mass = classes
-    root = np.sqrt(w)
-    sums = np.zeros((len(mass), B.shape[1]))
-    np.add.at(sums, codes, root[:, None] * B)
-    spread: Array = root[:, None] * B - w[:, None] * (sums / mass[:, None])[codes]
-    return spread * np.sqrt(scales / mass)[codes][:, None]
+def _project(B: Array, classes: Classes) -> Array:
+    """Multiply `P @ B`, which takes the mean within each class away: ``P = I - r r' / mass``.
+
+    In the rows and columns of a class r are the roots of the weights.
+    """
+    codes, w, _, mass = classes
+    R = np.zeros((len(codes), len(mass)))
+    R[np.arange(len(codes)), codes] = np.sqrt(w)
+    return np.asarray(B - np.sqrt(w)[:, None] * ((R.T @ B) / mass[:, None])[codes])
 
 
 def _ridge(within: float, between: float, alpha: float) -> float:
@@ -127,6 +125,5 @@ def _best(V: Array, B: Array, K: Array, ridge: float) -> Directions:
     known = values > 1e-12 * max(values[0], np.finfo(float).tiny)
     coef = V @ (Y / np.sqrt(np.where(known, values, np.inf)))
     scores = K @ coef
-    peaks = np.argmax(np.abs(scores), axis=0)
-    signs = np.where(scores[peaks, np.arange(q)] < 0, -1.0, 1.0)
+    signs = row_signs(scores.T)
     return Directions(coef * signs, np.where(known, values, 0.0), ridge, scores * signs)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.common.linalg import leading_eigen
+from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -77,7 +77,5 @@ def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
 
 def _fix(coef: Array, scores: Array) -> tuple[Array, Array]:
     """Turn each direction so that the largest score is positive."""
-    spread = scores - scores.mean(axis=0)
-    peaks = np.argmax(np.abs(spread), axis=0)
-    signs = np.where(spread[peaks, np.arange(scores.shape[1])] < 0, -1.0, 1.0)
+    signs = row_signs((scores - scores.mean(axis=0)).T)
     return coef * signs, scores * signs
