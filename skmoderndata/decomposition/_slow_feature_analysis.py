@@ -165,7 +165,7 @@ class SlowFeatureAnalysis(
     Shuffled rows make the result meaningless: the order of the rows is the information. Do not
     draw folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
 
-    `fit` takes one pass of ``1.5 n D^2`` operations over n rows with D expanded features, and
+    `fit` takes one pass of ``2 n D^2`` operations over n rows with D expanded features, and
     about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks of
     expanded rows; the expanded input as a whole is never formed. One such matrix is stored, so
     that `partial_fit` and `merge` can continue after `fit`. All arithmetic is in float64; float32
@@ -211,7 +211,7 @@ class SlowFeatureAnalysis(
             "sprekeler2014extension",
             "chan1983algorithms",
         ),
-        cost="1.5 n D^2 + 10 D^3, D expanded features",
+        cost="2 n D^2 + 10 D^3, D expanded features",
         checks=(
             {},
             {"degree": 2, "n_components": 2},
