@@ -69,7 +69,7 @@ class ColumnGeneration:
         self._features, self._signs = np.empty(0, dtype=np.intp), np.empty(0)  # of the columns
         self._present = np.zeros((2, p), dtype=bool)  # by sign
         self._done = highspy.HighsModelStatus.kOptimal
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._highs: Any = highspy.Highs()
         options: dict[str, bool | int | float | str] = {
             "output_flag": False,
             "threads": 1,

@@ -415,12 +415,13 @@ class _Rows(NamedTuple):
     def followed_by(self, new: "_Rows") -> "_Rows":
         if len(self.runs) == 0:
             return new
-        pairs = zip(self, new, strict=True)
-        return _Rows(*(None if b is None else np.concatenate([a, b]) for a, b in pairs))
+        fields: Any = zip(self, new, strict=True)
+        return _Rows(*(None if b is None else np.concatenate([a, b]) for a, b in fields))
 
     def between(self, start: int, stop: int | None) -> "_Rows":
         """Copy some of the rows."""
-        return _Rows(*(None if field is None else field[start:stop].copy() for field in self))
+        fields: Any = self
+        return _Rows(*(None if field is None else field[start:stop].copy() for field in fields))
 
     def steps(self, lag: int) -> Array:
         """Tell which rows begin a valid step."""
