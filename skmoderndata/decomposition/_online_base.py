@@ -15,7 +15,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._solvers.series.online_components import RowSource, eigen_residual
-from skmoderndata._solvers.series.online_rules import StepSchedule, amnesic_schedule
+from skmoderndata._solvers.series.online_rules import AmnesicSchedule, StepSchedule
 from skmoderndata._validation import validate_data
 
 AMNESIC_CONSTRAINTS = {
@@ -59,9 +59,14 @@ class OnlineComponents(
 
     def _schedule(self):
         """Rate of the amnesic means."""
-        return amnesic_schedule(
-            self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.min_learning_rate
-        )
+        ramp = self.amnesic_ramp
+        if len(ramp) != 2 or not 0 <= ramp[0] <= ramp[1] < np.inf:
+            raise ValueError(
+                f"amnesic_ramp={ramp!r} must be two numbers of rows, 0 <= first <= second."
+            )
+        growth = np.inf if self.amnesic_growth is None else self.amnesic_growth
+        numbers = (self.amnesic, *ramp, growth, self.min_learning_rate)
+        return AmnesicSchedule(*(float(number) for number in numbers))
 
     def _step(self):
         """Learning rate of the stream."""
