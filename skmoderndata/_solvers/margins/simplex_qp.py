@@ -144,58 +144,35 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     minimal optimisation; the pairwise steps of Frank and Wolfe.]
 
     Both searches go through the bits of the numbers: whole numbers, whose order is that of
-    the floating-point numbers, have minima and maxima that the compiler takes eight at a time.
+    the floating-point numbers, have minima and maxima that the compiler takes several at a time.
     Twice to three times as fast as the plain loop, step by step the same.
     """
-    block, last = 256, 0x7FFFFFFFFFFFFFFF
-    gains, rises = np.empty(block), np.empty(block)  # of one block, none negative
+    last = 0x7FFFFFFFFFFFFFFF
+    gains, rises = np.empty(m), np.empty(m)  # none negative
     gain_bits, rise_bits, g_bits = gains.view(np.int64), rises.view(np.int64), g.view(np.int64)
-    free = np.empty(m)
-    i = 0
-    for q in range(m):
-        free[q] = 1.0 if a[q] > 0.0 else 0.0
-        if g[q] < g[i]:
-            i = q
-    step_count = 0
-    while step_count < max_steps:
-        row_i = K[i]
-        diag_i, low, twice = d[i], g[i], 2.0 * y[i]
-        best, best_start, high = 0, -1, 0
-        for start in range(0, m, block):
-            size = min(block, m - start)
-            g_here, d_here = g[start : start + size], d[start : start + size]
-            row_here, free_here = row_i[start : start + size], free[start : start + size]
-            y_here = y[start : start + size]
-            for q in range(size):
-                rise = free_here[q] * (g_here[q] - low)
-                rises[q] = rise
-                curvature = diag_i + d_here[q] - twice * y_here[q] * row_here[q]
-                gains[q] = rise * rise / max(curvature, 1e-300)
-            top, top_rise = 0, 0
-            for q in range(size):
-                top = max(top, gain_bits[q])
-                top_rise = max(top_rise, rise_bits[q])
-            high = max(high, top_rise)
-            if top > best:
-                best, best_start = top, start
-        rise_bits[0] = high
-        if rises[0] <= tol or best_start < 0:
-            break
-        j = best_start
-        for q in range(best_start, min(best_start + block, m)):
+    free = np.where(a[:m] > 0.0, 1.0, 0.0)
+    i = np.argmin(g[:m])
+    for step_count in range(max_steps):
+        row_i, diag_i, low, twice = K[i], d[i], g[i], 2.0 * y[i]
+        for q in range(m):
             rise = free[q] * (g[q] - low)
-            curvature = diag_i + d[q] - twice * y[q] * row_i[q]
-            gains[0] = rise * rise / max(curvature, 1e-300)
-            if gain_bits[0] == best:
-                j = q
-                break
-        row_j = K[j]
+            rises[q] = rise
+            gains[q] = rise * rise / max(diag_i + d[q] - twice * y[q] * row_i[q], 1e-300)
+        best, high, j = 0, 0, m
+        for q in range(m):
+            best = max(best, gain_bits[q])
+            high = max(high, rise_bits[q])
+        for q in range(m):
+            j = min(j, q if gain_bits[q] == best else m)
+        rise_bits[0] = high
+        if rises[0] <= tol or best == 0:
+            return step_count
+        row_j, step = K[j], a[j]
         curvature = diag_i + d[j] - twice * y[j] * row_i[j]
-        step = a[j]
         if curvature > 0.0 and (g[j] - low) < step * curvature:
             step = (g[j] - low) / curvature
         if a[i] + step == a[i]:
-            break
+            return step_count
         a[i] += step
         free[i] = 1.0
         if step == a[j]:
@@ -203,26 +180,14 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
         else:
             a[j] -= step
         sign_i, sign_j = y[i], y[j]
-        lowest, lowest_start = last, 0
-        for start in range(0, m, block):
-            size = min(block, m - start)
-            g_here, bits = g[start : start + size], g_bits[start : start + size]
-            here_i, here_j = row_i[start : start + size], row_j[start : start + size]
-            y_here = y[start : start + size]
-            for q in range(size):
-                g_here[q] += step * y_here[q] * (sign_i * here_i[q] - sign_j * here_j[q])
-            least = last
-            for q in range(size):  # the bits of negative numbers count backwards
-                least = min(least, bits[q] ^ ((bits[q] >> 63) & last))
-            if least < lowest:
-                lowest, lowest_start = least, start
-        i = lowest_start
-        for q in range(lowest_start, min(lowest_start + block, m)):
-            if g_bits[q] ^ ((g_bits[q] >> 63) & last) == lowest:
-                i = q
-                break
-        step_count += 1
-    return step_count
+        lowest, i = last, m
+        for q in range(m):
+            g[q] += step * y[q] * (sign_i * row_i[q] - sign_j * row_j[q])
+        for q in range(m):  # the bits of negative numbers count backwards
+            lowest = min(lowest, g_bits[q] ^ ((g_bits[q] >> 63) & last))
+        for q in range(m):
+            i = min(i, q if g_bits[q] ^ ((g_bits[q] >> 63) & last) == lowest else m)
+    return max_steps
 
 
 @jit
@@ -304,11 +269,10 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
 
 def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
     """Solve `K a = v / 2 + level`, `sum(a) = 1` on a support."""
-    k = np.empty((len(support), len(support)))
     right = np.stack([np.ones(len(support)), 0.5 * v[support]], axis=1)
     top = float(np.abs(K.diagonal()[support]).max(initial=0.0)) or 1.0
     for ridge in (0.0, *(top * 10.0**power for power in range(-15, 1, 2))):
-        take_block(K, support, k)
+        k = K[np.ix_(support, support)]
         k[np.diag_indices(len(k))] += ridge
         try:
             # symmetric, so that its transpose can be factored in place
@@ -323,15 +287,6 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
             if abs(float(solution.sum()) - 1.0) <= 1e-6:  # else it is all rounding
                 return solution, level
     return np.full(len(support), 1.0 / len(support)), 0.0
-
-
-@jit
-def take_block(K, support, out):
-    """Copy the rows and columns of a support."""
-    for r, i in enumerate(support):
-        row = K[i]
-        for q, j in enumerate(support):
-            out[r, q] = row[j]
 
 
 def _spread(gradient: Array, a: Array) -> float:
