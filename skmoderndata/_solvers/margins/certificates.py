@@ -24,9 +24,14 @@ def squared_hinge_gap(margins: Array, costs: Array, norm: float, rho: float) -> 
     """
     start = 1.0 / rho if rho > 0 else 0.0  # the best multiple at the optimum
     primal, _ = scaled_squared_hinge(margins, costs, norm, start)
+    return gap_to_margin(primal, rho)
+
+
+def gap_to_margin(primal: float, rho: float) -> float:
+    """Gap relative to the primal value, where the dual one is `1 / (2 rho)`."""
     if primal <= 0:
         return 0.0
-    return float(max(0.0, primal - 0.5 / rho) / primal) if rho > 0 else 1.0
+    return max(0.0, primal - 0.5 / rho) / primal if rho > 0 else 1.0
 
 
 def scaled_squared_hinge(

@@ -123,7 +123,7 @@ class Core:
     def drop(self, margin: float) -> None:
         """Forget indices without weight that are far from mattering."""
         keep = (self.a > 0) | (self.g < self.level + margin)
-        keep[: len(self.problem.fixed)] = True
+        keep |= np.isin(self.indices, self.problem.fixed)
         if keep.all():
             return
         kept = np.flatnonzero(keep)
@@ -142,28 +142,12 @@ class Core:
         if not self.held:
             self._solve_by_working_sets(tol)
         elif self.solver == "ball":
-            g = self.K @ self.a
-            norm = float(self.a @ g)
-            limit = kappa * (1.0 + tol) ** 2
-            for _ in range(1000):
-                steps, norm = ball_steps(self._K, self.a, g, norm, m, kappa, limit, 4000)
-                g = self.K @ self.a
-                norm = float(self.a @ g)
-                if steps < 4000:
-                    break
-            self.g = g
+            self.g = ball_steps(self._K, self.a, m, kappa, tol)
         elif self.solver == "cvxpy" and m <= CVXPY_LIMIT:
             self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
             self.g = self.K @ self.a - 0.5 * self.v
         else:
-            found = simplex_qp(
-                self._K,
-                self.v,
-                self.a,
-                tol=tol,
-                size=m,
-                gradient=self.g,
-            )
+            found = simplex_qp(self._K, self.v, self.a, tol=tol, size=m, gradient=self.g)
             self.a, self.g = found.a, found.gradient
         self._measure()
 
@@ -203,13 +187,15 @@ class Core:
         violation = np.where(
             self.a > 0, np.abs(self.g - self.level), np.maximum(0.0, self.level - self.g)
         )
-        free = np.flatnonzero(violation)
+        free = np.flatnonzero((violation > 0) | (self.a > 0))
         if len(free) <= size:
             return free
         half = size // 2
         worst = free[np.argpartition(-violation[free], half)[:half]]
         others = self._rng.choice(free, size - half, replace=False)
-        return np.union1d(worst, others)
+        weighted = np.flatnonzero(self.a)
+        top = weighted[self.g[weighted].argmax()]  # without weight no step can be taken
+        return np.union1d(np.append(worst, top), others)
 
     def weigh(self, a: Array) -> None:
         """Take given weights."""

@@ -19,7 +19,6 @@ FIRST_BLOCK, LAST_BLOCK = 1000, 200_000  # units scored at a time, growing
 MOST_PASSES = 1000  # full passes before the search for a certificate is given up
 FEWEST_ADDED, MOST_ADDED = 16, 512  # points that join the core set at a time
 QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
-SAMPLE_SEARCHES = 30  # first points, found in small samples
 RARE = 1e-2  # fraction of violators that random samples of the published rule do not find
 WHOLE = 2000  # variables up to which the whole problem is solved, without a core set
 WHOLE_SPREAD = 1e-2  # spread of half the gradient to begin with, in margins
@@ -100,9 +99,10 @@ def core_set(
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
-    search.sample(sample_size, SAMPLE_SEARCHES if batch_size is None else None, batch_size or 1)
     if batch_size is None:
         search.blocks()
+    else:
+        search.sample(sample_size, batch_size)
     return search.finish()
 
 
@@ -192,17 +192,18 @@ class _Search:
         self.it = Iterations(max_iter, -1.0, progress)
         self._ticks = iter(self.it)
         self.stopped, self.full = False, False
-        fixed = problem.fixed
-        first = problem.start(rng) if start is None else start[0]
         whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
-        if solver == "cvxpy" and whole and start is None:
-            first = np.arange(problem.n_indices)
-        first = np.concatenate([fixed, np.setdiff1d(first, fixed)])
         if start is not None:
-            order = {int(i): float(w) for i, w in zip(*start, strict=True)}
+            first = start[0]
+        elif solver == "cvxpy" and whole:
+            first = np.arange(problem.n_indices)
+        else:
+            first = problem.start(rng)
+        first, place = np.unique(np.concatenate([first, problem.fixed]), return_inverse=True)
         self.core = Core(problem, first, solver, limit)
         if start is not None:
-            self.core.weigh(np.array([order.get(int(i), 0.0) for i in first]))
+            weights = np.append(start[1], 0.0 * problem.fixed)
+            self.core.weigh(np.bincount(place, weights, minlength=len(first)))
         self.solve()
 
     # tolerances
@@ -243,23 +244,16 @@ class _Search:
 
     # finding violators
 
-    def sample(self, size: int, most: int | None, batch: int) -> None:
+    def sample(self, size: int, batch: int) -> None:
         """Add the worst of small random samples."""
-        quiet, done = 0, 0
-        n = self.problem.n_units
-        while quiet < QUIET_SAMPLES and (most is None or done < most) and not self.stopped:
+        quiet, n = 0, self.problem.n_units
+        while quiet < QUIET_SAMPLES and not self.stopped:
             units = self.problem.draw(self.rng, min(n, size * batch))
-            values = self.core.scorer()(units, exact=False)
-            indices, g = self._violators(units, values)
-            done += 1
-            if len(indices) == 0:
-                quiet += 1
-                if most is not None and quiet >= 3:
-                    return
-                continue
-            quiet = 0
-            if not self._join(indices, g, batch):
-                return
+            indices, g = self._violators(units, self.core.scorer()(units, exact=False))
+            quiet += 1
+            if len(indices):
+                quiet = 0
+                self._join(indices, g, batch)
 
     def blocks(self) -> None:
         """Look at every unit once, in random blocks that grow."""

@@ -11,6 +11,7 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_progr
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FRESH = 4000  # steps after which the gradient is computed anew
+MOST_SHIFTS = 4_000_000  # of a ball
 SLACK_TOL = 1e-10  # relative error of the slack that a cost is found for
 CVXPY_LIMIT = 2000  # samples up to which a cone solver is asked
 
@@ -191,18 +192,19 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
 
 
 @jit
-def ball_steps(K, a, g, norm, m, kappa, limit, max_steps):
+def ball_steps(K, a, m, kappa, eps):
     """Shift a ball of radius `sqrt(kappa)` onto its furthest point until all are near, in place.
 
-    `g = K a` (the centre against the points) and `norm = a' K a`. A point is near when its
-    squared distance `norm + kappa - 2 g` is at most `limit`. Returns the steps and the new norm.
+    A point is near when its squared distance from the centre, `a' K a + kappa - 2 (K a)_i`, is at
+    most `kappa (1 + eps)^2`. Returns `K a` [Tsang 2007].
     """
-    count = 0
-    while count < max_steps:
-        p = 0
-        for q in range(1, m):
-            if g[q] < g[p]:
-                p = q
+    g, norm, limit = np.zeros(m), 0.0, kappa * (1.0 + eps) ** 2
+    for step in range(MOST_SHIFTS):
+        if step % FRESH == 0:
+            for q in range(m):
+                g[q] = np.dot(K[q, :m], a)
+            norm = np.dot(a, g)
+        p = np.argmin(g)
         distance = norm + kappa - 2.0 * g[p]
         if distance <= limit:
             break
@@ -212,8 +214,7 @@ def ball_steps(K, a, g, norm, m, kappa, limit, max_steps):
             a[q] *= beta
             g[q] = beta * g[q] + (1.0 - beta) * K[p, q]
         a[p] += 1.0 - beta
-        count += 1
-    return count, norm
+    return g
 
 
 def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None = None) -> Array:
