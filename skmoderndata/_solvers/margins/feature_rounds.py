@@ -26,13 +26,10 @@ N_PERMUTATIONS = 5  # label permutations that a further round is compared with
 QUANTILE = 0.1  # of their sizes
 MAX_ROUNDS = 100
 START_MARGIN = 1e-3  # of restarts by the class centres, in units of their distance
-CHAIN = 3  # changes that the later starts try, one after the other
 SPREAD = 0.5  # standard deviation of the logarithm of random costs, without slack
-CHEAP = 0.1  # factor on the costs of features that a later start keeps, without slack
 # with slack the level of the costs counts as well: from weights that are nearly free, where slack
 # alone decides, to weights so dear that few are worth it
 SOFT_SPREAD, SOFT_LEVEL = 3.0, 4.0
-KEPT, OTHERS, DROPPED = 1e-2, 1e2, 1e4  # costs of a later start, with slack
 
 
 class NoDirection(Exception):
@@ -176,24 +173,29 @@ def _best_of_starts(
     rng: np.random.RandomState,
     progress: WatchedProgress | None,
 ) -> SparseSeparation:
-    """Best result of the plain start, of random ones, and of changes to the best of them.
+    """Return the result of smallest zero-norm and slack, among equals of smallest objective.
 
-    It has the smallest zero-norm and slack; among equals, the smallest objective.
+    The first start is the plain one, the others have random costs. After a stop the others are
+    not begun, and the first has one linear program.
     """
-    soft, n_init = problem.slack_cost is not None, search.n_init
-    n_first = n_init - n_init // 2 if n_init >= 4 else n_init
-    seeds = rng.randint(2**31 - 1, size=n_init).tolist()
+    seeds = rng.randint(2**31 - 1, size=search.n_init).tolist()
     starts = [np.where(may, 1.0, np.inf)]
-    starts += [_random_costs(may, soft, seed) for seed in seeds[1:n_first]]
-    results = _solve_all(problem, starts, search, progress)
-    for link in range(CHAIN if n_first < n_init else 0):
-        if progress is not None and progress.stopped:
-            break
-        starts = [
-            _neighbour_costs(problem, may, results, at + link * (n_init - n_first), seed + link)
-            for at, seed in enumerate(seeds[n_first:])
-        ]
-        results = results + _solve_all(problem, starts, search, progress, again=True)
+    starts += [_random_costs(may, problem.slack_cost is not None, seed) for seed in seeds[1:]]
+    jobs = [(problem, costs, at > 0, search) for at, costs in enumerate(starts)]
+    if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
+        if progress is not None:
+            progress.begin()
+        results = Parallel(n_jobs=search.n_jobs)(delayed(one_start)(*job) for job in jobs)
+        if progress is not None:
+            progress.end()
+    else:
+        results = []
+        for job in jobs:
+            stopped = progress is not None and progress.stopped
+            if not stopped:
+                results.append(one_start(*job, progress))
+            elif not results:
+                results.append(one_start(*job[:3], search._replace(max_iter=1)))
     e = results[0].epsilon
 
     def rank(result: SparseSeparation) -> tuple[float, float]:
@@ -238,30 +240,6 @@ def _random_costs(may: Array, soft: bool, seed: int) -> Array:
     return np.where(may, np.exp(exponent), np.inf)
 
 
-def _neighbour_costs(
-    problem: Separation, may: Array, results: list[SparseSeparation], number: int, seed: int
-) -> Array:
-    """Costs that change the features of one of the best results.
-
-    With slack they drop one feature, in turn, and hold to the others. Without slack a random half
-    of the features is held to, and all other costs are random.
-    """
-    sizes = np.array([_size(result) for result in results])
-    smallest = np.flatnonzero(sizes <= sizes.min() + 1e-9)
-    used = np.flatnonzero(results[smallest[number % smallest.size]].w)
-    if problem.slack_cost is None:
-        costs = _random_costs(may, False, seed)
-        half = np.random.RandomState(seed + CHAIN).random_sample(used.size) < 0.5
-        costs[used[half]] *= CHEAP
-        return costs
-    if used.size == 0:
-        return _random_costs(may, True, seed)
-    costs = np.where(may, OTHERS, np.inf)
-    costs[used] = KEPT
-    costs[used[number % used.size]] = DROPPED
-    return costs
-
-
 def _worth(
     X: Any,
     task: Task,
@@ -282,47 +260,6 @@ def _worth(
         except Infeasible:
             sizes.append(most)
     return bool(_size(result) < np.quantile(np.minimum(sizes, most), QUANTILE))
-
-
-def _solve_all(
-    problem: Separation,
-    starts: list[Array],
-    search: Search,
-    progress: WatchedProgress | None,
-    *,
-    again: bool = False,
-) -> list[SparseSeparation]:
-    """Results of starts in their order, without those not begun after a stop.
-
-    The first of all has at least one linear program. With `again` starts that have no solution
-    are passed over.
-    """
-    jobs = [(problem, costs, again or at > 0, search) for at, costs in enumerate(starts)]
-    if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
-        if progress is not None:
-            progress.begin()
-        found = Parallel(n_jobs=search.n_jobs)(delayed(_attempt)(*job) for job in jobs)
-        if progress is not None:
-            progress.end()
-    else:
-        found = []
-        for job in jobs:
-            stopped = progress is not None and progress.stopped
-            if not (stopped and (found or again)):
-                hasty = (*job[:3], search._replace(max_iter=1)) if stopped else job
-                found.append(_attempt(*hasty, None if stopped else progress))
-    results = [result for result in found if result is not None]
-    if not again and len(results) < len(found):
-        raise Infeasible
-    return results
-
-
-def _attempt(*job: Any) -> SparseSeparation | None:
-    """One start; None where a hard problem has no solution."""
-    try:
-        return one_start(*job)
-    except Infeasible:
-        return None
 
 
 def one_start(
