@@ -4,6 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,11 +20,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata._solvers.series.expansion import (
-    CallableExpansion,
-    LinearOutputs,
-    PolynomialExpansion,
-)
+from skmoderndata._solvers.series.expansion import LinearOutputs, PolynomialExpansion
 from skmoderndata._solvers.series.quadratic_form import quadratic_form
 from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
@@ -34,6 +31,7 @@ from skmoderndata._solvers.series.slow_features import (
 from skmoderndata._validation import validate_data
 from skmoderndata.decomposition._slow_base import (
     CONSTANT,
+    CallableExpansion,
     check_rows,
     check_states_add_up,
     mean_slowness,
@@ -512,7 +510,10 @@ class SlowFeatureAnalysis(
         names = self._input_names()
         if self.input_components_ is not None:
             names = [f"pca{i}" for i in range(len(self.input_components_))]
-        return np.array(self._expansion.names(names), dtype=object)
+        if self.expansion is not None:
+            return np.array(self._expansion.names(names), dtype=object)
+        monomials = PolynomialFeatures(self._expansion.degree, include_bias=self.include_bias)
+        return monomials.fit(np.zeros((1, len(names)))).get_feature_names_out(names)
 
     @property
     def _n_features_out(self):

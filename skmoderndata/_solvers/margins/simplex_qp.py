@@ -104,35 +104,26 @@ def simplex_qp(
 def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
     """Cost b for which `1 / (b rho)` is `slack`, `rho = min a' (K + diag(1 / (b share))) a`.
 
-    Newton's method for `log(b rho slack) = 0` in `log(b)`, safeguarded by bisection; the problems
-    are solved the more accurately, the nearer it is. The diagonal of K changes in place, and is in
-    the end that of the last problem, whose weights are returned as well.
+    Newton's method for `log(b rho slack) = 0` in `log(b)`, whose slope is `a' K a / rho`; the
+    problems are solved the more accurately, the nearer it is. The diagonal of K changes in place,
+    and is in the end that of the last problem, whose weights are returned as well.
     """
     v, a, diagonal = np.zeros(len(K)), share, K.diagonal().copy()
     kernel_part = K @ a
     mean = max(float(share @ kernel_part), 1e-12)
-    low, high, cost, error = 0.0, np.inf, 1.0 / (slack * mean), 1.0
+    cost, excess = 1.0 / (slack * mean), 1.0
     for _ in range(60):
         own = 1.0 / (cost * share)
         K[np.diag_indices(len(K))] = total = diagonal + own
-        aim = max(SLACK_TOL, 1e-2 * min(1.0, error)) * mean
+        aim = max(SLACK_TOL, 1e-2 * min(1.0, abs(excess))) * mean
         found = simplex_qp(K, v, a, tol=aim, gradient=kernel_part + own * a, diagonal=total)
         a, kernel_part = found.a, found.gradient - own * found.a
-        rho = float(a @ found.gradient)
-        reached = 1.0 / (cost * rho) if rho > 0 else 0.0
-        low, high = (cost, high) if reached > slack else (low, cost)
-        error = abs(reached / slack - 1.0)
-        if error <= SLACK_TOL:
-            return cost, a
-        slope = 1.0 - float(a @ (a / share)) * reached if rho > 0 else 0.0
-        new = 0.0
-        if slope > 0 and reached > 0:
-            new = cost * float(np.exp(np.clip(np.log(reached / slack) / slope, -9, 9)))
-        if not low < new < high:
-            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
-        if new == cost:
-            return cost, a
-        cost = new
+        norm, rho = float(a @ kernel_part), float(a @ found.gradient)
+        excess = float(np.log(cost * rho * slack)) if rho > 0 else 9.0
+        if abs(excess) <= SLACK_TOL:
+            break
+        slope = norm / rho if min(norm, rho) > 0 else 1.0
+        cost *= float(np.exp(np.clip(-excess / slope, -9.0, 9.0)))
     return cost, a
 
 
@@ -313,25 +304,3 @@ def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
     a[a < 1e-9 * a.max()] = 0.0  # an interior point method leaves every weight positive
     clean: Array = a / a.sum()
     return clean
-
-
-def check_convex(gram: Any, slack: Any, indices: Array, limit: int = CVXPY_LIMIT) -> None:
-    """Raise ValueError when `gram + slack` on some indices has a negative eigenvalue.
-
-    Up to `limit` indices are looked at.
-    """
-    chosen = indices[:limit]
-    K = gram(chosen, chosen)
-    top = float(np.abs(K).max(initial=0.0))
-    ridge = slack(chosen)
-    K[np.diag_indices(len(K))] += ridge + 1e-8 * top
-    try:
-        linalg.cholesky(K, check_finite=False)
-    except linalg.LinAlgError:
-        lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
-        raise ValueError(
-            f"The kernel is not positive semi-definite: {lowest:.2g} is an eigenvalue of the "
-            f"matrix of {len(chosen)} samples, with 1 / (2 C) = {float(np.min(ridge)):.2g} on "
-            "its diagonal (in units of the largest similarity). Use another kernel, or a smaller "
-            "C, which adds to the diagonal."
-        ) from None
