@@ -10,10 +10,10 @@ from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     polish_directions,
-    slow_certificate,
     slow_directions,
 )
 from tests.oracles.slow_feature_analysis import moments as moments_by_loops
+from tests.oracles.slow_feature_analysis import slow_certificate
 
 
 def random_walk(rng, n=700, p=20):

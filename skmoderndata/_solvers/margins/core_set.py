@@ -32,7 +32,6 @@ class CoreSetResult(NamedTuple):
     core: Array  # indices, also those of weight zero
     weights: Array
     rho: float  # a' K' a
-    level: float  # a' g
     gap: float  # relative duality gap
     violation: float  # largest remaining violation, in units of the margin
     values: Array  # values of the function at all units, from the last pass
@@ -40,7 +39,6 @@ class CoreSetResult(NamedTuple):
     n_passes: int
     converged: bool
     full: bool  # stopped because of `max_core`
-    asked_to_stop: bool
 
 
 def core_set(
@@ -145,7 +143,6 @@ def whole_set(
         core=used,
         weights=a[used],
         rho=rho,
-        level=float(a @ g),
         gap=gap,
         violation=float(a @ g - g.min()) / unit if unit > 0 else np.inf,
         values=values,
@@ -153,7 +150,6 @@ def whole_set(
         n_passes=it.n_iter,
         converged=gap <= (max(tol, TIGHT) if it.ended else tol),
         full=False,
-        asked_to_stop=not (it.converged or it.ended) and it.n_iter < max_iter,
     )
 
 
@@ -376,7 +372,6 @@ class _Search:
             core=core.indices,
             weights=core.a,
             rho=core.rho,
-            level=core.level,
             gap=gap,
             violation=violation,
             values=values,
@@ -385,5 +380,4 @@ class _Search:
             # a problem solved to rounding may not come nearer than rounding allows
             converged=converged or (self.exact and gap <= self.asked),
             full=self.full,
-            asked_to_stop=self.stopped and not self.full and self.it.n_iter < self.it.max_iter,
         )

@@ -185,7 +185,9 @@ def _best_of_starts(
     if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
         if progress is not None:
             progress.begin()
-        results = Parallel(n_jobs=search.n_jobs)(delayed(one_start)(*job) for job in jobs)
+        results: list[SparseSeparation] = Parallel(n_jobs=search.n_jobs)(
+            delayed(one_start)(*job) for job in jobs
+        )
         if progress is not None:
             progress.end()
     else:

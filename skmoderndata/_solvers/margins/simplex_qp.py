@@ -143,7 +143,7 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     gains, rises = np.empty(m), np.empty(m)  # none negative
     gain_bits, rise_bits, g_bits = gains.view(np.int64), rises.view(np.int64), g.view(np.int64)
     free = np.where(a[:m] > 0.0, 1.0, 0.0)
-    i = np.argmin(g[:m])
+    i = int(np.argmin(g[:m]))
     for step_count in range(max_steps):
         row_i, diag_i, low, twice = K[i], d[i], g[i], 2.0 * y[i]
         for q in range(m):

@@ -392,4 +392,5 @@ def _second_moment(source: RowSource, mean: Array, rows: Array) -> Array:
     for U in source.centred(mean):
         Y = U @ rows.T
         G += Y.T @ Y
-    return G / source.n
+    G /= source.n
+    return G

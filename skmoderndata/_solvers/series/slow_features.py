@@ -350,32 +350,6 @@ def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
     return rotation, delta / power
 
 
-class SlowCertificate(NamedTuple):
-    """How far directions are from solving the generalised eigenproblem; zero is perfect."""
-
-    stationarity: float  # max_j |A w_j - delta_j C w_j| in units of the features
-    orthonormality: float  # max |W C W' - I|
-
-
-def slow_certificate(C: Array, A: Array, components: Array, delta: Array) -> SlowCertificate:
-    """Residuals of ``A w = delta C w`` and ``W C W' = I``, independent of the features' units.
-
-    The first is measured after the features are scaled to unit variance and relative to the
-    norm of `w`.
-    """
-    if len(components) == 0:
-        return SlowCertificate(0.0, 0.0)
-    scale = np.sqrt(np.diag(C))
-    scale = np.where(scale > 0, scale, 1.0)
-    residual = (components @ A - delta[:, None] * (components @ C)) / scale
-    length = np.linalg.norm(components * scale, axis=1)
-    gram = components @ C @ components.T
-    return SlowCertificate(
-        float((np.linalg.norm(residual, axis=1) / length).max()),
-        float(np.abs(gram - np.eye(len(gram))).max()),
-    )
-
-
 def _by_eigh(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array]:
     """Eigenvalues and, in columns, eigenvectors after whitening; C becomes work space."""
     variances, V = linalg.eigh(C, overwrite_a=True, check_finite=False)
@@ -415,13 +389,15 @@ class _Rows(NamedTuple):
     def followed_by(self, new: "_Rows") -> "_Rows":
         if len(self.runs) == 0:
             return new
-        fields: Any = zip(self, new, strict=True)
-        return _Rows(*(None if b is None else np.concatenate([a, b]) for a, b in fields))
+        fields: Any = [
+            None if b is None else np.concatenate([a, b]) for a, b in zip(self, new, strict=True)
+        ]
+        return _Rows(*fields)
 
     def between(self, start: int, stop: int | None) -> "_Rows":
         """Copy some of the rows."""
-        fields: Any = self
-        return _Rows(*(None if field is None else field[start:stop].copy() for field in fields))
+        fields: Any = [None if field is None else field[start:stop].copy() for field in self]
+        return _Rows(*fields)
 
     def steps(self, lag: int) -> Array:
         """Tell which rows begin a valid step."""
