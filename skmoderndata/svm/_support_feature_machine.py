@@ -504,7 +504,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         )
 
     def _store(self, rounds, tasks, scaled):
-        found, hard = rounds
+        found, hard = zip(*rounds, strict=True)
         n_features = scaled.unit.size
         first = [rounds[0] for rounds in found]
         bias = np.array([result.bias for result in first])

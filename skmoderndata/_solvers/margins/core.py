@@ -25,10 +25,6 @@ CHECKED = 512  # of many new indices, so many tell whether the kernel is one
 SMALL = 32  # rows of the blocks whose diagonal is taken
 
 
-class IndefiniteKernel(ValueError):
-    """The kernel is not one, and the problem not convex."""
-
-
 class Core:
     """Indices with weights, the block of `K'` that belongs to them, and half the gradient.
 
@@ -257,7 +253,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
         )
     own = block[:, m:]
     if float(np.abs(own - own.T).max()) > 1e-5 * max(1e-300, size):
-        raise IndefiniteKernel("The kernel is not symmetric: k(x, z) differs from k(z, x).")
+        raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")
     K[m:total, :m], K[:m, m:total] = block[:, :m], block[:, :m].T
     K[m:total, m:total] = 0.5 * (own + own.T)
     K[np.arange(m, total), np.arange(m, total)] += slack
@@ -267,7 +263,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     apart += diagonal
     apart += diagonal[m:, None]
     if float(apart.min()) < -1e-6 * max(1e-300, float(np.abs(diagonal).max())):
-        raise IndefiniteKernel(
+        raise ValueError(
             "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
             "negative for two samples. Use another kernel, or smaller costs, which add to "
             "k(x, x)."

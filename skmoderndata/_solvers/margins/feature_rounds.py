@@ -76,13 +76,6 @@ class Search(NamedTuple):
     n_jobs: int | None
 
 
-class Rounds(NamedTuple):
-    """For each task the results of its rounds, and whether slack was forbidden."""
-
-    found: list[list[SparseSeparation]]
-    hard: list[bool]
-
-
 def feature_rounds(
     X: Any,
     usable: Array,
@@ -93,8 +86,10 @@ def feature_rounds(
     n_rounds: int | str,
     rng: np.random.RandomState,
     progress: WatchedProgress,
-) -> Rounds:
+) -> list[tuple[list[SparseSeparation], bool]]:
     """Find few features for each task, leave them out, and look again.
+
+    Returns for each task the results of its rounds, and whether slack was forbidden.
 
     A task ends when a round finds nothing or no more features remain; with `n_rounds="auto"`
     also when a round needs as much as with permuted labels [Klement, Anders, Martinetz 2013].
@@ -124,7 +119,7 @@ def feature_rounds(
         progress.end()
     else:
         found = [_rounds_of_task(*one, progress=progress) for one in todo]
-    return Rounds([results for results, _ in found], [hard for _, hard in found])
+    return list(found)
 
 
 def _rounds_of_task(

@@ -11,6 +11,7 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_progr
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FRESH = 4000  # steps after which the gradient is computed anew
+MOST_STEPS = 1_000_000  # along pairs, before the active-set method takes over
 MOST_SHIFTS = 4_000_000  # of a ball
 SLACK_TOL = 1e-10  # relative error of the slack that a cost is found for
 CVXPY_LIMIT = 2000  # samples up to which a cone solver is asked
@@ -21,8 +22,6 @@ class SimplexResult(NamedTuple):
 
     a: Array
     gradient: Array
-    gap: float
-    n_steps: int
     converged: bool
 
 
@@ -46,7 +45,6 @@ def simplex_qp(
     gradient: Array | None = None,
     diagonal: Array | None = None,
     signs: Array | None = None,
-    max_steps: int = 1_000_000,
 ) -> SimplexResult:
     """Minimise `a' K a - v' a` over the simplex by pairwise steps, then by active sets.
 
@@ -68,18 +66,16 @@ def simplex_qp(
         That of K, where it is known.
     signs : ndarray of shape (size,) or None
         Signs y of a problem whose matrix is `(y y') * K`.
-    max_steps : int
-        Pairwise steps before the active-set method takes over.
     """
     m = len(v) if size is None else size
     k = K[:m, :m]
     a = np.array(a, dtype=np.float64)
-    done, spread = 0, np.inf
+    done = 0
     diagonal = np.ascontiguousarray(k.diagonal() if diagonal is None else diagonal)
     y = np.ones(m) if signs is None else np.asarray(signs, dtype=np.float64)
     tol = max(tol, 1e-15 * float(np.abs(diagonal).max(initial=0.0)))
     # slow steps are worth a few factorisations on the support, which cost m^2 / 36 steps
-    patience = min(max_steps, max(10 * m + 2000, m * m // 36))
+    patience = min(MOST_STEPS, max(10 * m + 2000, m * m // 36))
     g = y * (k @ (y * a)) - 0.5 * v if gradient is None else np.array(gradient)
     since = 0
     while done < patience:
@@ -88,17 +84,15 @@ def simplex_qp(
         if steps == FRESH or since > FRESH:
             a /= a.sum()
             g, since = y * (k @ (y * a)) - 0.5 * v, 0
-        if steps < FRESH:
-            spread = _spread(g, a)
-            if spread <= tol or steps == 0:
-                break
+        if steps == 0 or (steps < FRESH and _spread(g, a) <= tol):
+            break
     spread = _spread(g, a)
     if spread > tol and m > 1:
         k = k if signs is None else k * y * y[:, None]
         a = active_set(k, v, a, tol=tol)
         g = k @ a - 0.5 * v
         spread = _spread(g, a)
-    return SimplexResult(a, g, spread, done, spread <= 2.0 * tol)
+    return SimplexResult(a, g, spread <= 2.0 * tol)
 
 
 def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
@@ -217,7 +211,6 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
     a = np.array(a, dtype=np.float64)
     a /= a.sum()
     free = a > 0
-    added = 0
     if max_iter is None:
         max_iter = int(np.clip(3_000_000_000 // max(1, len(a)) ** 3, 20, 2000))
     best, best_spread = a.copy(), np.inf
@@ -229,12 +222,6 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(falling, a / (a - target), np.inf)
             t = float(min(1.0, np.nanmin(ratio)))
-            if t == 0.0 and added > 1:  # the last lot was too large: only its best
-                zero = free & (a == 0) & (target <= 0)
-                free &= ~zero
-                added = 1
-                if free.any():
-                    continue
             a += t * (target - a)
             gone = falling & (a <= 1e-14 * a.max())
             a[gone] = 0.0
@@ -255,7 +242,6 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
             break
         worse = worse[np.argsort(g[worse])][: max(1, len(worse) // 2)]
         free[worse] = True
-        added = len(worse)
     return best
 
 
