@@ -32,6 +32,7 @@ from skmoderndata.decomposition._online_base import (
     AMNESIC_CONSTRAINTS,
     RATE_CONSTRAINTS,
     OnlineComponents,
+    shortfall,
 )
 from skmoderndata.decomposition._slow_base import check_ids, follows_before, mean_slowness
 
@@ -327,7 +328,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             which = "whitening_change_" if short[0] is not passes[-1] else "subspace_change_"
             warn_not_converged(
                 self,
-                reached=short[0].shortfall(which, self.tol),
+                reached=shortfall(short[0], which, self.tol),
                 remedy="raise max_iter or tol, or change n_components or n_whitened",
             )
         missing = int(np.isinf(delta).sum())

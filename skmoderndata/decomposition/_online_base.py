@@ -30,6 +30,16 @@ RATE_CONSTRAINTS = {
 }
 
 
+def shortfall(passes, name, tol):
+    """Say why passes have not converged; `name` is the public name of their residual."""
+    if passes.residual <= tol:
+        return (
+            "the variance inside the subspace still fell by more than one per cent in one of the "
+            f"last two of {passes.n_iter} passes"
+        )
+    return f"{name}={passes.residual:.2g} > tol={tol:g} after {passes.n_iter} passes"
+
+
 class OnlineComponents(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
@@ -167,5 +177,5 @@ class OnlineSubspace(OnlineComponents):
         V = self.components_.astype(np.float64)
         self.eigen_residuals_ = eigen_residual(source, mean, V, values, float(largest))
         if not passes.converged and not passes.stopped:
-            reached = passes.shortfall("subspace_change_", self.tol)
+            reached = shortfall(passes, "subspace_change_", self.tol)
             warn_not_converged(self, reached=reached, remedy=remedy)

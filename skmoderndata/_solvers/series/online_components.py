@@ -30,15 +30,6 @@ class Passes(NamedTuple):
     converged: bool
     stopped: bool  # a callback asked for it
 
-    def shortfall(self, name: str, tol: float) -> str:
-        """Say why this is not convergence; `name` is the public name of the residual."""
-        if self.residual <= tol:
-            return (
-                "the variance inside the subspace still fell by more than one per cent in one of "
-                f"the last two of {self.n_iter} passes"
-            )
-        return f"{name}={self.residual:.2g} > tol={tol:g} after {self.n_iter} passes"
-
 
 # ---- passes over a sample -------------------------------------------------------------------
 
