@@ -4,7 +4,6 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
@@ -419,8 +418,6 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
 
     def _max_passes(self, n_tasks):
         rounds = MAX_ROUNDS if self.n_rounds == "auto" else self.n_rounds
-        if effective_n_jobs(self.n_jobs) > 1:
-            return rounds + 1  # C="auto" may need the first round twice
         return n_tasks * self.n_init * (rounds * self.max_iter + 1)
 
     def _scale(self, X, weight):

@@ -336,10 +336,9 @@ class _Search:
             violation = max(0.0, core.level - lowest) / unit
             if self.solver == "ball":
                 done = self._violators(everything, values)[0].size == 0
-                if done and self.eps is None and gap > self.tol and self.ball_eps > 1e-12:
-                    done, self.ball_eps = False, 0.25 * self.ball_eps
-                elif done and self.eps is not None and self.ball_eps > self.eps:
-                    done, self.ball_eps = False, max(self.eps, 0.25 * self.ball_eps)
+                goal = 1e-12 if self.eps is None else self.eps
+                if done and self.ball_eps > goal and (self.eps is not None or gap > self.tol):
+                    done, self.ball_eps = False, max(goal, 0.25 * self.ball_eps)
                 converged = done
             elif self.eps is not None:
                 # as random samples would say it, of all points

@@ -131,7 +131,8 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
 
     Both searches go through the bits of the numbers: whole numbers, whose order is that of
     the floating-point numbers, have minima and maxima that the compiler takes several at a time.
-    Twice to three times as fast as the plain loop, step by step the same.
+    From 400 variables on 1.4 to 1.9 times as fast as the plain loop, step by step the same: a
+    machine on 100,000 samples learns 1.2 times as fast.
     """
     last = 0x7FFFFFFFFFFFFFFF
     gains, rises = np.empty(m), np.empty(m)  # none negative
