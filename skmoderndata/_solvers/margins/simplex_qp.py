@@ -137,8 +137,10 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     last = 0x7FFFFFFFFFFFFFFF
     gains, rises = np.empty(m), np.empty(m)  # none negative
     gain_bits, rise_bits, g_bits = gains.view(np.int64), rises.view(np.int64), g.view(np.int64)
-    free = np.where(a[:m] > 0.0, 1.0, 0.0)
-    i = int(np.argmin(g[:m]))
+    free, i = np.empty(m), 0
+    for q in range(m):
+        free[q] = 1.0 if a[q] > 0.0 else 0.0
+        i = q if g[q] < g[i] else i
     for step_count in range(max_steps):
         row_i, diag_i, low, twice = K[i], d[i], g[i], 2.0 * y[i]
         for q in range(m):
