@@ -32,6 +32,7 @@ from skmoderndata.decomposition._online_base import (
     AMNESIC_CONSTRAINTS,
     RATE_CONSTRAINTS,
     OnlineComponents,
+    shortfall,
 )
 from skmoderndata.decomposition._slow_base import check_ids, follows_before, mean_slowness
 
@@ -317,7 +318,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         principal, minor, B, delta, passes = found
         n, n_steps = len(X), int(np.count_nonzero(follows))
         principal.total[:], principal.n_seen[:], minor.n_seen[0] = total, n, n_steps
-        last = source.last_row()
+        last = next(RowSource(X[-1:], expansion).blocks())[0].copy()
         self._state = principal, minor, last, None if ids is None else ids[-1]
         self._publish(B, delta)
         self.subspace_change_ = passes[-1].residual
@@ -327,7 +328,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             which = "whitening_change_" if short[0] is not passes[-1] else "subspace_change_"
             warn_not_converged(
                 self,
-                reached=short[0].shortfall(which, self.tol),
+                reached=shortfall(short[0], which, self.tol),
                 remedy="raise max_iter or tol, or change n_components or n_whitened",
             )
         missing = int(np.isinf(delta).sum())
@@ -467,7 +468,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         self._whitened_tol = min(_STREAM_TOL, 0.1 * float(lam[kept].min() / lam.max()))
         rank = int(np.count_nonzero(kept))
         rows = whitener(source, mean, V[kept], lam[kept])
-        steps = RowSource(whitened_steps(source, follows, rows))
+        steps = RowSource(whitened_steps(source, mean, follows, rows))
         zero = np.zeros(rank)
         start = orthonormal_rows(rng.standard_normal((min(k, rank), rank)))
         minor = MinorState.start(start)
@@ -560,18 +561,10 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 "the range of float64. Rescale X, for example with StandardScaler."
             )
         self._expansion = expansion
-        return RowSource(
-            X,
-            expand=lambda block: expansion(block.astype(np.float64, copy=False)),
-            n_columns=expansion.n_outputs,
-        )
+        return RowSource(X, expansion)
 
     def _project(self, X):
-        source = RowSource(
-            X,
-            expand=lambda block: self._expansion(block.astype(np.float64, copy=False)),
-            n_columns=self._expansion.n_outputs,
-        )
+        source = RowSource(X, self._expansion)
         with np.errstate(over="ignore", invalid="ignore"):
             Y = [(block - self.mean_) @ self.components_.T for block in source.blocks()]
         return np.concatenate(Y).astype(X.dtype, copy=False)

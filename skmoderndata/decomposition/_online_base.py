@@ -15,7 +15,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._solvers.series.online_components import RowSource, eigen_residual
-from skmoderndata._solvers.series.online_rules import StepSchedule, amnesic_schedule
+from skmoderndata._solvers.series.online_rules import AmnesicSchedule, StepSchedule
 from skmoderndata._validation import validate_data
 
 AMNESIC_CONSTRAINTS = {
@@ -28,6 +28,16 @@ RATE_CONSTRAINTS = {
     "learning_rate": [Interval(Real, 0, 1, closed="neither")],
     "learning_rate_hold": [POSITIVE],
 }
+
+
+def shortfall(passes, name, tol):
+    """Say why passes have not converged; `name` is the public name of their residual."""
+    if passes.residual <= tol:
+        return (
+            "the variance inside the subspace still fell by more than one per cent in one of the "
+            f"last two of {passes.n_iter} passes"
+        )
+    return f"{name}={passes.residual:.2g} > tol={tol:g} after {passes.n_iter} passes"
 
 
 class OnlineComponents(
@@ -59,9 +69,14 @@ class OnlineComponents(
 
     def _schedule(self):
         """Rate of the amnesic means."""
-        return amnesic_schedule(
-            self.amnesic, self.amnesic_ramp, self.amnesic_growth, self.min_learning_rate
-        )
+        ramp = self.amnesic_ramp
+        if len(ramp) != 2 or not 0 <= ramp[0] <= ramp[1] < np.inf:
+            raise ValueError(
+                f"amnesic_ramp={ramp!r} must be two numbers of rows, 0 <= first <= second."
+            )
+        growth = np.inf if self.amnesic_growth is None else self.amnesic_growth
+        numbers = (self.amnesic, *ramp, growth, self.min_learning_rate)
+        return AmnesicSchedule(*(float(number) for number in numbers))
 
     def _step(self):
         """Learning rate of the stream."""
@@ -162,5 +177,5 @@ class OnlineSubspace(OnlineComponents):
         V = self.components_.astype(np.float64)
         self.eigen_residuals_ = eigen_residual(source, mean, V, values, float(largest))
         if not passes.converged and not passes.stopped:
-            reached = passes.shortfall("subspace_change_", self.tol)
+            reached = shortfall(passes, "subspace_change_", self.tol)
             warn_not_converged(self, reached=reached, remedy=remedy)

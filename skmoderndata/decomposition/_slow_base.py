@@ -4,7 +4,7 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from skmoderndata._solvers.common.linalg import fix_signs
@@ -78,6 +78,49 @@ def check_rows(
     if after is not None and (times is None) != (after.last_time is None):
         raise ValueError("times must be given in every call of partial_fit, or in none.")
     return RowFacts(ids, valid, times, new_sequence)
+
+
+class CallableExpansion:
+    """Any transformer or function of rows, in the form in which the moments call it."""
+
+    def __init__(self, expansion, sample, include_bias):
+        self.expansion, self.bias = expansion, int(include_bias)
+        self.n_inputs = sample.shape[1]
+        self.n_outputs = self._expand(sample).shape[1] + self.bias
+
+    def __call__(self, X):
+        """Map rows to features, after a constant where asked for."""
+        expanded = self._expand(X)
+        if expanded.shape[1] + self.bias != self.n_outputs:
+            raise ValueError(
+                f"expansion returned {expanded.shape[1]} columns after {self.n_outputs} before."
+            )
+        return np.hstack([np.ones((len(X), 1)), expanded]) if self.bias else expanded
+
+    def names(self, input_names):
+        """Names of the features."""
+        if hasattr(self.expansion, "get_feature_names_out"):
+            names = list(self.expansion.get_feature_names_out(input_names))
+        else:
+            names = [f"expansion{i}" for i in range(self.n_outputs - self.bias)]
+        return ["1"] * self.bias + names
+
+    def _expand(self, rows):
+        if hasattr(self.expansion, "transform"):
+            expanded = self.expansion.transform(rows)
+        else:
+            expanded = self.expansion(rows)
+        if sparse.issparse(expanded):
+            expanded = expanded.toarray()
+        table = np.asarray(expanded, dtype=np.float64)
+        if table.ndim != 2 or len(table) != len(rows):
+            raise ValueError(
+                f"expansion must map {len(rows)} rows to an array of as many rows, but returned "
+                f"shape {table.shape}."
+            )
+        if not np.isfinite(table).all():
+            raise ValueError("expansion returned NaN or infinity for finite rows.")
+        return table
 
 
 def whiten_input(model, X, valid):

@@ -4,6 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,11 +20,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata._solvers.series.expansion import (
-    CallableExpansion,
-    LinearOutputs,
-    PolynomialExpansion,
-)
+from skmoderndata._solvers.series.expansion import LinearOutputs, PolynomialExpansion
 from skmoderndata._solvers.series.quadratic_form import quadratic_form
 from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
@@ -34,6 +31,7 @@ from skmoderndata._solvers.series.slow_features import (
 from skmoderndata._validation import validate_data
 from skmoderndata.decomposition._slow_base import (
     CONSTANT,
+    CallableExpansion,
     check_rows,
     check_states_add_up,
     mean_slowness,
@@ -165,7 +163,7 @@ class SlowFeatureAnalysis(
     Shuffled rows make the result meaningless: the order of the rows is the information. Do not
     draw folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
 
-    `fit` takes one pass of ``1.5 n D^2`` operations over n rows with D expanded features, and
+    `fit` takes one pass of ``2 n D^2`` operations over n rows with D expanded features, and
     about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks of
     expanded rows; the expanded input as a whole is never formed. One such matrix is stored, so
     that `partial_fit` and `merge` can continue after `fit`. All arithmetic is in float64; float32
@@ -211,7 +209,7 @@ class SlowFeatureAnalysis(
             "sprekeler2014extension",
             "chan1983algorithms",
         ),
-        cost="1.5 n D^2 + 10 D^3, D expanded features",
+        cost="2 n D^2 + 10 D^3, D expanded features",
         checks=(
             {},
             {"degree": 2, "n_components": 2},
@@ -512,7 +510,10 @@ class SlowFeatureAnalysis(
         names = self._input_names()
         if self.input_components_ is not None:
             names = [f"pca{i}" for i in range(len(self.input_components_))]
-        return np.array(self._expansion.names(names), dtype=object)
+        if self.expansion is not None:
+            return np.array(self._expansion.names(names), dtype=object)
+        monomials = PolynomialFeatures(self._expansion.degree, include_bias=self.include_bias)
+        return monomials.fit(np.zeros((1, len(names)))).get_feature_names_out(names)
 
     @property
     def _n_features_out(self):

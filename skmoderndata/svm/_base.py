@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from scipy import linalg
 from sklearn.preprocessing import StandardScaler
 
 from skmoderndata._base import warn_not_converged
@@ -13,7 +14,7 @@ from skmoderndata._compat import (
     check_sample_weight,
 )
 from skmoderndata._solvers.margins.core_set import core_set
-from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, check_convex
+from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import check_magnitude
 from skmoderndata.kernels._expansion import KernelRows, largest_diagonal, surely_psd
 from skmoderndata.kernels._machines import KernelMachine
@@ -114,6 +115,28 @@ class CoreVectors(KernelMachine):
             elif self.solver == "cvxpy" and len(found.core) >= CVXPY_LIMIT:
                 remedy = "use solver='core_set'"
         warn_not_converged(self, reached=reached, remedy=remedy)
+
+
+def check_convex(gram, slack, indices, limit=CVXPY_LIMIT):
+    """Raise ValueError when `gram + slack` on some indices has a negative eigenvalue.
+
+    Up to `limit` indices are looked at.
+    """
+    chosen = indices[:limit]
+    K = gram(chosen, chosen)
+    top = float(np.abs(K).max(initial=0.0))
+    ridge = slack(chosen)
+    K[np.diag_indices(len(K))] += ridge + 1e-8 * top
+    try:
+        linalg.cholesky(K, check_finite=False)
+    except linalg.LinAlgError:
+        lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
+        raise ValueError(
+            f"The kernel is not positive semi-definite: {lowest:.2g} is an eigenvalue of the "
+            f"matrix of {len(chosen)} samples, with 1 / (2 C) = {float(np.min(ridge)):.2g} on "
+            "its diagonal (in units of the largest similarity). Use another kernel, or a smaller "
+            "C, which adds to the diagonal."
+        ) from None
 
 
 def scale_first(X):

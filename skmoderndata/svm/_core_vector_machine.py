@@ -68,8 +68,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     sample_size : int, default=59
-        Samples in a draw of which the worst is taken: with 59, it is among the worst five per
-        cent of all with probability 0.95.
+        Samples in a draw of which the worst is taken, where `batch_size` is given: with 59, it is
+        among the worst five per cent of all with probability 0.95.
     batch_size : int, default=None
         How many join the core set at a time, each the worst of `sample_size`, as published with
         1. None searches growing blocks and re-scores the samples near the margin only.

@@ -64,7 +64,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     solver : {"core_set", "cvxpy"}, default="core_set"
         Pairwise descent on the core set, or a cone solver, for core sets up to 2000 samples.
     sample_size : int, default=59
-        Samples in a draw of which the worst is taken.
+        Samples in a draw of which the worst is taken, where `batch_size` is given.
     batch_size : int, default=None
         How many join the core set at a time, each the worst of `sample_size`; None searches
         growing blocks and re-scores those near the margin only.

@@ -61,7 +61,7 @@ class CoreVectorRanker(CoreVectors, Base):
     solver : {"core_set", "cvxpy"}, default="core_set"
         Pairwise descent on the core set, or a cone solver, for core sets up to 2000 samples.
     sample_size : int, default=59
-        Samples in a draw, in whole queries where they are short.
+        Samples in a draw, where `batch_size` is given; in whole queries where they are short.
     batch_size : int, default=None
         How many join the core set at a time, each the worst of `sample_size`; None searches
         growing blocks and re-scores those near the margin only.

@@ -4,7 +4,6 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
@@ -26,7 +25,6 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.feature_rounds import (
-    CHAIN,
     MAX_ROUNDS,
     Form,
     NoDirection,
@@ -92,10 +90,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     epsilon : float, default=1e-3
         Width of the logarithm, relative to the largest weight of the first program.
     n_init : int, default=1
-        Number of starts. The first has equal costs, others have random costs, and the second
-        half (of four and more) changes a part of the features of the best so far, three times. The
-        start with the smallest ``|w|_0 + C sum u xi`` counts: one start is a tenth above the
-        minimum on small tables, 20 are a few hundredths.
+        Number of starts. The first has equal costs, the others have random costs. The start with
+        the smallest ``|w|_0 + C sum u xi`` counts: one start is a tenth above the minimum on small
+        tables, 20 are a few hundredths.
     n_rounds : int or "auto", default=1
         Number of rounds: each leaves out the features found before [3]_. "auto" ends when a round
         needs as much as one with permuted labels does.
@@ -421,9 +418,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
 
     def _max_passes(self, n_tasks):
         rounds = MAX_ROUNDS if self.n_rounds == "auto" else self.n_rounds
-        if effective_n_jobs(self.n_jobs) > 1:
-            return (rounds + 1) * (CHAIN + 1)  # C="auto" may need the first round twice
-        return n_tasks * (CHAIN + 1) * self.n_init * (rounds * self.max_iter + 1)
+        return n_tasks * self.n_init * (rounds * self.max_iter + 1)
 
     def _scale(self, X, weight):
         """Scale the columns, and centre those of dense data where the intercept is free."""
@@ -506,7 +501,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         )
 
     def _store(self, rounds, tasks, scaled):
-        found, hard = rounds
+        found, hard = zip(*rounds, strict=True)
         n_features = scaled.unit.size
         first = [rounds[0] for rounds in found]
         bias = np.array([result.bias for result in first])

@@ -12,10 +12,10 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata._solvers.series.slow_features import slow_certificate
 from skmoderndata.datasets import make_moving_object
 from skmoderndata.decomposition import HierarchicalSlowFeatureAnalysis
 from tests.oracles import hierarchical_slow_feature_analysis as oracle
+from tests.oracles.slow_feature_analysis import slow_certificate
 
 TWO_LAYERS = (
     {"field": (2, 3), "stride": (2, 1), "n_pre": 5, "n_out": 3, "degree": 2},

@@ -23,11 +23,16 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.quadratic_form import QuadraticForm
-from skmoderndata._solvers.series.slow_features import default_chunk_rows, slow_certificate
+from skmoderndata._solvers.series.slow_features import default_chunk_rows
 from skmoderndata.datasets import make_logistic_map, make_mixed_sources, make_slow_signal
 from skmoderndata.decomposition import SlowFeatureAnalysis
 from skmoderndata.preprocessing import TimeDelayEmbedding
-from tests.oracles.slow_feature_analysis import bare_bones, moments, slow_outputs
+from tests.oracles.slow_feature_analysis import (
+    bare_bones,
+    moments,
+    slow_certificate,
+    slow_outputs,
+)
 
 
 def series(seed, n=400, p=5):

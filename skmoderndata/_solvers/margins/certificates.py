@@ -24,34 +24,35 @@ def squared_hinge_gap(margins: Array, costs: Array, norm: float, rho: float) -> 
     """
     start = 1.0 / rho if rho > 0 else 0.0  # the best multiple at the optimum
     primal, _ = scaled_squared_hinge(margins, costs, norm, start)
+    return gap_to_margin(primal, rho)
+
+
+def gap_to_margin(primal: float, rho: float) -> float:
+    """Gap relative to the primal value, where the dual one is `1 / (2 rho)`."""
     if primal <= 0:
         return 0.0
-    return float(max(0.0, primal - 0.5 / rho) / primal) if rho > 0 else 1.0
+    return max(0.0, primal - 0.5 / rho) / primal if rho > 0 else 1.0
 
 
 def scaled_squared_hinge(
     margins: Array, costs: Array | float, norm: float, start: float = 0.0
 ) -> tuple[float, float]:
     """Minimise `1/2 s^2 norm + 1/2 sum costs max(0, 1 - s margins)^2` over `s >= 0`."""
-    size = float(np.abs(margins).max(initial=0.0))
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), margins.shape)
     at_zero = 0.5 * float(weights.sum())
-    if size == 0.0:
+    if not margins.any():
         return at_zero, 0.0
-    f = margins / size  # so that s has a sensible size
-    norm = (norm**0.5 / size) ** 2  # the square of size may be below the smallest number
 
     def parts(s: float) -> tuple[float, float, float]:
-        rest = 1.0 - s * f
+        rest = 1.0 - s * margins
         inside = rest > 0
-        rest, slope = rest[inside], f[inside]
+        rest, slope = rest[inside], margins[inside]
         cost = weights[inside]
         weighted = cost * rest
         value = 0.5 * (s * s * norm + float(weighted @ rest))
         return value, s * norm - float(weighted @ slope), norm + float((cost * slope) @ slope)
 
-    value, s = best_multiple(parts, at_zero, start * size)
-    return value, s / size
+    return best_multiple(parts, at_zero, start)
 
 
 def best_multiple(

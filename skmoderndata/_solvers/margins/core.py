@@ -25,10 +25,6 @@ CHECKED = 512  # of many new indices, so many tell whether the kernel is one
 SMALL = 32  # rows of the blocks whose diagonal is taken
 
 
-class IndefiniteKernel(ValueError):
-    """The kernel is not one, and the problem not convex."""
-
-
 class Core:
     """Indices with weights, the block of `K'` that belongs to them, and half the gradient.
 
@@ -123,7 +119,7 @@ class Core:
     def drop(self, margin: float) -> None:
         """Forget indices without weight that are far from mattering."""
         keep = (self.a > 0) | (self.g < self.level + margin)
-        keep[: len(self.problem.fixed)] = True
+        keep |= np.isin(self.indices, self.problem.fixed)
         if keep.all():
             return
         kept = np.flatnonzero(keep)
@@ -142,28 +138,12 @@ class Core:
         if not self.held:
             self._solve_by_working_sets(tol)
         elif self.solver == "ball":
-            g = self.K @ self.a
-            norm = float(self.a @ g)
-            limit = kappa * (1.0 + tol) ** 2
-            for _ in range(1000):
-                steps, norm = ball_steps(self._K, self.a, g, norm, m, kappa, limit, 4000)
-                g = self.K @ self.a
-                norm = float(self.a @ g)
-                if steps < 4000:
-                    break
-            self.g = g
+            self.g = ball_steps(self._K, self.a, m, kappa, tol)
         elif self.solver == "cvxpy" and m <= CVXPY_LIMIT:
             self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
             self.g = self.K @ self.a - 0.5 * self.v
         else:
-            found = simplex_qp(
-                self._K,
-                self.v,
-                self.a,
-                tol=tol,
-                size=m,
-                gradient=self.g,
-            )
+            found = simplex_qp(self._K, self.v, self.a, tol=tol, size=m, gradient=self.g)
             self.a, self.g = found.a, found.gradient
         self._measure()
 
@@ -203,13 +183,15 @@ class Core:
         violation = np.where(
             self.a > 0, np.abs(self.g - self.level), np.maximum(0.0, self.level - self.g)
         )
-        free = np.flatnonzero(violation)
+        free = np.flatnonzero((violation > 0) | (self.a > 0))
         if len(free) <= size:
             return free
         half = size // 2
         worst = free[np.argpartition(-violation[free], half)[:half]]
         others = self._rng.choice(free, size - half, replace=False)
-        return np.union1d(worst, others)
+        weighted = np.flatnonzero(self.a)
+        top = weighted[self.g[weighted].argmax()]  # without weight no step can be taken
+        return np.union1d(np.append(worst, top), others)
 
     def weigh(self, a: Array) -> None:
         """Take given weights."""
@@ -271,7 +253,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
         )
     own = block[:, m:]
     if float(np.abs(own - own.T).max()) > 1e-5 * max(1e-300, size):
-        raise IndefiniteKernel("The kernel is not symmetric: k(x, z) differs from k(z, x).")
+        raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")
     K[m:total, :m], K[:m, m:total] = block[:, :m], block[:, :m].T
     K[m:total, m:total] = 0.5 * (own + own.T)
     K[np.arange(m, total), np.arange(m, total)] += slack
@@ -281,7 +263,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     apart += diagonal
     apart += diagonal[m:, None]
     if float(apart.min()) < -1e-6 * max(1e-300, float(np.abs(diagonal).max())):
-        raise IndefiniteKernel(
+        raise ValueError(
             "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
             "negative for two samples. Use another kernel, or smaller costs, which add to "
             "k(x, x)."

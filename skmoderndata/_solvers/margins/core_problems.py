@@ -17,6 +17,7 @@ import numpy as np
 
 from skmoderndata._solvers.margins.certificates import (
     best_multiple,
+    gap_to_margin,
     scaled_squared_hinge,
     squared_hinge_gap,
     tube_gap,
@@ -41,6 +42,9 @@ class Rows(Protocol):
 
     n_rows: int
     definite: bool  # whether the kernel is known to be one
+
+    def diag(self, a: Array | slice) -> Array:
+        """Kernel values of samples with themselves."""
 
     def matrix(self, a: Array, b: Array) -> Array:
         """Kernel values of samples against samples."""
@@ -608,6 +612,4 @@ class GradedRows(_Pairs):
             return value, slope, curvature
 
         primal, _ = best_multiple(parts, parts(0.0)[0], 1.0 / rho if rho > 0 else 0.0)
-        if primal <= 0 or rho <= 0:
-            return 0.0 if primal <= 0 else 1.0
-        return max(0.0, primal - 0.5 / rho) / primal
+        return gap_to_margin(primal, rho)

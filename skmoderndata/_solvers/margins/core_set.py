@@ -19,7 +19,6 @@ FIRST_BLOCK, LAST_BLOCK = 1000, 200_000  # units scored at a time, growing
 MOST_PASSES = 1000  # full passes before the search for a certificate is given up
 FEWEST_ADDED, MOST_ADDED = 16, 512  # points that join the core set at a time
 QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
-SAMPLE_SEARCHES = 30  # first points, found in small samples
 RARE = 1e-2  # fraction of violators that random samples of the published rule do not find
 WHOLE = 2000  # variables up to which the whole problem is solved, without a core set
 WHOLE_SPREAD = 1e-2  # spread of half the gradient to begin with, in margins
@@ -33,7 +32,6 @@ class CoreSetResult(NamedTuple):
     core: Array  # indices, also those of weight zero
     weights: Array
     rho: float  # a' K' a
-    level: float  # a' g
     gap: float  # relative duality gap
     violation: float  # largest remaining violation, in units of the margin
     values: Array  # values of the function at all units, from the last pass
@@ -41,7 +39,6 @@ class CoreSetResult(NamedTuple):
     n_passes: int
     converged: bool
     full: bool  # stopped because of `max_core`
-    asked_to_stop: bool
 
 
 def core_set(
@@ -100,9 +97,10 @@ def core_set(
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
-    search.sample(sample_size, SAMPLE_SEARCHES if batch_size is None else None, batch_size or 1)
     if batch_size is None:
         search.blocks()
+    else:
+        search.sample(sample_size, batch_size)
     return search.finish()
 
 
@@ -145,7 +143,6 @@ def whole_set(
         core=used,
         weights=a[used],
         rho=rho,
-        level=float(a @ g),
         gap=gap,
         violation=float(a @ g - g.min()) / unit if unit > 0 else np.inf,
         values=values,
@@ -153,7 +150,6 @@ def whole_set(
         n_passes=it.n_iter,
         converged=gap <= (max(tol, TIGHT) if it.ended else tol),
         full=False,
-        asked_to_stop=not (it.converged or it.ended) and it.n_iter < max_iter,
     )
 
 
@@ -192,17 +188,18 @@ class _Search:
         self.it = Iterations(max_iter, -1.0, progress)
         self._ticks = iter(self.it)
         self.stopped, self.full = False, False
-        fixed = problem.fixed
-        first = problem.start(rng) if start is None else start[0]
         whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
-        if solver == "cvxpy" and whole and start is None:
-            first = np.arange(problem.n_indices)
-        first = np.concatenate([fixed, np.setdiff1d(first, fixed)])
         if start is not None:
-            order = {int(i): float(w) for i, w in zip(*start, strict=True)}
+            first = start[0]
+        elif solver == "cvxpy" and whole:
+            first = np.arange(problem.n_indices)
+        else:
+            first = problem.start(rng)
+        first, place = np.unique(np.concatenate([first, problem.fixed]), return_inverse=True)
         self.core = Core(problem, first, solver, limit)
         if start is not None:
-            self.core.weigh(np.array([order.get(int(i), 0.0) for i in first]))
+            weights = np.append(start[1], 0.0 * problem.fixed)
+            self.core.weigh(np.bincount(place, weights, minlength=len(first)))
         self.solve()
 
     # tolerances
@@ -243,23 +240,16 @@ class _Search:
 
     # finding violators
 
-    def sample(self, size: int, most: int | None, batch: int) -> None:
+    def sample(self, size: int, batch: int) -> None:
         """Add the worst of small random samples."""
-        quiet, done = 0, 0
-        n = self.problem.n_units
-        while quiet < QUIET_SAMPLES and (most is None or done < most) and not self.stopped:
+        quiet, n = 0, self.problem.n_units
+        while quiet < QUIET_SAMPLES and not self.stopped:
             units = self.problem.draw(self.rng, min(n, size * batch))
-            values = self.core.scorer()(units, exact=False)
-            indices, g = self._violators(units, values)
-            done += 1
-            if len(indices) == 0:
-                quiet += 1
-                if most is not None and quiet >= 3:
-                    return
-                continue
-            quiet = 0
-            if not self._join(indices, g, batch):
-                return
+            indices, g = self._violators(units, self.core.scorer()(units, exact=False))
+            quiet += 1
+            if len(indices):
+                quiet = 0
+                self._join(indices, g, batch)
 
     def blocks(self) -> None:
         """Look at every unit once, in random blocks that grow."""
@@ -346,10 +336,9 @@ class _Search:
             violation = max(0.0, core.level - lowest) / unit
             if self.solver == "ball":
                 done = self._violators(everything, values)[0].size == 0
-                if done and self.eps is None and gap > self.tol and self.ball_eps > 1e-12:
-                    done, self.ball_eps = False, 0.25 * self.ball_eps
-                elif done and self.eps is not None and self.ball_eps > self.eps:
-                    done, self.ball_eps = False, max(self.eps, 0.25 * self.ball_eps)
+                goal = 1e-12 if self.eps is None else self.eps
+                if done and self.ball_eps > goal and (self.eps is not None or gap > self.tol):
+                    done, self.ball_eps = False, max(goal, 0.25 * self.ball_eps)
                 converged = done
             elif self.eps is not None:
                 # as random samples would say it, of all points
@@ -382,7 +371,6 @@ class _Search:
             core=core.indices,
             weights=core.a,
             rho=core.rho,
-            level=core.level,
             gap=gap,
             violation=violation,
             values=values,
@@ -391,5 +379,4 @@ class _Search:
             # a problem solved to rounding may not come nearer than rounding allows
             converged=converged or (self.exact and gap <= self.asked),
             full=self.full,
-            asked_to_stop=self.stopped and not self.full and self.it.n_iter < self.it.max_iter,
         )

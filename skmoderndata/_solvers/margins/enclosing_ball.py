@@ -1,6 +1,6 @@
 """The smallest ball around points, in any inner product space, and its certificate."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -21,13 +21,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 QUIET_SAMPLES = 20  # samples inside the ball before all points are looked at
 BLOCK = 2**16  # rows at a time
 POLISHED = 200  # points up to which the ball around them is computed to rounding
-
-
-class Points(Rows, Protocol):
-    """Inner products of points with each other and with weighted sums of them."""
-
-    def diag(self, a: Array | slice) -> Array:
-        """Squared norms."""
 
 
 class BallResult(NamedTuple):
@@ -83,22 +76,16 @@ class InputPoints:
     def values(self, expansion: Array, rows: Array | slice, *, exact: bool = True) -> Array:
         """Inner products with rows."""
         X = self.X if isinstance(rows, slice) and rows == slice(0, self.n_rows) else self.X[rows]
-        if X.dtype == np.float64 or self.sparse:
-            found = np.asarray(X @ expansion)
-        else:
-            parts = [
-                np.asarray(X[first : first + BLOCK], np.float64) @ expansion
-                for first in range(0, X.shape[0], BLOCK)
-            ]
-            found = np.concatenate(parts)
-        found -= float(self.mean @ expansion)
+        # single precision is widened, block by block
+        parts = [X[s : s + BLOCK] @ expansion for s in range(0, X.shape[0], BLOCK)]
+        found: Array = np.concatenate(parts) - float(self.mean @ expansion)
         return found
 
 
 class Ball:
     """Squared distances of all points from a weighted sum of them."""
 
-    def __init__(self, points: Points, heights_sq: Array | None = None) -> None:
+    def __init__(self, points: Rows, heights_sq: Array | None = None) -> None:
         self.points = points
         self.everything = slice(0, points.n_rows)
         self.v = points.diag(self.everything)
@@ -140,7 +127,7 @@ def ball_gap(distances_sq: Array, lower_sq: float) -> float:
 
 
 def enclosing_ball(
-    points: Points,
+    points: Rows,
     *,
     heights_sq: Array | None = None,
     tol: float = 1e-6,
@@ -159,7 +146,7 @@ def enclosing_ball(
 
     Parameters
     ----------
-    points : Points
+    points : Rows
     heights_sq : ndarray of shape (n,) or None
         `z_i^2`, squared distances along an axis on which the centre is zero.
     tol : float

@@ -6,7 +6,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
-from skmoderndata._solvers.common.iterate import Progress, WatchedProgress
+from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
     CvxpyProgram,
@@ -14,9 +14,9 @@ from skmoderndata._solvers.margins.linear_programs import (
     Separation,
 )
 from skmoderndata._solvers.margins.zero_norm import (
+    RescaledColumns,
     SparseSeparation,
     log_objective,
-    rescaled_l2,
     reweighted_l1,
 )
 
@@ -26,13 +26,10 @@ N_PERMUTATIONS = 5  # label permutations that a further round is compared with
 QUANTILE = 0.1  # of their sizes
 MAX_ROUNDS = 100
 START_MARGIN = 1e-3  # of restarts by the class centres, in units of their distance
-CHAIN = 3  # changes that the later starts try, one after the other
 SPREAD = 0.5  # standard deviation of the logarithm of random costs, without slack
-CHEAP = 0.1  # factor on the costs of features that a later start keeps, without slack
 # with slack the level of the costs counts as well: from weights that are nearly free, where slack
 # alone decides, to weights so dear that few are worth it
 SOFT_SPREAD, SOFT_LEVEL = 3.0, 4.0
-KEPT, OTHERS, DROPPED = 1e-2, 1e2, 1e4  # costs of a later start, with slack
 
 
 class NoDirection(Exception):
@@ -79,21 +76,6 @@ class Search(NamedTuple):
     n_jobs: int | None
 
 
-class Rounds(NamedTuple):
-    """For each task the results of its rounds, and whether slack was forbidden."""
-
-    found: list[list[SparseSeparation]]
-    hard: list[bool]
-
-
-class Job(NamedTuple):
-    """One start: costs of the first program, infinite where a weight must stay zero."""
-
-    problem: Separation
-    costs: Array
-    restart: bool
-
-
 def feature_rounds(
     X: Any,
     usable: Array,
@@ -104,8 +86,10 @@ def feature_rounds(
     n_rounds: int | str,
     rng: np.random.RandomState,
     progress: WatchedProgress,
-) -> Rounds:
+) -> list[tuple[list[SparseSeparation], bool]]:
     """Find few features for each task, leave them out, and look again.
+
+    Returns for each task the results of its rounds, and whether slack was forbidden.
 
     A task ends when a round finds nothing or no more features remain; with `n_rounds="auto"`
     also when a round needs as much as with permuted labels [Klement, Anders, Martinetz 2013].
@@ -122,95 +106,108 @@ def feature_rounds(
     Infeasible, NoDirection
         With the number of the task, when its first round has no solution.
     """
-    n_features = usable.size - form.penalized
-    found: list[list[SparseSeparation]] = [[] for _ in tasks]
-    allowed = [usable.copy() for _ in tasks]
-    forms = [form] * len(tasks)
-    going = list(range(len(tasks)))
-    for number in range(MAX_ROUNDS if n_rounds == "auto" else int(n_rounds)):
-        if not going or (number and progress.stopped):
-            break
-        results = _one_round(X, tasks, allowed, forms, going, number, search, rng, progress)
-        for k, result in zip(list(going), results, strict=True):
-            size = 0 if result is None else np.count_nonzero(result.w)
-            if number and (
-                result is None
-                or not size
-                or (
-                    n_rounds == "auto"
-                    and not _worth(X, tasks[k], allowed[k], forms[k], result, search, rng)
-                )
-            ):
-                going.remove(k)
-                continue
-            assert result is not None
-            found[k].append(result)
-            allowed[k] &= result.w == 0
-            if form.penalized:
-                allowed[k][-1] = True
-            if not allowed[k][:n_features].any():
-                going.remove(k)
-    return Rounds(found, [own.C is None for own in forms])
+    several = len(tasks) > 1
+    seeds = rng.randint(2**31 - 1, size=len(tasks)).tolist() if several else []
+    rngs = [np.random.RandomState(seed) for seed in seeds] or [rng]
+    todo = [
+        (k, X, usable, task, form, search, n_rounds, own)
+        for k, (task, own) in enumerate(zip(tasks, rngs, strict=True))
+    ]
+    if several and effective_n_jobs(search.n_jobs) > 1:
+        progress.begin()
+        found = Parallel(n_jobs=search.n_jobs)(delayed(_rounds_of_task)(*one) for one in todo)
+        progress.end()
+    else:
+        found = [_rounds_of_task(*one, progress=progress) for one in todo]
+    return list(found)
 
 
-def _one_round(
+def _rounds_of_task(
+    k: int,
     X: Any,
-    tasks: list[Task],
-    allowed: list[Array],
-    forms: list[Form],
-    going: list[int],
-    number: int,
+    usable: Array,
+    task: Task,
+    form: Form,
+    search: Search,
+    n_rounds: int | str,
+    rng: np.random.RandomState,
+    progress: WatchedProgress | None = None,
+) -> tuple[list[SparseSeparation], bool]:
+    """Results of the rounds of task k, and whether slack was forbidden."""
+    auto = n_rounds == "auto"
+    most = MAX_ROUNDS if auto else int(n_rounds)
+    allowed, n_features = usable.copy(), usable.size - form.penalized
+    found: list[SparseSeparation] = []
+    while len(found) < most and allowed[:n_features].any():
+        if found and progress is not None and progress.stopped:
+            break
+        try:
+            problem = _posed(X, task, allowed, form)
+            result = _best_of_starts(problem, allowed, search, rng, progress)
+        except (Infeasible, NoDirection) as error:
+            if found:
+                break
+            if isinstance(error, NoDirection) or form.C is not None or form.soft_C is None:
+                raise type(error)(k) from None
+            form = form._replace(C=form.soft_C)  # the first round once more, with slack
+            continue
+        if found and not result.w.any():
+            break
+        if found and auto and not _worth(X, task, allowed, form, result, search, rng):
+            break
+        found.append(result)
+        allowed &= result.w == 0
+        allowed[n_features:] = True  # the constant column stays
+    return found, form.C is None
+
+
+def _best_of_starts(
+    problem: Separation,
+    may: Array,
     search: Search,
     rng: np.random.RandomState,
-    progress: WatchedProgress,
-) -> list[SparseSeparation | None]:
-    """Best result of each task that goes on; None where a later round has no solution.
+    progress: WatchedProgress | None,
+) -> SparseSeparation:
+    """Return the result of smallest zero-norm and slack, among equals of smallest objective.
 
-    A first round without a solution puts the soft form of its task into `forms`, if there is one.
+    The first start is the plain one, the others have random costs. After a stop the others are
+    not begun, and the first has one linear program.
     """
-    n_later = search.n_init // 2 if search.n_init >= 4 else 0
-    seeds = rng.randint(2**31 - 1, size=(len(going), search.n_init)).tolist()
-    problems = [_posed(X, tasks[k], allowed[k], forms[k], k) for k in going]
-
-    def spread(at: list[int]) -> list[list[SparseSeparation] | Infeasible]:
-        return _spread_starts(
-            [problems[i] for i in at],
-            [allowed[going[i]] for i in at],
-            [seeds[i][: search.n_init - n_later] for i in at],
-            search,
-            progress,
+    seeds = rng.randint(2**31 - 1, size=search.n_init).tolist()
+    starts = [np.where(may, 1.0, np.inf)]
+    starts += [_random_costs(may, problem.slack_cost is not None, seed) for seed in seeds[1:]]
+    jobs = [(problem, costs, at > 0, search) for at, costs in enumerate(starts)]
+    if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
+        if progress is not None:
+            progress.begin()
+        results: list[SparseSeparation] = Parallel(n_jobs=search.n_jobs)(
+            delayed(one_start)(*job) for job in jobs
         )
+        if progress is not None:
+            progress.end()
+    else:
+        results = []
+        for job in jobs:
+            stopped = progress is not None and progress.stopped
+            if not stopped:
+                results.append(one_start(*job, progress))
+            elif not results:
+                results.append(one_start(*job[:3], search._replace(max_iter=1)))
+    e = results[0].epsilon
 
-    results = spread(list(range(len(going))))
-    for i, k in enumerate(going):
-        if isinstance(results[i], Infeasible) and number == 0 and forms[k].soft_C is not None:
-            forms[k] = forms[k]._replace(C=forms[k].soft_C)
-            problems[i] = _posed(X, tasks[k], allowed[k], forms[k], k)
-            results[i] = spread([i])[0]
-        if isinstance(results[i], Infeasible) and number == 0:
-            raise Infeasible(k)
-    alive = {i: own for i, own in enumerate(results) if not isinstance(own, Infeasible)}
-    for link in range(CHAIN if n_later else 0):
-        if progress.stopped:
-            break
-        jobs, owner = [], []
-        for i, own in alive.items():
-            for at, seed in enumerate(seeds[i][search.n_init - n_later :]):
-                costs = _neighbour_costs(
-                    problems[i], allowed[going[i]], own, at + link * n_later, seed + link
-                )
-                jobs.append(Job(problems[i], costs, True))
-                owner.append(i)
-        for i, result in zip(owner, _solve_all(jobs, search, progress), strict=True):
-            if result is not None and not isinstance(result, Infeasible):
-                alive[i].append(result)
-    return [
-        _best(problems[i], alive[i], search.epsilon) if i in alive else None
-        for i in range(len(going))
-    ]
+    def rank(result: SparseSeparation) -> tuple[float, float]:
+        objective = log_objective(problem, result.w, result.bias, e, search.epsilon)
+        return round(_size(result), 9), objective
+
+    return min(results, key=rank)
 
 
-def _posed(X: Any, task: Task, may: Array, form: Form, k: int) -> Separation:
+def _size(result: SparseSeparation) -> float:
+    """Zero-norm and cost of the slack."""
+    return int(np.count_nonzero(result.w)) + result.slack
+
+
+def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     """Constraints and costs of a task."""
     side = task.side
     if sparse.issparse(X):
@@ -227,32 +224,9 @@ def _posed(X: Any, task: Task, may: Array, form: Form, k: int) -> Separation:
         if form.penalized:
             direction[-1] = 0.0
         if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
-            raise NoDirection(k)
+            raise NoDirection
     cost = None if form.C is None else form.C * task.cost
     return Separation(Z, side, 0.0 if form.centers else 1.0, direction, cost, form.intercept)
-
-
-def _spread_starts(
-    problems: list[Separation],
-    allowed: list[Array],
-    seeds: list[list[int]],
-    search: Search,
-    progress: WatchedProgress,
-) -> list[list[SparseSeparation] | Infeasible]:
-    """Results of the plain start and of random ones; the exception where there is no solution."""
-    jobs = []
-    for problem, may, own in zip(problems, allowed, seeds, strict=True):
-        soft = problem.slack_cost is not None
-        jobs.append(Job(problem, np.where(may, 1.0, np.inf), False))
-        jobs += [Job(problem, _random_costs(may, soft, seed), True) for seed in own[1:]]
-    results = iter(_solve_all(jobs, search, progress))
-    found: list[list[SparseSeparation] | Infeasible] = []
-    for own in seeds:
-        mine = [next(results) for _ in own]
-        failed = [result for result in mine if isinstance(result, Infeasible)]
-        solved = [result for result in mine if isinstance(result, SparseSeparation)]
-        found.append(failed[0] if failed else solved)
-    return found
 
 
 def _random_costs(may: Array, soft: bool, seed: int) -> Array:
@@ -261,30 +235,6 @@ def _random_costs(may: Array, soft: bool, seed: int) -> Array:
     if soft:
         exponent += SOFT_LEVEL * rng.uniform(-1, 1)
     return np.where(may, np.exp(exponent), np.inf)
-
-
-def _neighbour_costs(
-    problem: Separation, may: Array, results: list[SparseSeparation], number: int, seed: int
-) -> Array:
-    """Costs that change the features of one of the best results.
-
-    With slack they drop one feature, in turn, and hold to the others. Without slack a random half
-    of the features is held to, and all other costs are random.
-    """
-    sizes = np.array([np.count_nonzero(result.w) + result.slack for result in results])
-    smallest = np.flatnonzero(sizes <= sizes.min() + 1e-9)
-    used = np.flatnonzero(results[smallest[number % smallest.size]].w)
-    if problem.slack_cost is None:
-        costs = _random_costs(may, False, seed)
-        half = np.random.RandomState(seed + CHAIN).random_sample(used.size) < 0.5
-        costs[used[half]] *= CHEAP
-        return costs
-    if used.size == 0:
-        return _random_costs(may, True, seed)
-    costs = np.where(may, OTHERS, np.inf)
-    costs[used] = KEPT
-    costs[used[number % used.size]] = DROPPED
-    return costs
 
 
 def _worth(
@@ -297,93 +247,40 @@ def _worth(
     rng: np.random.RandomState,
 ) -> bool:
     """Whether a further round needs less than it would with permuted labels."""
-    jobs = [
-        Job(_posed(X, task.permuted(rng), may, form, 0), np.where(may, 1.0, np.inf), False)
-        for _ in range(N_PERMUTATIONS)
-    ]
     # a problem that is not separable needs more than all features
-    sizes = [
-        np.count_nonzero(other.w) + other.slack
-        if isinstance(other, SparseSeparation)
-        else may.sum() + 1
-        for other in _solve_all(jobs, search, None)
-    ]
-    least = np.quantile(np.minimum(sizes, may.sum() + 1), QUANTILE)
-    return bool(np.count_nonzero(result.w) + result.slack < least)
-
-
-def _solve_all(
-    jobs: list[Job], search: Search, progress: WatchedProgress | None
-) -> list[SparseSeparation | Infeasible | None]:
-    """Results of the jobs in their order; None for those not begun after a stop.
-
-    After a stop each problem still gets one linear program, if it had none.
-    """
-    parallel = effective_n_jobs(search.n_jobs) > 1
-    if parallel and len(jobs) > 1:
-        if progress is not None:
-            progress.begin()
-        results: list[SparseSeparation | Infeasible | None] = Parallel(n_jobs=search.n_jobs)(
-            delayed(one_start)(job, search) for job in jobs
-        )
-        if progress is not None:
-            progress.end()
-        return results
-    results, begun = [], set()
-    for job in jobs:
-        stopped = progress is not None and progress.stopped
-        if stopped and id(job.problem) in begun:
-            results.append(None)
-            continue
-        begun.add(id(job.problem))
-        results.append(
-            one_start(
-                job,
-                search._replace(max_iter=1) if stopped else search,
-                None if parallel or stopped else progress,
-            )
-        )
-    return results
-
-
-def _best(
-    problem: Separation, results: list[SparseSeparation], epsilon: float
-) -> SparseSeparation:
-    """Return the result of smallest zero-norm and slack; among equals, of smallest objective."""
-    e = results[0].epsilon
-
-    def rank(result: SparseSeparation) -> tuple[float, float]:
-        size = np.count_nonzero(result.w) + result.slack
-        return round(size, 9), log_objective(problem, result.w, result.bias, e, epsilon)
-
-    return min(results, key=rank)
+    most = float(may.sum() + 1)
+    sizes = []
+    for _ in range(N_PERMUTATIONS):
+        problem = _posed(X, task.permuted(rng), may, form)
+        try:
+            sizes.append(_size(one_start(problem, np.where(may, 1.0, np.inf), False, search)))
+        except Infeasible:
+            sizes.append(most)
+    return bool(_size(result) < np.quantile(np.minimum(sizes, most), QUANTILE))
 
 
 def one_start(
-    job: Job, search: Search, progress: Progress | None = None
-) -> SparseSeparation | Infeasible:
-    """One start; returns the exception where a hard problem has no solution."""
-    problem, costs = job.problem, job.costs
-    make = ColumnGeneration if search.solver == "highs" else CvxpyProgram
-    settings: dict[str, Any] = {
-        name: getattr(search, name) for name in ("epsilon", "enough", "max_iter", "tol")
-    }
-    try:
-        if search.algorithm == "rescaled_l2":
-            result = rescaled_l2(problem, start=costs, progress=progress, **settings)
-        else:
-            if job.restart and problem.margin > 0 and problem.slack_cost is None:
-                costs = _costs_by_centers(problem, costs, make, settings)
-            result = reweighted_l1(
-                problem,
-                make(problem),
-                start=costs,
-                keep_zeros=search.algorithm == "rescaled",
-                progress=progress,
-                **settings,
-            )
-    except Infeasible as error:
-        return error
+    problem: Separation,
+    costs: Array,
+    restart: bool,
+    search: Search,
+    progress: WatchedProgress | None = None,
+) -> SparseSeparation:
+    """Lower the objective from the first costs, infinite where a weight must stay zero."""
+    make: Any = ColumnGeneration if search.solver == "highs" else CvxpyProgram
+    settings = {name: getattr(search, name) for name in ("epsilon", "enough", "max_iter", "tol")}
+    if search.algorithm == "rescaled_l2":
+        make = RescaledColumns
+    elif restart and problem.margin > 0 and problem.slack_cost is None:
+        costs = _costs_by_centers(problem, costs, make, settings)
+    result = reweighted_l1(
+        problem,
+        make(problem),
+        start=costs,
+        keep_zeros=search.algorithm != "reweighted",
+        progress=progress,
+        **settings,
+    )
     if search.enough and np.count_nonzero(result.w) > search.enough:
         largest = np.argsort(-np.abs(result.w), kind="stable")[: search.enough]
         w = np.zeros_like(result.w)

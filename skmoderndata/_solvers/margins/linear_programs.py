@@ -3,7 +3,7 @@
 In all programs `Z` has the rows `y_i x_i`, `y` is +1 or -1, and `r` is the margin, 1 or 0.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -52,137 +52,24 @@ class Vertex(NamedTuple):
     dual_direction: float
 
 
-class Program(Protocol):
-    """Solves the linear program for the costs of the weights; an infinite cost means w = 0."""
-
-    def solve(self, costs: Array) -> Vertex:
-        """Minimise `costs |w| + slack_cost slack`."""
-        ...
-
-
 class ColumnGeneration:
-    """Linear programs with few rows and many columns, solved by pricing.
+    """Linear programs with few rows and many columns, solved by pricing with HiGHS.
 
-    The restricted program starts with the `BATCH` columns that tell the classes apart best, and
-    takes in columns whose reduced cost is negative, `BATCH` at a time, until there is none: then
-    its solution is that of the whole program. Columns stay from one call of `solve` to the next.
-    A hard problem is made feasible first, by minimising the sum of artificial slack.
-
+    The restricted program takes in columns whose reduced cost is negative, `BATCH` at a time,
+    until there is none: then its solution is that of the whole program. Columns and basis stay
+    from one call of `solve` to the next. A hard problem is made feasible first, by minimising the
+    sum of artificial slack.
     """
 
     def __init__(self, problem: Separation) -> None:
-        self.problem = problem
-        self.n_rows, self.n_features = problem.Z.shape
-        self._master: HighsMaster | None = None
-        self._features = np.empty(0, dtype=np.intp)  # of the columns, in their order
-        self._signs = np.empty(0)
-        self._present = np.zeros((2, self.n_features), dtype=bool)  # by sign
-        self._n_fixed = 0  # columns before those of the weights: intercept and slack
-
-    def solve(self, costs: Array) -> Vertex:
-        """Minimise `costs |w| + slack_cost slack`.
-
-        Raises
-        ------
-        Infeasible
-            When a hard problem has no solution.
-        """
-        if self._master is None:
-            self._begin(costs)
-        assert self._master is not None
-        self._set_costs(costs)
-        values, dual = self._priced(costs)
-        at = values[self._n_fixed :]
-        w = np.zeros(self.n_features)
-        np.add.at(w, self._features, self._signs * at)
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
-        bias = float(values[0]) if self.problem.intercept else 0.0
-        return Vertex(w, bias, dual[: self.n_rows], float(dual[self.n_rows :].sum()))
-
-    def _begin(self, costs: Array) -> None:
-        problem, n = self.problem, self.n_rows
-        lower, upper = np.full(n, problem.margin), np.full(n, np.inf)
-        if problem.direction is not None:
-            lower, upper = np.append(lower, 1.0), np.append(upper, 1.0)
-        self._master = HighsMaster(lower, upper)
-        if problem.intercept:
-            self._master.add(problem.y[:, None], np.zeros(1), free=True)
-        hard = problem.slack_cost is None
-        price = np.ones(n) if problem.slack_cost is None else problem.slack_cost
-        self._master.add(sparse.eye_array(n), price)
-        self._n_fixed = n + int(problem.intercept)
-        found = problem.direction
-        if found is None:
-            share = 1.0 / np.where(problem.y > 0, (problem.y > 0).sum(), (problem.y < 0).sum())
-            found = problem.Z.T @ share
-        with np.errstate(invalid="ignore"):
-            promise = np.abs(found) / costs
-        self._take(_largest(promise, BATCH), np.where(found < 0, -1.0, 1.0), np.zeros_like(costs))
-        if hard:
-            free = np.where(np.isfinite(costs), 0.0, np.inf)
-            self._set_costs(free)
-            values, _ = self._priced(free)
-            slack = slice(int(problem.intercept), self._n_fixed)
-            if values[slack].sum() > FEASIBLE:
-                raise Infeasible
-            self._master.close(np.arange(slack.start, slack.stop))
-
-    def _priced(self, costs: Array) -> tuple[Array, Array]:
-        """Solve, add columns that price out, and so on; there are at most 2 p columns."""
-        assert self._master is not None
-        problem = self.problem
-        scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
-        while True:
-            values, dual = self._master.solve()
-            gradient = problem.Z.T @ dual[: self.n_rows]
-            if problem.direction is not None:
-                gradient = gradient + dual[self.n_rows] * problem.direction
-            excess = np.abs(gradient) - costs
-            negative = gradient < 0
-            # costs of zero (first phase): compare with rounding of the gradient, not with the cost
-            slack = PRICE_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
-            present = np.where(negative, self._present[1], self._present[0])
-            excess[~(excess > slack) | present] = 0.0
-            if not excess.any():
-                return values, dual
-            with np.errstate(divide="ignore", invalid="ignore"):
-                promise = np.where(excess > 0, excess / np.where(costs > 0, costs, 1.0), 0.0)
-            self._take(_largest(promise, BATCH), np.where(negative, -1.0, 1.0), costs)
-
-    def _take(self, chosen: Array, signs: Array, costs: Array) -> None:
-        assert self._master is not None
-        signs = signs[chosen]
-        columns = dense(self.problem.Z[:, chosen])
-        if self.problem.direction is not None:
-            columns = np.vstack([columns, self.problem.direction[chosen]])
-        self._master.add(columns * signs, costs[chosen])
-        self._features = np.concatenate([self._features, chosen])
-        self._signs = np.concatenate([self._signs, signs])
-        self._present[(signs < 0).astype(int), chosen] = True
-
-    def _set_costs(self, costs: Array) -> None:
-        assert self._master is not None
-        costs = costs[self._features]
-        shut = ~np.isfinite(costs)
-        at = self._n_fixed + np.arange(costs.size)
-        if shut.any():
-            self._master.close(at[shut])
-        self._master.set_costs(at, np.where(shut, 0.0, costs))
-
-
-class HighsMaster:
-    """Linear program with given rows whose columns come batch by batch, by HiGHS.
-
-    The simplex method starts from the last basis.
-    """
-
-    def __init__(self, lower: Array, upper: Array) -> None:
         import highspy
 
-        make: Any = highspy.Highs
+        n, p = problem.Z.shape
+        self.problem = problem
+        self._features, self._signs = np.empty(0, dtype=np.intp), np.empty(0)  # of the columns
+        self._present = np.zeros((2, p), dtype=bool)  # by sign
         self._done = highspy.HighsModelStatus.kOptimal
-        self._highs: Any = make()
-        self._n_columns = 0
+        self._highs: Any = highspy.Highs()
         options: dict[str, bool | int | float | str] = {
             "output_flag": False,
             "threads": 1,
@@ -193,38 +80,114 @@ class HighsMaster:
         }
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
-        n = lower.size
+        lower, upper = np.full(n, problem.margin), np.full(n, np.inf)
+        if problem.direction is not None:
+            lower, upper = np.append(lower, 1.0), np.append(upper, 1.0)
         none = np.empty(0, dtype=np.int32)
-        self._highs.addRows(n, lower, upper, 0, np.zeros(n, dtype=np.int32), none, np.empty(0))
+        starts = np.zeros(lower.size, dtype=np.int32)
+        self._highs.addRows(lower.size, lower, upper, 0, starts, none, np.empty(0))
+        # the columns of slack and intercept come before those of the weights
+        self._add(sparse.eye_array(lower.size, n), np.ones(n))
+        if problem.intercept:
+            self._add(problem.y[:, None], np.zeros(1), least=-np.inf)
+        self._n_fixed = n + int(problem.intercept)
 
-    def add(self, columns: Any, costs: Array, *, free: bool = False) -> None:
-        """Add variables, non-negative unless they are free."""
+    def solve(self, costs: Array) -> Vertex:
+        """Minimise `costs |w| + slack_cost slack`.
+
+        Raises
+        ------
+        Infeasible
+            When a hard problem has no solution.
+        """
+        n, price = len(self.problem.y), self.problem.slack_cost
+        if not len(self._features):
+            self._begin(costs)
+            if price is None:
+                values, _ = self._priced(np.where(np.isfinite(costs), 0.0, np.inf))
+                if values[:n].sum() > FEASIBLE:
+                    raise Infeasible
+                self._close(np.arange(n))
+            else:
+                self._highs.changeColsCost(n, np.arange(n, dtype=np.int32), price)
+        values, dual = self._priced(costs)
+        w = np.zeros(costs.size)
+        np.add.at(w, self._features, self._signs * values[self._n_fixed :])
+        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        bias = float(values[n]) if self.problem.intercept else 0.0
+        return Vertex(w, bias, dual[:n], float(dual[n:].sum()))
+
+    def _begin(self, costs: Array) -> None:
+        """Take in the columns that tell the classes apart best for their costs."""
+        problem = self.problem
+        found = problem.direction
+        if found is None:
+            positive = problem.y > 0
+            found = problem.Z.T @ (1.0 / np.where(positive, positive.sum(), (~positive).sum()))
+        with np.errstate(invalid="ignore"):
+            self._take(np.abs(found) / costs, found < 0)
+
+    def _priced(self, costs: Array) -> tuple[Array, Array]:
+        """Solve, add columns that price out, and so on; there are at most 2 p columns."""
+        problem, n = self.problem, len(self.problem.y)
+        inner = costs[self._features]
+        at = self._n_fixed + np.arange(inner.size)
+        self._close(at[np.isinf(inner)])
+        inner = np.where(np.isinf(inner), 0.0, inner)
+        self._highs.changeColsCost(at.size, at.astype(np.int32), inner)
+        scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
+        # costs of zero (first phase): compare with rounding of the gradient, not with the cost
+        slack = PRICE_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
+        while True:
+            values, dual = self._run()
+            gradient = problem.Z.T @ dual[:n]
+            if problem.direction is not None:
+                gradient = gradient + dual[n] * problem.direction
+            excess, negative = np.abs(gradient) - costs, gradient < 0
+            present = np.where(negative, self._present[1], self._present[0])
+            excess[~(excess > slack) | present] = 0.0
+            if not excess.any():
+                return values, dual
+            with np.errstate(divide="ignore", invalid="ignore"):
+                promise = np.where(excess > 0, excess / np.where(costs > 0, costs, 1.0), 0.0)
+            self._take(promise, negative, costs)
+
+    def _take(self, promise: Array, negative: Array, costs: Array | None = None) -> None:
+        """Let the columns of largest promise join, with the sign of their weight."""
+        promise = np.nan_to_num(promise, nan=0.0)
+        chosen = np.argsort(-promise, kind="stable")[:BATCH]
+        chosen = np.sort(chosen[promise[chosen] > 0])
+        signs = np.where(negative[chosen], -1.0, 1.0)
+        columns = dense(self.problem.Z[:, chosen])
+        if self.problem.direction is not None:
+            columns = np.vstack([columns, self.problem.direction[chosen]])
+        self._add(columns * signs, np.zeros(len(chosen)) if costs is None else costs[chosen])
+        self._features = np.concatenate([self._features, chosen])
+        self._signs = np.concatenate([self._signs, signs])
+        self._present[negative[chosen].astype(int), chosen] = True
+
+    def _add(self, columns: Any, costs: Array, least: float = 0.0) -> None:
+        """Add variables of at least `least`."""
         columns = sparse.csc_array(columns)
-        k = columns.shape[1]
+        columns.resize(self._highs.getNumRow(), columns.shape[1])
         self._highs.addCols(
-            k,
+            len(costs),
             np.asarray(costs, dtype=np.float64),
-            np.full(k, -np.inf if free else 0.0),
-            np.full(k, np.inf),
+            np.full(len(costs), least),
+            np.full(len(costs), np.inf),
             columns.nnz,
             columns.indptr[:-1].astype(np.int32),
             columns.indices.astype(np.int32),
             np.asarray(columns.data, dtype=np.float64),
         )
-        self._n_columns += k
 
-    def close(self, at: Array) -> None:
+    def _close(self, at: Array) -> None:
         """Fix variables to zero."""
-        zero = np.zeros(at.size)
-        self._highs.changeColsBounds(at.size, at.astype(np.int32), zero, zero)
+        self._highs.changeColsBounds(at.size, at.astype(np.int32), 0.0 * at, 0.0 * at)
 
-    def set_costs(self, at: Array, costs: Array) -> None:
-        """Change the objective."""
-        self._highs.changeColsCost(at.size, at.astype(np.int32), costs)
-
-    def solve(self) -> tuple[Array, Array]:
-        """Return the variables and the dual values of the rows."""
-        limit = 10_000 + 50 * (self._n_columns + self._highs.getNumRow())
+    def _run(self) -> tuple[Array, Array]:
+        """Return the variables and the dual values of the rows, by steps from the last basis."""
+        limit = 10_000 + 50 * (self._highs.getNumCol() + self._highs.getNumRow())
         self._highs.setOptionValue("simplex_iteration_limit", limit)
         self._highs.run()
         if self._highs.getModelStatus() != self._done:  # numerical trouble: once more, from cold
@@ -291,11 +254,3 @@ class CvxpyProgram:
 def dense(X: Any) -> Array:
     """Array from an array or a sparse matrix."""
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-
-
-def _largest(promise: Array, k: int) -> Array:
-    """Places of the k largest values that are positive."""
-    promise = np.nan_to_num(promise, nan=0.0)
-    chosen = np.argsort(-promise, kind="stable")[:k]
-    found: Array = np.sort(chosen[promise[chosen] > 0])
-    return found

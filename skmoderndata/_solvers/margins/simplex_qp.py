@@ -11,6 +11,8 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_progr
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FRESH = 4000  # steps after which the gradient is computed anew
+MOST_STEPS = 1_000_000  # along pairs, before the active-set method takes over
+MOST_SHIFTS = 4_000_000  # of a ball
 SLACK_TOL = 1e-10  # relative error of the slack that a cost is found for
 CVXPY_LIMIT = 2000  # samples up to which a cone solver is asked
 
@@ -20,8 +22,6 @@ class SimplexResult(NamedTuple):
 
     a: Array
     gradient: Array
-    gap: float
-    n_steps: int
     converged: bool
 
 
@@ -45,7 +45,6 @@ def simplex_qp(
     gradient: Array | None = None,
     diagonal: Array | None = None,
     signs: Array | None = None,
-    max_steps: int = 1_000_000,
 ) -> SimplexResult:
     """Minimise `a' K a - v' a` over the simplex by pairwise steps, then by active sets.
 
@@ -67,18 +66,16 @@ def simplex_qp(
         That of K, where it is known.
     signs : ndarray of shape (size,) or None
         Signs y of a problem whose matrix is `(y y') * K`.
-    max_steps : int
-        Pairwise steps before the active-set method takes over.
     """
     m = len(v) if size is None else size
     k = K[:m, :m]
     a = np.array(a, dtype=np.float64)
-    done, spread = 0, np.inf
+    done = 0
     diagonal = np.ascontiguousarray(k.diagonal() if diagonal is None else diagonal)
     y = np.ones(m) if signs is None else np.asarray(signs, dtype=np.float64)
     tol = max(tol, 1e-15 * float(np.abs(diagonal).max(initial=0.0)))
     # slow steps are worth a few factorisations on the support, which cost m^2 / 36 steps
-    patience = min(max_steps, max(10 * m + 2000, m * m // 36))
+    patience = min(MOST_STEPS, max(10 * m + 2000, m * m // 36))
     g = y * (k @ (y * a)) - 0.5 * v if gradient is None else np.array(gradient)
     since = 0
     while done < patience:
@@ -87,51 +84,40 @@ def simplex_qp(
         if steps == FRESH or since > FRESH:
             a /= a.sum()
             g, since = y * (k @ (y * a)) - 0.5 * v, 0
-        if steps < FRESH:
-            spread = _spread(g, a)
-            if spread <= tol or steps == 0:
-                break
+        if steps == 0 or (steps < FRESH and _spread(g, a) <= tol):
+            break
     spread = _spread(g, a)
     if spread > tol and m > 1:
         k = k if signs is None else k * y * y[:, None]
         a = active_set(k, v, a, tol=tol)
         g = k @ a - 0.5 * v
         spread = _spread(g, a)
-    return SimplexResult(a, g, spread, done, spread <= 2.0 * tol)
+    return SimplexResult(a, g, spread <= 2.0 * tol)
 
 
 def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
     """Cost b for which `1 / (b rho)` is `slack`, `rho = min a' (K + diag(1 / (b share))) a`.
 
-    Newton's method for `log(b rho slack) = 0` in `log(b)`, safeguarded by bisection; the problems
-    are solved the more accurately, the nearer it is. The diagonal of K changes in place, and is in
-    the end that of the last problem, whose weights are returned as well.
+    Newton's method for `log(b rho slack) = 0` in `log(b)`, whose slope is `a' K a / rho`; the
+    problems are solved the more accurately, the nearer it is. The diagonal of K changes in place,
+    and is in the end that of the last problem, whose weights are returned as well.
     """
     v, a, diagonal = np.zeros(len(K)), share, K.diagonal().copy()
     kernel_part = K @ a
     mean = max(float(share @ kernel_part), 1e-12)
-    low, high, cost, error = 0.0, np.inf, 1.0 / (slack * mean), 1.0
+    cost, excess = 1.0 / (slack * mean), 1.0
     for _ in range(60):
         own = 1.0 / (cost * share)
         K[np.diag_indices(len(K))] = total = diagonal + own
-        aim = max(SLACK_TOL, 1e-2 * min(1.0, error)) * mean
+        aim = max(SLACK_TOL, 1e-2 * min(1.0, abs(excess))) * mean
         found = simplex_qp(K, v, a, tol=aim, gradient=kernel_part + own * a, diagonal=total)
         a, kernel_part = found.a, found.gradient - own * found.a
-        rho = float(a @ found.gradient)
-        reached = 1.0 / (cost * rho) if rho > 0 else 0.0
-        low, high = (cost, high) if reached > slack else (low, cost)
-        error = abs(reached / slack - 1.0)
-        if error <= SLACK_TOL:
-            return cost, a
-        slope = 1.0 - float(a @ (a / share)) * reached if rho > 0 else 0.0
-        new = 0.0
-        if slope > 0 and reached > 0:
-            new = cost * float(np.exp(np.clip(np.log(reached / slack) / slope, -9, 9)))
-        if not low < new < high:
-            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
-        if new == cost:
-            return cost, a
-        cost = new
+        norm, rho = float(a @ kernel_part), float(a @ found.gradient)
+        excess = float(np.log(cost * rho * slack)) if rho > 0 else 9.0
+        if abs(excess) <= SLACK_TOL:
+            break
+        slope = norm / rho if min(norm, rho) > 0 else 1.0
+        cost *= float(np.exp(np.clip(-excess / slope, -9.0, 9.0)))
     return cost, a
 
 
@@ -144,58 +130,38 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     minimal optimisation; the pairwise steps of Frank and Wolfe.]
 
     Both searches go through the bits of the numbers: whole numbers, whose order is that of
-    the floating-point numbers, have minima and maxima that the compiler takes eight at a time.
-    Twice to three times as fast as the plain loop, step by step the same.
+    the floating-point numbers, have minima and maxima that the compiler takes several at a time.
+    From 400 variables on 1.4 to 1.9 times as fast as the plain loop, step by step the same: a
+    machine on 100,000 samples learns 1.2 times as fast.
     """
-    block, last = 256, 0x7FFFFFFFFFFFFFFF
-    gains, rises = np.empty(block), np.empty(block)  # of one block, none negative
+    last = 0x7FFFFFFFFFFFFFFF
+    gains, rises = np.empty(m), np.empty(m)  # none negative
     gain_bits, rise_bits, g_bits = gains.view(np.int64), rises.view(np.int64), g.view(np.int64)
-    free = np.empty(m)
-    i = 0
+    free, i = np.empty(m), 0
     for q in range(m):
         free[q] = 1.0 if a[q] > 0.0 else 0.0
-        if g[q] < g[i]:
-            i = q
-    step_count = 0
-    while step_count < max_steps:
-        row_i = K[i]
-        diag_i, low, twice = d[i], g[i], 2.0 * y[i]
-        best, best_start, high = 0, -1, 0
-        for start in range(0, m, block):
-            size = min(block, m - start)
-            g_here, d_here = g[start : start + size], d[start : start + size]
-            row_here, free_here = row_i[start : start + size], free[start : start + size]
-            y_here = y[start : start + size]
-            for q in range(size):
-                rise = free_here[q] * (g_here[q] - low)
-                rises[q] = rise
-                curvature = diag_i + d_here[q] - twice * y_here[q] * row_here[q]
-                gains[q] = rise * rise / max(curvature, 1e-300)
-            top, top_rise = 0, 0
-            for q in range(size):
-                top = max(top, gain_bits[q])
-                top_rise = max(top_rise, rise_bits[q])
-            high = max(high, top_rise)
-            if top > best:
-                best, best_start = top, start
-        rise_bits[0] = high
-        if rises[0] <= tol or best_start < 0:
-            break
-        j = best_start
-        for q in range(best_start, min(best_start + block, m)):
+        i = q if g[q] < g[i] else i
+    for step_count in range(max_steps):
+        row_i, diag_i, low, twice = K[i], d[i], g[i], 2.0 * y[i]
+        for q in range(m):
             rise = free[q] * (g[q] - low)
-            curvature = diag_i + d[q] - twice * y[q] * row_i[q]
-            gains[0] = rise * rise / max(curvature, 1e-300)
-            if gain_bits[0] == best:
-                j = q
-                break
-        row_j = K[j]
+            rises[q] = rise
+            gains[q] = rise * rise / max(diag_i + d[q] - twice * y[q] * row_i[q], 1e-300)
+        best, high, j = 0, 0, m
+        for q in range(m):
+            best = max(best, gain_bits[q])
+            high = max(high, rise_bits[q])
+        for q in range(m):
+            j = min(j, q if gain_bits[q] == best else m)
+        rise_bits[0] = high
+        if rises[0] <= tol or best == 0:
+            return step_count
+        row_j, step = K[j], a[j]
         curvature = diag_i + d[j] - twice * y[j] * row_i[j]
-        step = a[j]
         if curvature > 0.0 and (g[j] - low) < step * curvature:
             step = (g[j] - low) / curvature
         if a[i] + step == a[i]:
-            break
+            return step_count
         a[i] += step
         free[i] = 1.0
         if step == a[j]:
@@ -203,41 +169,30 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
         else:
             a[j] -= step
         sign_i, sign_j = y[i], y[j]
-        lowest, lowest_start = last, 0
-        for start in range(0, m, block):
-            size = min(block, m - start)
-            g_here, bits = g[start : start + size], g_bits[start : start + size]
-            here_i, here_j = row_i[start : start + size], row_j[start : start + size]
-            y_here = y[start : start + size]
-            for q in range(size):
-                g_here[q] += step * y_here[q] * (sign_i * here_i[q] - sign_j * here_j[q])
-            least = last
-            for q in range(size):  # the bits of negative numbers count backwards
-                least = min(least, bits[q] ^ ((bits[q] >> 63) & last))
-            if least < lowest:
-                lowest, lowest_start = least, start
-        i = lowest_start
-        for q in range(lowest_start, min(lowest_start + block, m)):
-            if g_bits[q] ^ ((g_bits[q] >> 63) & last) == lowest:
-                i = q
-                break
-        step_count += 1
-    return step_count
+        lowest, i = last, m
+        for q in range(m):
+            g[q] += step * y[q] * (sign_i * row_i[q] - sign_j * row_j[q])
+        for q in range(m):  # the bits of negative numbers count backwards
+            lowest = min(lowest, g_bits[q] ^ ((g_bits[q] >> 63) & last))
+        for q in range(m):
+            i = min(i, q if g_bits[q] ^ ((g_bits[q] >> 63) & last) == lowest else m)
+    return max_steps
 
 
 @jit
-def ball_steps(K, a, g, norm, m, kappa, limit, max_steps):
+def ball_steps(K, a, m, kappa, eps):
     """Shift a ball of radius `sqrt(kappa)` onto its furthest point until all are near, in place.
 
-    `g = K a` (the centre against the points) and `norm = a' K a`. A point is near when its
-    squared distance `norm + kappa - 2 g` is at most `limit`. Returns the steps and the new norm.
+    A point is near when its squared distance from the centre, `a' K a + kappa - 2 (K a)_i`, is at
+    most `kappa (1 + eps)^2`. Returns `K a` [Tsang 2007].
     """
-    count = 0
-    while count < max_steps:
-        p = 0
-        for q in range(1, m):
-            if g[q] < g[p]:
-                p = q
+    g, norm, limit = np.zeros(m), 0.0, kappa * (1.0 + eps) ** 2
+    for step in range(MOST_SHIFTS):
+        if step % FRESH == 0:
+            for q in range(m):
+                g[q] = np.dot(K[q, :m], a)
+            norm = np.dot(a, g)
+        p = np.argmin(g)
         distance = norm + kappa - 2.0 * g[p]
         if distance <= limit:
             break
@@ -247,8 +202,7 @@ def ball_steps(K, a, g, norm, m, kappa, limit, max_steps):
             a[q] *= beta
             g[q] = beta * g[q] + (1.0 - beta) * K[p, q]
         a[p] += 1.0 - beta
-        count += 1
-    return count, norm
+    return g
 
 
 def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None = None) -> Array:
@@ -260,7 +214,6 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
     a = np.array(a, dtype=np.float64)
     a /= a.sum()
     free = a > 0
-    added = 0
     if max_iter is None:
         max_iter = int(np.clip(3_000_000_000 // max(1, len(a)) ** 3, 20, 2000))
     best, best_spread = a.copy(), np.inf
@@ -272,12 +225,6 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(falling, a / (a - target), np.inf)
             t = float(min(1.0, np.nanmin(ratio)))
-            if t == 0.0 and added > 1:  # the last lot was too large: only its best
-                zero = free & (a == 0) & (target <= 0)
-                free &= ~zero
-                added = 1
-                if free.any():
-                    continue
             a += t * (target - a)
             gone = falling & (a <= 1e-14 * a.max())
             a[gone] = 0.0
@@ -298,17 +245,15 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
             break
         worse = worse[np.argsort(g[worse])][: max(1, len(worse) // 2)]
         free[worse] = True
-        added = len(worse)
     return best
 
 
 def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
     """Solve `K a = v / 2 + level`, `sum(a) = 1` on a support."""
-    k = np.empty((len(support), len(support)))
     right = np.stack([np.ones(len(support)), 0.5 * v[support]], axis=1)
     top = float(np.abs(K.diagonal()[support]).max(initial=0.0)) or 1.0
     for ridge in (0.0, *(top * 10.0**power for power in range(-15, 1, 2))):
-        take_block(K, support, k)
+        k = K[np.ix_(support, support)]
         k[np.diag_indices(len(k))] += ridge
         try:
             # symmetric, so that its transpose can be factored in place
@@ -323,15 +268,6 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
             if abs(float(solution.sum()) - 1.0) <= 1e-6:  # else it is all rounding
                 return solution, level
     return np.full(len(support), 1.0 / len(support)), 0.0
-
-
-@jit
-def take_block(K, support, out):
-    """Copy the rows and columns of a support."""
-    for r, i in enumerate(support):
-        row = K[i]
-        for q, j in enumerate(support):
-            out[r, q] = row[j]
 
 
 def _spread(gradient: Array, a: Array) -> float:
@@ -357,25 +293,3 @@ def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
     a[a < 1e-9 * a.max()] = 0.0  # an interior point method leaves every weight positive
     clean: Array = a / a.sum()
     return clean
-
-
-def check_convex(gram: Any, slack: Any, indices: Array, limit: int = CVXPY_LIMIT) -> None:
-    """Raise ValueError when `gram + slack` on some indices has a negative eigenvalue.
-
-    Up to `limit` indices are looked at.
-    """
-    chosen = indices[:limit]
-    K = gram(chosen, chosen)
-    top = float(np.abs(K).max(initial=0.0))
-    ridge = slack(chosen)
-    K[np.diag_indices(len(K))] += ridge + 1e-8 * top
-    try:
-        linalg.cholesky(K, check_finite=False)
-    except linalg.LinAlgError:
-        lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
-        raise ValueError(
-            f"The kernel is not positive semi-definite: {lowest:.2g} is an eigenvalue of the "
-            f"matrix of {len(chosen)} samples, with 1 / (2 C) = {float(np.min(ridge)):.2g} on "
-            "its diagonal (in units of the largest similarity). Use another kernel, or a smaller "
-            "C, which adds to the diagonal."
-        ) from None

@@ -11,13 +11,15 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.linear_programs import (
     ZERO,
     Infeasible,
-    Program,
     Separation,
     Vertex,
     dense,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+HARD = 1e6  # cost of squared slack that stands for infinity
+MARGIN_TOL = 1e-2  # margin that may be missing then
 
 
 class SparseSeparation(NamedTuple):
@@ -36,7 +38,7 @@ class SparseSeparation(NamedTuple):
 
 def reweighted_l1(
     problem: Separation,
-    program: Program,
+    program: Any,
     *,
     start: Array,
     epsilon: float = 1e-3,
@@ -55,8 +57,9 @@ def reweighted_l1(
 
     Parameters
     ----------
-    problem, program : Separation, Program
-        The problem, and what solves its programs.
+    problem : Separation
+    program : ColumnGeneration, CvxpyProgram or RescaledColumns
+        What solves the programs of the problem.
     start : ndarray of shape (p,)
         Costs of the first program, infinite for weights that must stay zero.
     epsilon : float
@@ -97,17 +100,17 @@ def reweighted_l1(
         sizes.append(int(np.count_nonzero(w)))
         if keep_zeros:
             allowed = w != 0
-            e_costs = np.abs(w)
-        else:
-            e_costs = e + np.abs(w)
         costs = np.full(start.size, np.inf)
-        costs[allowed] = 1.0 / (top * e_costs[allowed])
+        costs[allowed] = 1.0 / (top * (np.abs(w) + (0.0 if keep_zeros else e))[allowed])
         if sizes[-1] <= enough:
             it.residual = 0.0
-    gap = stationarity_gap(problem, costs, w, bias, vertex.dual, vertex.dual_direction)
+    gap = float("nan")
+    if len(vertex.dual):
+        gap = stationarity_gap(problem, costs, w, bias, vertex.dual, vertex.dual_direction)
+        bias = middle_bias(problem, w, bias)
     return SparseSeparation(
         w,
-        middle_bias(problem, w, bias),
+        bias,
         slack_cost(problem, w, bias),
         np.asarray(objective),
         np.asarray(sizes),
@@ -215,65 +218,34 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
     return float(breaks[order[min(first, order.size - 1)]])
 
 
-HARD = 1e6  # cost of squared slack that stands for infinity
-MARGIN_TOL = 1e-2  # margin that may be missing then
-
-
-def rescaled_l2(
-    problem: Separation,
-    *,
-    start: Array,
-    epsilon: float = 1e-3,
-    enough: int = 0,
-    max_iter: int = 50,
-    tol: float = 1e-6,
-    progress: Progress | None = None,
-) -> SparseSeparation:
-    """Multiply the columns by the weights of a Euclidean support vector machine, and repeat.
+class RescaledColumns:
+    """Euclidean machines in place of linear programs: columns multiplied by the last weights.
 
     Weston et al. 2003, section 3: each step minimises ``|w|^2 / 2 + slack_cost slack^2`` on
-    columns multiplied by z, and then multiplies z by ``|w|``. The weights of the columns as they
-    were are ``z w``; those that fall end at zero with a speed that doubles the digits. There is no
-    certificate. Arguments as for `reweighted_l1`; only problems with ``margin=1``, no direction.
+    columns multiplied by z, at first ``1 / costs``, and then multiplies z by ``|w|``. The weights
+    of the columns as they were are ``z w``; those that fall end at zero with a speed that doubles
+    the digits. There is no certificate, and no direction.
     """
-    hard = problem.slack_cost is None
-    price = np.full(problem.y.size, HARD) if problem.slack_cost is None else problem.slack_cost
-    z = np.where(np.isfinite(start), 1.0 / start, 0.0)
-    w, bias, e = np.zeros(start.size), 0.0, 1.0
-    objective: list[float] = []
-    sizes: list[int] = []
-    it = Iterations(max_iter, tol, progress)
-    for step in it:
+
+    def __init__(self, problem: Separation) -> None:
+        self.problem = problem
+        self.z: Array | None = None
+
+    def solve(self, costs: Array) -> Vertex:
+        """Return the weights of one machine; dual values it has none."""
+        y, price = self.problem.y, self.problem.slack_cost
+        z = np.where(np.isfinite(costs), 1.0 / costs, 0.0) if self.z is None else self.z
         used = np.flatnonzero(z)
-        columns = dense(problem.Z[:, used]) * z[used] * problem.y[:, None]
-        scaled, bias = _wide_svm(columns, problem.y, price, intercept=problem.intercept)
-        new = np.zeros(start.size)
-        new[used] = z[used] * scaled
-        largest = float(np.abs(new).max(initial=0.0))
-        new[np.abs(new) <= ZERO * largest] = 0.0
-        if hard and float(scores(problem, new, bias).min()) < 1.0 - MARGIN_TOL:
+        columns = dense(self.problem.Z[:, used]) * z[used] * y[:, None]
+        weight = np.full(y.size, HARD) if price is None else price
+        scaled, bias = _wide_svm(columns, y, weight, intercept=self.problem.intercept)
+        w = np.zeros(costs.size)
+        w[used] = z[used] * scaled
+        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        if price is None and float(scores(self.problem, w, bias).min()) < 1.0 - MARGIN_TOL:
             raise Infeasible
-        if step == 1:
-            e = epsilon * (largest or 1.0)
-        it.residual = float(np.abs(new - w).max(initial=0.0)) / (largest or 1.0)
-        z[used] *= np.abs(scaled)
-        z[new == 0] = 0.0
-        w = new
-        objective.append(log_objective(problem, w, bias, e, epsilon))
-        sizes.append(int(np.count_nonzero(w)))
-        if sizes[-1] <= enough:
-            it.residual = 0.0
-    return SparseSeparation(
-        w,
-        bias,
-        slack_cost(problem, w, bias),
-        np.asarray(objective),
-        np.asarray(sizes),
-        e,
-        float("nan"),
-        it.n_iter,
-        it.converged,
-    )
+        self.z = np.abs(w)
+        return Vertex(w, bias, np.empty(0), 0.0)
 
 
 def _wide_svm(X: Array, y: Array, price: Array, *, intercept: bool) -> tuple[Array, float]:

@@ -1,11 +1,8 @@
 """Expansions of blocks of rows, written into a buffer the caller owns."""
 
-from collections.abc import Sequence
-from itertools import combinations_with_replacement
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -24,12 +21,10 @@ class Expansion(Protocol):
 class PolynomialExpansion:
     """All monomials of degree 1 to `degree` of `n_inputs` variables.
 
-    Order and names are those of `sklearn.preprocessing.PolynomialFeatures`: by degree, then
-    lexicographic; `include_bias` puts a column of ones first.
+    Their order is that of `sklearn.preprocessing.PolynomialFeatures`: by degree, then
+    lexicographic, as a, b, a^2, a b, b^2; `include_bias` puts a column of ones first.
 
     >>> expansion = PolynomialExpansion(2, degree=2)
-    >>> expansion.names(["a", "b"])
-    ['a', 'b', 'a^2', 'a b', 'b^2']
     >>> expansion(np.array([[2.0, 3.0]]))
     array([[2., 3., 4., 6., 9.]])
     """
@@ -83,25 +78,6 @@ class PolynomialExpansion:
             size = peak.astype(np.float64) ** self.degree
         return bool(((size == 0) | ((size > 1e-145) & (size < 1e145))).all())
 
-    def names(self, input_names: Sequence[str]) -> list[str]:
-        """Names of the monomials, as `PolynomialFeatures.get_feature_names_out` writes them."""
-        return [
-            " ".join(
-                input_names[i] if variables.count(i) == 1 else f"{input_names[i]}^{power}"
-                for i, power in sorted((i, variables.count(i)) for i in set(variables))
-            )
-            or "1"
-            for variables in self._variables()
-        ]
-
-    def _variables(self) -> list[tuple[int, ...]]:
-        degrees = range(0 if self.include_bias else 1, self.degree + 1)
-        return [
-            variables
-            for degree in degrees
-            for variables in combinations_with_replacement(range(self.n_inputs), degree)
-        ]
-
 
 class LinearOutputs:
     """The outputs as an expansion, so that their own moments can be measured."""
@@ -113,45 +89,3 @@ class LinearOutputs:
     def __call__(self, X: Array) -> Array:
         """Map rows to outputs; centred first, so that small outputs keep their digits."""
         return np.asarray((self.expansion(X) - self.mean) @ self.components.T)
-
-
-class CallableExpansion:
-    """Any transformer or function of rows, in the form in which the moments call it."""
-
-    def __init__(self, expansion: Any, sample: Array, include_bias: bool) -> None:
-        self.expansion, self.bias = expansion, int(include_bias)
-        self.n_inputs = sample.shape[1]
-        self.n_outputs = self._expand(sample).shape[1] + self.bias
-
-    def __call__(self, X: Array) -> Array:
-        """Map rows to features, after a constant where asked for."""
-        expanded = self._expand(X)
-        if expanded.shape[1] + self.bias != self.n_outputs:
-            raise ValueError(
-                f"expansion returned {expanded.shape[1]} columns after {self.n_outputs} before."
-            )
-        return np.hstack([np.ones((len(X), 1)), expanded]) if self.bias else expanded
-
-    def names(self, input_names: Sequence[str]) -> list[str]:
-        if hasattr(self.expansion, "get_feature_names_out"):
-            names = list(self.expansion.get_feature_names_out(input_names))
-        else:
-            names = [f"expansion{i}" for i in range(self.n_outputs - self.bias)]
-        return ["1"] * self.bias + names
-
-    def _expand(self, rows: Array) -> Array:
-        if hasattr(self.expansion, "transform"):
-            expanded = self.expansion.transform(rows)
-        else:
-            expanded = self.expansion(rows)
-        if sparse.issparse(expanded):
-            expanded = expanded.toarray()  # type: ignore[attr-defined]
-        table: Array = np.asarray(expanded, dtype=np.float64)
-        if table.ndim != 2 or len(table) != len(rows):
-            raise ValueError(
-                f"expansion must map {len(rows)} rows to an array of as many rows, but returned "
-                f"shape {table.shape}."
-            )
-        if not np.isfinite(table).all():
-            raise ValueError("expansion returned NaN or infinity for finite rows.")
-        return table

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.series.expansion import Expansion
 from skmoderndata._solvers.series.online_rules import (
     AmnesicSchedule,
     MinorState,
@@ -29,15 +30,6 @@ class Passes(NamedTuple):
     converged: bool
     stopped: bool  # a callback asked for it
 
-    def shortfall(self, name: str, tol: float) -> str:
-        """Say why this is not convergence; `name` is the public name of the residual."""
-        if self.residual <= tol:
-            return (
-                "the variance inside the subspace still fell by more than one per cent in one of "
-                f"the last two of {self.n_iter} passes"
-            )
-        return f"{name}={self.residual:.2g} > tol={tol:g} after {self.n_iter} passes"
-
 
 # ---- passes over a sample -------------------------------------------------------------------
 
@@ -49,21 +41,13 @@ class RowSource:
     ----------
     X : array or sparse matrix in CSR format, of shape (n, p)
         The rows.
-    expand : callable, optional
+    expansion : Expansion, optional
         Applied to each block.
-    n_columns : int, optional
-        Columns after the expansion.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        *,
-        expand: Callable[[Array], Array] | None = None,
-        n_columns: int | None = None,
-    ) -> None:
-        self.X, self.expand = X, expand
-        self.n, self.p = X.shape[0], n_columns or X.shape[1]
+    def __init__(self, X: Any, expansion: Expansion | None = None) -> None:
+        self.X, self.expansion = X, expansion
+        self.n, self.p = X.shape[0], X.shape[1] if expansion is None else expansion.n_outputs
         self.block_rows = int(min(max((1 << 21) // self.p, 64), 1 << 16))
 
     def blocks(self, order: Array | None = None) -> Iterator[Array]:
@@ -73,8 +57,8 @@ class RowSource:
             block = self.X[part if order is None else order[part]]
             if hasattr(block, "toarray"):
                 block = block.toarray()
-            if self.expand is not None:
-                block = self.expand(block)
+            if self.expansion is not None:
+                block = self.expansion(block.astype(np.float64, copy=False))
             # other layouts and types would be compiled once more
             yield np.require(block, dtype=np.float64, requirements=["C", "W"])
 
@@ -82,11 +66,6 @@ class RowSource:
         """Yield rows minus `mean`, in float64."""
         for block in self.blocks():
             yield block - mean
-
-    def last_row(self) -> Array:
-        """Return the last row."""
-        row = RowSource(self.X[-1:], expand=self.expand, n_columns=self.p)
-        return np.array(next(row.blocks())[0])
 
     def moments(self) -> tuple[Array, float]:
         """Mean of the rows and mean squared distance from it."""
@@ -167,7 +146,7 @@ def minor_passes(
         change = sine_of_angle(old, new)
         old = new
         if step is None:
-            inside = float(np.trace(_second_moment(source.centred(mean), new, source.n)))
+            inside = float(np.trace(_second_moment(source, mean, new)))
             if not 1e-14 * float(state.gamma[0]) < inside <= 0.99 * lowest:
                 eta *= 0.7
                 it.residual, before = max(before, change), change
@@ -318,7 +297,7 @@ def refine_principal(
 
 def _ritz(source: RowSource, mean: Array, Q: Array, rank_tol: float) -> tuple[Array, Array]:
     found = Q.any(axis=1)
-    G = _second_moment(source.centred(mean), Q[found], source.n)
+    G = _second_moment(source, mean, Q[found])
     lam, U = linalg.eigh(G, check_finite=False)
     lam, U = np.maximum(lam[::-1], 0.0), U[:, ::-1]
     floor = max(rank_tol, len(lam) * float(np.finfo(np.float64).eps))
@@ -333,7 +312,7 @@ def _ritz(source: RowSource, mean: Array, Q: Array, rank_tol: float) -> tuple[Ar
 def refine_minor(source: RowSource, mean: Array, W: Array) -> tuple[Array, Array]:
     """Rayleigh-Ritz step for minor components: smallest variance first."""
     Q = orthonormal_rows(W)
-    lam, U = linalg.eigh(_second_moment(source.centred(mean), Q, source.n), check_finite=False)
+    lam, U = linalg.eigh(_second_moment(source, mean, Q), check_finite=False)
     return U.T @ Q, np.maximum(lam, 0.0)
 
 
@@ -345,22 +324,16 @@ def whitener(source: RowSource, mean: Array, V: Array, lam: Array) -> Array:
     """
     rows = V / np.sqrt(lam)[:, None]
     for _ in range(2):
-        values, U = linalg.eigh(_second_moment(source.centred(mean), rows, source.n))
+        values, U = linalg.eigh(_second_moment(source, mean, rows))
         rows = (U / np.sqrt(values)) @ U.T @ rows  # the symmetric root turns as little as possible
     return rows
 
 
-def whitened_steps(source: RowSource, follows: Array, rows: Array) -> Array:
+def whitened_steps(source: RowSource, mean: Array, follows: Array, rows: Array) -> Array:
     """Return the steps from row to row in the coordinates `rows`, where `follows`."""
-    steps = []
-    previous = np.zeros((1, source.p))
-    start = 0
-    for block in source.blocks():
-        d = np.diff(block, axis=0, prepend=previous)[follows[start : start + len(block)]]
-        steps.append(d @ rows.T)
-        previous = block[-1:]
-        start += len(block)
-    return np.concatenate(steps)
+    Z = np.concatenate([U @ rows.T for U in source.centred(mean)])
+    steps: Array = np.diff(Z, axis=0)[follows[1:]]
+    return steps
 
 
 def eigen_residual(
@@ -374,19 +347,13 @@ def eigen_residual(
 
 def orthonormal_rows(V: Array) -> Array:
     """Gram-Schmidt from the first row on; a row that depends on those before becomes zero."""
-    if V.size == 0:
-        return V.copy()
-    Q, R = linalg.qr(V.T, mode="economic", check_finite=False)
-    diagonal = np.diag(R)
-    norms: Array = np.asarray(linalg.norm(V, axis=1))
-    if len(diagonal) == len(V) and (np.abs(diagonal) > 1e-8 * norms).all():
-        return np.ascontiguousarray((Q * np.sign(diagonal)).T)
     out: Array = np.array(V, dtype=np.float64, order="C")
     for j, v in enumerate(out):
+        before = linalg.norm(v)
         for _ in range(2):  # twice is enough
             v -= (out[:j] @ v) @ out[:j]
         after = linalg.norm(v)
-        v *= 1 / after if after > 1e-8 * norms[j] else 0.0
+        v *= 1 / after if after > 1e-8 * before else 0.0
     return out
 
 
@@ -411,9 +378,10 @@ def _covariance_times(source: RowSource, mean: Array, rows: Array) -> Array:
     return CV
 
 
-def _second_moment(blocks: Iterator[Array], rows: Array, n: int) -> Array:
+def _second_moment(source: RowSource, mean: Array, rows: Array) -> Array:
     G = np.zeros((len(rows), len(rows)))
-    for U in blocks:
+    for U in source.centred(mean):
         Y = U @ rows.T
         G += Y.T @ Y
-    return G / n
+    G /= source.n
+    return G

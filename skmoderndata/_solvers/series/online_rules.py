@@ -30,23 +30,6 @@ class AmnesicSchedule(NamedTuple):
     floor: float = 0.0
 
 
-def amnesic_schedule(
-    amnesic: float, ramp: tuple[float, float], growth: float | None, floor: float
-) -> AmnesicSchedule:
-    """Return the schedule for the parameters of the estimators; ValueError names a bad one."""
-    if len(ramp) != 2 or not 0 <= ramp[0] <= ramp[1] < float("inf"):
-        raise ValueError(
-            f"amnesic_ramp={ramp!r} must be two numbers of rows, 0 <= first <= second."
-        )
-    return AmnesicSchedule(
-        float(amnesic),
-        float(ramp[0]),
-        float(ramp[1]),
-        float("inf") if growth is None else float(growth),
-        float(floor),
-    )
-
-
 class StepSchedule(NamedTuple):
     """Learning rate `rate` for the first `hold` rows, then ``rate * hold / t``, above `floor`."""
 

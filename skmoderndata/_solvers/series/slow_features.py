@@ -5,13 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
-from scipy.linalg.blas import dgemm, dsymm, dsyrk
+from scipy.linalg.blas import dsyrk
 
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._solvers.common.linalg import eigen_range, fix_signs
+from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import Expansion
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+BLOCK = 512  # rows or steps whose squares are added at once
 
 
 class SlowMoments:
@@ -24,11 +27,10 @@ class SlowMoments:
 
     where `dt` is 1 without `times` and `w = sum_t dt` (`step_weight`; the number of steps
     without `times`). A step is valid if both rows are valid and belong to one sequence. The mean
-    step is not subtracted. Rows are centred at the mean of their chunk and chunks are merged by
-    the formula of Chan, Golub and LeVeque, so that no large sums cancel.
+    step is not subtracted. Rows are taken relative to the first of their chunk and chunks are
+    merged by the formula of Chan, Golub and LeVeque, so that no large sums cancel.
 
-    The work is in symmetric rank-k updates: 2 n D^2 operations, and 1.5 n D^2 where all rows of a
-    chunk are linked by steps of lag 1 (see `_add_pairs`).
+    The work is in symmetric rank-k updates, 2 n D^2 operations.
 
     Parameters
     ----------
@@ -91,35 +93,26 @@ class SlowMoments:
         prepare : callable, optional
             Applied to the rows of a chunk before the expansion.
         """
-        D, n = self.expansion.n_outputs, X.shape[0]
+        n = X.shape[0]
         if n == 0:
             return self
         runs = self._number_runs(n, sequence_ids, new_sequence)
-        rows = min(n, chunk_rows or default_chunk_rows(D))
-        # squares of the steps within pairs, which count for rows and steps
-        pairs = np.zeros((D, D), order="F") if self.lag == 1 and times is None and n > D else None
+        rows = min(n, chunk_rows or default_chunk_rows(self.expansion.n_outputs))
         for start in range(0, n, rows):
-            # from the second chunk on, the rows before it are a view of X, too
-            before = self.lag if start >= self.lag else 0
-            part = slice(start - before, min(start + rows, n))
+            part = slice(start, start + rows)
             if progress is not None:
                 progress.begin()
             chunk = X[part] if prepare is None else prepare(X[part])
-            new = _Rows(
-                np.asarray(chunk, dtype=np.float64),
-                runs[part],
-                np.ones(len(chunk), dtype=bool) if valid is None else valid[part],
-                None if times is None else times[part],
+            self._add(
+                _Rows(
+                    np.asarray(chunk, dtype=np.float64),
+                    runs[part],
+                    np.ones(len(chunk), dtype=bool) if valid is None else valid[part],
+                    None if times is None else times[part],
+                )
             )
-            if before:
-                self._add(new, before, pairs)
-            else:
-                self._add(self._tail.followed_by(new), len(self._tail.runs), pairs)
             if progress is not None and progress.end():
                 break
-        if pairs is not None:
-            self._sums[:, :D] += pairs / 2
-            self._sums[:, 1:] += pairs.T
         return self
 
     def merge(self, other: "SlowMoments", *, follows: bool = True) -> "SlowMoments":
@@ -143,12 +136,9 @@ class SlowMoments:
             self._first_id, self._starts_new = other._first_id, other._starts_new
         linked = follows and self.is_continued_by(other)
         n_before = self.n_sequences - linked
-        head, tail = other._head.in_runs_after(n_before), other._tail.in_runs_after(n_before)
-        seam = self._tail.followed_by(head)
-        if seam.steps(self.lag).any():  # each of them crosses the seam
-            self._add_steps(seam, self.expansion(seam.X[seam.valid]).T)
-        self._head = self._head.followed_by(head).first(self.lag)
-        self._tail = self._tail.followed_by(tail).last(self.lag)
+        # the sequences of `other` are numbered as those after `n_before` others
+        head, tail = (e._replace(runs=e.runs + n_before) for e in (other._head, other._tail))
+        self._join(head, tail)
         self._last_id = other._last_id
         self._sums += other._sums
         self.n_sequences = n_before + other.n_sequences
@@ -212,60 +202,53 @@ class SlowMoments:
         self._last_id = None if sequence_ids is None else sequence_ids[-1]
         return runs
 
-    def _add(self, rows: "_Rows", before: int, pairs: Array | None) -> None:
-        """Add a chunk of rows, and the steps that end in it; `before` of them came earlier."""
-        n_old, lag = int(np.count_nonzero(rows.valid[:before])), self.lag
-        if len(self._head.runs) < lag:
-            self._head = self._head.followed_by(rows.between(before, before + lag)).first(lag)
-        self._tail = rows.last(lag)
+    def _add(self, rows: "_Rows") -> None:
+        """Add a chunk of rows, the steps in it and those that lead to it."""
+        self._join(rows.between(0, self.lag), rows.between(max(0, len(rows.X) - self.lag), None))
         F = self.expansion(rows.X if rows.valid.all() else rows.X[rows.valid]).T  # (D, rows)
-        if pairs is not None and F.shape[1] - n_old > 1 and rows.steps(1).all():
-            self._add_pairs(F, n_old, pairs)
-            return
         self._add_steps(rows, F)
-        new_rows = F[:, n_old:]
-        if new_rows.shape[1]:
-            mean = new_rows.mean(axis=1)
-            _add_squares(new_rows - mean[:, None], self._sums[:, :-1], 1.0, lower=True)
-            self._move_mean(mean, new_rows.shape[1])
+        n, squares = F.shape[1], self._sums[:, :-1]
+        if n == 0:
+            return
+        origin, total = F[:, :1], np.zeros(len(F))  # so that the mean of a constant is exact
+        for start in range(0, n, BLOCK):
+            U = F[:, start : start + BLOCK] - origin
+            total += U.sum(axis=1)
+            _add_squares(U, squares, 1.0, lower=True)
+        shift = total[:, None] / n
+        _add_squares(shift, squares, -n, lower=True)
+        self._move_mean((origin + shift)[:, 0], n)
+
+    def _join(self, head: "_Rows", tail: "_Rows") -> None:
+        """Add the steps to the first `lag` rows of what follows, and keep the new ends."""
+        lag = self.lag
+        seam = self._tail.followed_by(head)
+        if seam.steps(lag).any():  # each of them crosses the seam
+            self._add_steps(seam, self.expansion(seam.X[seam.valid]).T)
+        self._head = self._head.followed_by(head).between(0, lag)
+        ends = self._tail.followed_by(tail)
+        self._tail = ends.between(max(0, len(ends.X) - lag), None)
 
     def _add_steps(self, rows: "_Rows", F: Array) -> None:
         """Add the steps between rows; F are the features of the valid ones, (D, n)."""
-        lag, step = self.lag, rows.steps(self.lag)
-        if rows.valid.all():
-            steps = (F[:, lag:] - F[:, :-lag])[:, slice(None) if step.all() else step]
-        else:
-            place, begin = np.cumsum(rows.valid) - 1, np.flatnonzero(step)
-            steps = F[:, place[begin + lag]] - F[:, place[begin]]
+        lag, begin = self.lag, np.flatnonzero(rows.steps(self.lag))
+        column = np.cumsum(rows.valid) - 1
+        linked = rows.valid.all() and len(begin) == len(rows.X) - lag
+        weight = np.ones(len(begin))
         if rows.times is not None:
-            duration = (rows.times[lag:] - rows.times[:-lag])[step]
-            steps /= np.sqrt(duration)
-            self.step_weight += float(duration.sum())
-        else:
-            self.step_weight += steps.shape[1]
-        self.n_steps += steps.shape[1]
-        _add_squares(steps, self._sums[:, 1:], 1.0, lower=False)
-
-    def _add_pairs(self, F: Array, n_old: int, pairs: Array) -> None:
-        """Add linked rows in pairs, ``a a' + b b' = (a + b)(a + b)' / 2 + (b - a)(b - a)' / 2``.
-
-        The second term is a step, too, so that only every other step needs an update of its own.
-        """
-        new = F[:, n_old:]
-        n, even = new.shape[1], new.shape[1] // 2 * 2
-        a, b = new[:, :even:2], new[:, 1:even:2]
-        _add_squares(b - a, pairs, 1.0, lower=True)
-        after, before = F[:, 2 - n_old :: 2], F[:, 1 - n_old : -1 : 2]
-        _add_squares(after - before, self._sums[:, 1:], 1.0, lower=False)
-        self.n_steps += F.shape[1] - 1
-        self.step_weight += F.shape[1] - 1
-        both, odd = a + b, new[:, even:]
-        mean = (both.sum(axis=1) + odd.sum(axis=1)) / n
-        both -= 2 * mean[:, None]
-        _add_squares(both, self._sums[:, :-1], 0.5, lower=True)
-        if n > even:
-            _add_squares(odd - mean[:, None], self._sums[:, :-1], 1.0, lower=True)
-        self._move_mean(mean, n)
+            weight = rows.times[begin + lag] - rows.times[begin]
+        for start in range(0, len(begin), BLOCK):
+            if linked:
+                stop = min(start + BLOCK, len(begin))
+                steps = F[:, start + lag : stop + lag] - F[:, start:stop]
+            else:
+                first = begin[start : start + BLOCK]
+                steps = F[:, column[first + lag]] - F[:, column[first]]
+            if rows.times is not None:
+                steps /= np.sqrt(weight[start : start + BLOCK])
+            _add_squares(steps, self._sums[:, 1:], 1.0, lower=False)
+        self.n_steps += len(begin)
+        self.step_weight += float(weight.sum())
 
     def _move_mean(self, mean: Array, n: int) -> None:
         """Merge the mean of n new rows; the distance of the means adds to the squares."""
@@ -332,14 +315,14 @@ def slow_directions(
     k = min(n_components or p, p)
     solved = None
     if solver == "cholesky" or (solver == "auto" and 4 * k <= p):
-        solved = _by_cholesky(C, A, k, rank_tol)
+        solved = _by_cholesky(C, A, rank_tol)
         if solved is None and solver == "cholesky":
             raise np.linalg.LinAlgError("the covariance is singular up to rank_tol")
     if solved is not None:
-        rows, eigenvalues, rank, route = *solved, p, "cholesky"
+        (eigenvalues, W), route = solved, "cholesky"
     else:
-        rows, eigenvalues, rank = _by_eigh(C, A, n_components, rank_tol)
-        route = "eigh"
+        (eigenvalues, W), route = _by_eigh(C, A, rank_tol), "eigh"
+    rows, rank = W.T[:k].copy(), len(eigenvalues)
     amplification = float(np.einsum("ij,ij->i", rows, rows).max())
     rows /= scale
     if p < D:
@@ -367,50 +350,17 @@ def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
     return rotation, delta / power
 
 
-class SlowCertificate(NamedTuple):
-    """How far directions are from solving the generalised eigenproblem; zero is perfect."""
-
-    stationarity: float  # max_j |A w_j - delta_j C w_j| in units of the features
-    orthonormality: float  # max |W C W' - I|
-
-
-def slow_certificate(C: Array, A: Array, components: Array, delta: Array) -> SlowCertificate:
-    """Residuals of ``A w = delta C w`` and ``W C W' = I``, independent of the features' units.
-
-    The first is measured after the features are scaled to unit variance and relative to the
-    norm of `w`.
-    """
-    if len(components) == 0:
-        return SlowCertificate(0.0, 0.0)
-    scale = np.sqrt(np.diag(C))
-    scale = np.where(scale > 0, scale, 1.0)
-    residual = (components @ A - delta[:, None] * (components @ C)) / scale
-    length = np.linalg.norm(components * scale, axis=1)
-    gram = components @ C @ components.T
-    return SlowCertificate(
-        float((np.linalg.norm(residual, axis=1) / length).max()),
-        float(np.abs(gram - np.eye(len(gram))).max()),
-    )
-
-
-def _by_eigh(
-    C: Array, A: Array, n_components: int | None, rank_tol: float
-) -> tuple[Array, Array, int]:
-    """Whiten, then diagonalise the steps; C and A become work space."""
+def _by_eigh(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array]:
+    """Eigenvalues and, in columns, eigenvectors after whitening; C becomes work space."""
     variances, V = linalg.eigh(C, overwrite_a=True, check_finite=False)
-    rank = int(np.count_nonzero(variances > rank_tol * variances[-1]))
-    W = V[:, len(variances) - rank :]
-    W /= np.sqrt(variances[len(variances) - rank :])
-    AW = dsymm(1.0, A, W, c=_corner(C, len(C), rank), lower=1, overwrite_c=1)
-    M = dgemm(1.0, W, AW, c=_corner(A, rank, rank), trans_a=1, overwrite_c=1)
-    eigenvalues, E = _slow_eigenpairs(M, min(n_components or rank, rank))
-    return (W @ E).T, eigenvalues, rank
+    varies = variances > rank_tol * variances[-1]
+    W = V[:, varies] / np.sqrt(variances[varies])
+    eigenvalues, E = linalg.eigh(W.T @ (A @ W), overwrite_a=True, check_finite=False)
+    return eigenvalues, W @ E
 
 
-def _by_cholesky(
-    C: Array, A: Array, n_components: int, rank_tol: float
-) -> tuple[Array, Array] | None:
-    """Solve with `C = L L'`; None if C may be singular up to `rank_tol`."""
+def _by_cholesky(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array] | None:
+    """Solve with `C = L L'`; None, with C and A intact, if C may be singular up to `rank_tol`."""
     norm = float(np.abs(C).sum(axis=0).max())
     try:
         L = linalg.cholesky(C, lower=True, check_finite=False)
@@ -421,27 +371,7 @@ def _by_cholesky(
     # may be a few times too large
     if not rcond > 10 * rank_tol:
         return None
-    M = linalg.solve_triangular(L, A, lower=True, check_finite=False)
-    M = linalg.solve_triangular(L, M.T, lower=True, check_finite=False, overwrite_b=True)
-    eigenvalues, E = _slow_eigenpairs(M, n_components)
-    W = linalg.solve_triangular(L, E, lower=True, trans="T", check_finite=False)
-    return W.T, eigenvalues
-
-
-def _slow_eigenpairs(M: Array, k: int) -> tuple[Array, Array]:
-    """All eigenvalues of a symmetric matrix, ascending, and the first k eigenvectors."""
-    p = M.shape[0]
-    if k == p:
-        return linalg.eigh(M, overwrite_a=True, check_finite=False)
-    first, E = eigen_range(M, 0, k)
-    rest = linalg.eigvalsh(M, overwrite_a=True, check_finite=False)
-    return np.concatenate([first, rest[k:]]), E
-
-
-def _corner(matrix: Array, n_rows: int, n_columns: int) -> Array:
-    """Memory of a matrix in Fortran order as that of a smaller one."""
-    flat = matrix.reshape(-1, order="F")
-    return flat[: n_rows * n_columns].reshape((n_rows, n_columns), order="F")
+    return linalg.eigh(A, C, overwrite_a=True, overwrite_b=True, check_finite=False)
 
 
 class _Rows(NamedTuple):
@@ -459,31 +389,15 @@ class _Rows(NamedTuple):
     def followed_by(self, new: "_Rows") -> "_Rows":
         if len(self.runs) == 0:
             return new
-        times = None
-        if self.times is not None and new.times is not None:
-            times = np.concatenate([self.times, new.times])
-        return _Rows(
-            np.concatenate([self.X, new.X]),
-            np.concatenate([self.runs, new.runs]),
-            np.concatenate([self.valid, new.valid]),
-            times,
-        )
+        fields: Any = [
+            None if b is None else np.concatenate([a, b]) for a, b in zip(self, new, strict=True)
+        ]
+        return _Rows(*fields)
 
     def between(self, start: int, stop: int | None) -> "_Rows":
         """Copy some of the rows."""
-        some = slice(start, stop)
-        times = None if self.times is None else self.times[some].copy()
-        return _Rows(self.X[some].copy(), self.runs[some].copy(), self.valid[some].copy(), times)
-
-    def first(self, n: int) -> "_Rows":
-        return self.between(0, n)
-
-    def last(self, n: int) -> "_Rows":
-        return self.between(max(0, len(self.runs) - n), None)
-
-    def in_runs_after(self, n_runs: int) -> "_Rows":
-        """Return these rows with the sequences numbered as those after `n_runs` others."""
-        return self._replace(runs=self.runs + n_runs)
+        fields: Any = [None if field is None else field[start:stop].copy() for field in self]
+        return _Rows(*fields)
 
     def steps(self, lag: int) -> Array:
         """Tell which rows begin a valid step."""
