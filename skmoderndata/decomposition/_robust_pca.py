@@ -4,7 +4,6 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -187,7 +186,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     _card = MethodCard(
         family="low rank and sparse",
-        cite=("candes2011robust", "zhou2010stable", "lin2010augmented", "barrodale1973improved"),
+        cite=("candes2011robust", "zhou2010stable", "lin2010augmented", "portnoy1997gaussian"),
         cost="T n p k",
         checks=(
             {},
@@ -495,23 +494,10 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _scores(self, X):
         """Robust scores of validated rows in float64, and which were not determined."""
+        rows = X.astype(np.float64) - self.mean_
         components = self.components_.astype(np.float64)
-        n_samples, r = len(X), self.n_components_
-        scores, deficient = np.zeros((n_samples, r)), np.zeros(n_samples, bool)
-        if r == 0:
-            return scores, deficient
-        # blocks of rows: six arrays of the size of X, and a Gram matrix a row where entries miss
-        row_bytes = 8 * (6 * X.shape[1] + 4 * r * r)
-        block = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
-        for first in range(0, n_samples, block):
-            rows = slice(first, first + block)
-            found = robust_scores(
-                np.ascontiguousarray(X[rows] - self.mean_, dtype=np.float64),
-                components,
-                width=self._huber_width,
-            )
-            scores[rows], deficient[rows] = found.scores, found.deficient
-        return scores, deficient
+        solved = robust_scores(rows, components, width=self._huber_width)
+        return solved.scores, solved.deficient
 
     @property
     def _n_features_out(self):

@@ -86,7 +86,7 @@ def principal_component_pursuit(
     mu_end = 1e7 * mu
     # X - Z + Y / mu for Z = soft(X + Y / mu, lam / mu): the step that starts from L = 0
     W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
-    L, rows, sums = np.empty((n, p)), np.ones(n), np.empty((n, 4))
+    L = np.empty((n, p))
     subspace: Array | None = None
     # early passes need neither all singular values nor accurate ones
     max_rank, accuracy, check_at = 10 + min(n, p) // 10, 1e-1, 1.0
@@ -110,8 +110,8 @@ def principal_component_pursuit(
         mu_next = min(mu * growth, mu_end)
         if n_iter > RELAX_AFTER and growth == 1.0:
             relax = RELAXATION
-        update_rows(X, L, Y, W, rows * mu, rows * mu_next, lam, delta, relax, sums)
-        primal, change, dual_size, fill = np.sqrt(sums.sum(axis=0))
+        squares = update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax)
+        primal, change, dual_size, fill = np.sqrt(squares)
         rank_zero = factors.s.size == 0
         scale = size if rank_zero else max(float(linalg.norm(factors.s)), 1e-6 * size)
         primal = max(primal, fill) / scale
@@ -154,44 +154,33 @@ def _balanced(mu: float, primal: float, dual: float, n_iter: int) -> float:
 
 
 @jit
-def update_rows(X, L, Y, W, mu, mu_next, lam, delta, relax, sums):
+def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
     """Update Y and ``W = X - Z + Y / mu_next`` in place, one fused pass over memory.
 
-    Row by row `sums` gets the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on
-    missing entries.
+    Returns the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on missing entries. Four
+    times as fast as the same in NumPy.
     """
+    primal, change, dual, fill = 0.0, 0.0, 0.0, 0.0
+    shrink = mu / (1.0 + delta * mu)
     for i in range(X.shape[0]):
-        primal = 0.0
-        change = 0.0
-        dual = 0.0
-        fill = 0.0
-        inverse = 1.0 / mu[i]
-        inverse_next = 1.0 / mu_next[i]
-        shrink = mu[i] / (1.0 + delta * mu[i])
         for j in range(X.shape[1]):
             x = X[i, j]
             low = L[i, j]
             if x != x:  # missing: Z = X - L costs nothing, Y stays 0 and W repeats L
-                step = low - W[i, j]
-                fill += step * step
+                fill += (low - W[i, j]) ** 2
                 W[i, j] = low
                 continue
             y_old = Y[i, j]
-            z_old = x + y_old * inverse - W[i, j]
-            t = relax * (x - low) + (1.0 - relax) * z_old + y_old * inverse
+            z_old = x + y_old / mu - W[i, j]
+            t = relax * (x - low) + (1.0 - relax) * z_old + y_old / mu
             y = min(max(t * shrink, -lam), lam)
-            z = t - y * inverse
-            residual = x - low - z
-            step = z - z_old
-            primal += residual * residual
-            change += step * step
+            z = t - y / mu
+            primal += (x - low - z) ** 2
+            change += (z - z_old) ** 2
             dual += y * y
             Y[i, j] = y
-            W[i, j] = x - z + y * inverse_next
-        sums[i, 0] = primal
-        sums[i, 1] = change
-        sums[i, 2] = dual
-        sums[i, 3] = fill
+            W[i, j] = x - z + y / mu_next
+    return primal, change, dual, fill
 
 
 def _soft(X: Array, L: Array, Y: Array, lam: float, delta: float) -> Array:
