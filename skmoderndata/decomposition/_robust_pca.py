@@ -149,8 +149,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     The alternating direction method of multipliers starts with the sparse step, so that the rank
     stays low and a pass takes a few products with thin matrices: about ``4 n p k`` operations with
     k slightly above the rank. It ends when the duality gap is below `tol` and the residuals are
-    below a tenth of it. The gap is computed from a dual matrix whose norm is proved by a Cholesky
-    factorisation (for a smaller dimension up to 2500; estimated beyond).
+    below a tenth of it. The gap is computed from a dual matrix whose norm is bounded by the
+    eigenvalues of a Gram matrix (for a smaller dimension up to 2500; estimated beyond).
 
     `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
     function for "stable"). `fit_transform` does the same with the training rows. If recovery is
@@ -291,7 +291,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             result = self._solve(data, lam, noise_width(sigma, X.shape), progress, rng)
         self.polished_ = False
         if self.polish and result.s.size:
-            result, self.polished_ = _polished(data, result, lam, self.tol, rng)
+            result, self.polished_ = _polished(data, result, lam, self.tol)
         self.alpha_, self.noise_std_ = float(lam), float(sigma)
         self._store(result, mean, dtype)
         if not result.converged:
@@ -518,14 +518,14 @@ def _column_medians(data):
     return medians
 
 
-def _polished(data, result, lam, tol, rng):
+def _polished(data, result, lam, tol):
     """Replace the parts by the exact fit outside the support, where there is one as optimal."""
     exact = polish(data, result.Vt.T, result.sparse)
     if exact is None:
         return result, False
     U, s, Vt, sparse = exact
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
-    objective, gap = duality_gap(data, better, better.dual, lam=lam, rng=rng)
+    objective, gap = duality_gap(data, better, better.dual, lam=lam)
     if gap > max(tol, result.dual_gap):
         return result, False
     return better._replace(objective=objective, dual_gap=gap), True

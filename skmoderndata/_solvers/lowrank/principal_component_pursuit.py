@@ -80,7 +80,7 @@ def principal_component_pursuit(
     if schedule == "balanced":
         mu *= 0.3  # a low start keeps the rank low; rising later is cheap
     elif schedule == "ialm":
-        norm = spectral_norm(filled, rng=rng)
+        norm = spectral_norm(filled)
         Y += filled / max(norm, float(np.abs(filled).max()) / lam)
         mu, growth = 1.25 / norm, 1.5
     mu_end = 1e7 * mu
@@ -100,8 +100,6 @@ def principal_component_pursuit(
             subspace=subspace,
             max_rank=max_rank,
             tol=accuracy,
-            max_passes=6 if accuracy > 1e-3 else 40,
-            best_effort=accuracy > 1e-3,
             rng=rng,
         )
         subspace = factors.subspace
@@ -121,7 +119,7 @@ def principal_component_pursuit(
         feasible = growth > 1.0 and primal <= tol  # where the inexact method stops
         tail = n_iter % 50 == 0 and it.residual <= 10 * tol
         if feasible or tail or it.residual <= tol * check_at or n_iter == max_iter:
-            objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta, rng=rng)
+            objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta)
             near = it.residual <= 10 * tol and gap * it.residual <= tol_gap * tol
             it.converged = gap <= tol_gap and (it.residual <= tol or near)
             if it.converged:
@@ -137,7 +135,7 @@ def principal_component_pursuit(
             W += Y * (1 / mu_next - 1 / mu)
         mu = mu_next
     if not np.isfinite(gap):  # a callback has stopped the passes
-        objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta, rng=rng)
+        objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta)
     sparse = _soft(X, L, Y, lam, delta)
     U, s, Vt = factors.U, factors.s, factors.Vt
     reached = objective, gap, it.residual, it.n_iter, it.converged
@@ -161,7 +159,7 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
     times as fast as the same in NumPy.
     """
     primal, change, dual, fill = 0.0, 0.0, 0.0, 0.0
-    shrink = mu / (1.0 + delta * mu)
+    inverse, inverse_next, shrink = 1.0 / mu, 1.0 / mu_next, mu / (1.0 + delta * mu)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             x = X[i, j]
@@ -171,15 +169,15 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
                 W[i, j] = low
                 continue
             y_old = Y[i, j]
-            z_old = x + y_old / mu - W[i, j]
-            t = relax * (x - low) + (1.0 - relax) * z_old + y_old / mu
+            z_old = x + y_old * inverse - W[i, j]
+            t = relax * (x - low) + (1.0 - relax) * z_old + y_old * inverse
             y = min(max(t * shrink, -lam), lam)
-            z = t - y / mu
+            z = t - y * inverse
             primal += (x - low - z) ** 2
             change += (z - z_old) ** 2
             dual += y * y
             Y[i, j] = y
-            W[i, j] = x - z + y / mu_next
+            W[i, j] = x - z + y * inverse_next
     return primal, change, dual, fill
 
 
@@ -198,7 +196,6 @@ def duality_gap(
     lam: float,
     delta: float = 0.0,
     L: Array | None = None,
-    rng: np.random.RandomState | None = None,
 ) -> tuple[float, float]:
     """Objective of L and its relative duality gap, a bound on how far from the optimum it is.
 
@@ -211,8 +208,7 @@ def duality_gap(
     if primal == 0.0:
         return 0.0, 0.0
     Y = np.where(np.isnan(X), 0.0, Y)
-    start = None if factors.s.size == 0 else factors.Vt.T
-    kappa = max(1.0, spectral_norm(Y, start=start, rng=rng), float(np.abs(Y).max()) / lam)
+    kappa = max(1.0, spectral_norm(Y), float(np.abs(Y).max()) / lam)
     dual = float(np.nansum(X * Y)) / kappa - delta / 2 * (float(linalg.norm(Y)) / kappa) ** 2
     return primal, max(primal - dual, 0.0) / primal
 
