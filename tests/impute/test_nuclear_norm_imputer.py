@@ -198,6 +198,22 @@ def test_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
 
 
 @pytest.mark.certificate
+@pytest.mark.parametrize("share", [0.4, 1.0])
+def test_gap_of_a_larger_table_is_what_full_decompositions_say(share, seed):
+    """An optimal residual has many equal singular values, which iterations separate slowly."""
+    _, known, X = low_rank(np.random.default_rng(seed), 300, 260, 5, share, noise=0.5)
+    imputer = convex(0.1, alpha_scale="relative", tol=1e-5).fit(X)
+    L = fit_of(imputer)
+    R = np.where(known, X - L, 0)
+    Y = R * min(1, imputer.alpha_ / np.linalg.norm(R, 2))
+    value = oracle.objective(X, known, L, imputer.alpha_)
+    gap = 1 - ((Y * np.nan_to_num(X)).sum() - (Y**2).sum() / 2) / value
+    assert imputer.dual_gap_ <= 1e-4
+    assert_allclose(imputer.objective_, value, rtol=1e-10)
+    assert_allclose(imputer.dual_gap_, gap, atol=3e-6)
+
+
+@pytest.mark.certificate
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_exact_dual_is_feasible_and_tight(seed, noise):
     rng = np.random.default_rng(seed)
