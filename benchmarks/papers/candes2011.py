@@ -33,7 +33,7 @@ def values(quick):
 def _recovery(n, share):
     from skmoderndata.decomposition import RobustPCA
 
-    problem = work((n, share), np.random.default_rng(0))
+    problem = work((n, share, 0.0), np.random.default_rng(0))
     model = RobustPCA().fit(problem.X)
     size = round(share * n * n)
     # a threshold far below the errors (1) and far above the accuracy (1e-6)

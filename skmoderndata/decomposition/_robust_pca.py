@@ -4,7 +4,6 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -150,8 +149,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     The alternating direction method of multipliers starts with the sparse step, so that the rank
     stays low and a pass takes a few products with thin matrices: about ``4 n p k`` operations with
     k slightly above the rank. It ends when the duality gap is below `tol` and the residuals are
-    below a tenth of it. The gap is computed from a dual matrix whose norm is proved by a Cholesky
-    factorisation (for a smaller dimension up to 2500; estimated beyond).
+    below a tenth of it. The gap is computed from a dual matrix whose norm is bounded by the
+    eigenvalues of a Gram matrix (for a smaller dimension up to 2500; estimated beyond).
 
     `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
     function for "stable"). `fit_transform` does the same with the training rows. If recovery is
@@ -187,7 +186,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     _card = MethodCard(
         family="low rank and sparse",
-        cite=("candes2011robust", "zhou2010stable", "lin2010augmented", "barrodale1973improved"),
+        cite=("candes2011robust", "zhou2010stable", "lin2010augmented", "portnoy1997gaussian"),
         cost="T n p k",
         checks=(
             {},
@@ -292,7 +291,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             result = self._solve(data, lam, noise_width(sigma, X.shape), progress, rng)
         self.polished_ = False
         if self.polish and result.s.size:
-            result, self.polished_ = _polished(data, result, lam, self.tol, rng)
+            result, self.polished_ = _polished(data, result, lam, self.tol)
         self.alpha_, self.noise_std_ = float(lam), float(sigma)
         self._store(result, mean, dtype)
         if not result.converged:
@@ -495,23 +494,10 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _scores(self, X):
         """Robust scores of validated rows in float64, and which were not determined."""
+        rows = X.astype(np.float64) - self.mean_
         components = self.components_.astype(np.float64)
-        n_samples, r = len(X), self.n_components_
-        scores, deficient = np.zeros((n_samples, r)), np.zeros(n_samples, bool)
-        if r == 0:
-            return scores, deficient
-        # blocks of rows: six arrays of the size of X, and a Gram matrix a row where entries miss
-        row_bytes = 8 * (6 * X.shape[1] + 4 * r * r)
-        block = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
-        for first in range(0, n_samples, block):
-            rows = slice(first, first + block)
-            found = robust_scores(
-                np.ascontiguousarray(X[rows] - self.mean_, dtype=np.float64),
-                components,
-                width=self._huber_width,
-            )
-            scores[rows], deficient[rows] = found.scores, found.deficient
-        return scores, deficient
+        solved = robust_scores(rows, components, width=self._huber_width)
+        return solved.scores, solved.deficient
 
     @property
     def _n_features_out(self):
@@ -532,14 +518,14 @@ def _column_medians(data):
     return medians
 
 
-def _polished(data, result, lam, tol, rng):
+def _polished(data, result, lam, tol):
     """Replace the parts by the exact fit outside the support, where there is one as optimal."""
     exact = polish(data, result.Vt.T, result.sparse)
     if exact is None:
         return result, False
     U, s, Vt, sparse = exact
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
-    objective, gap = duality_gap(data, better, better.dual, lam=lam, rng=rng)
+    objective, gap = duality_gap(data, better, better.dual, lam=lam)
     if gap > max(tol, result.dual_gap):
         return result, False
     return better._replace(objective=objective, dual_gap=gap), True

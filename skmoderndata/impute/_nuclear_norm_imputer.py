@@ -22,17 +22,9 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import row_signs
-from skmoderndata._solvers.lowrank.completion import (
-    DenseTable,
-    SparseTable,
-    solve_rows,
-    top_singular_pair,
-)
-from skmoderndata._solvers.lowrank.completion_path import (
-    CompletionTask,
-    fitted_cells,
-    free_weight,
-)
+from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
+from skmoderndata._solvers.lowrank.completion_path import CompletionTask, free_weight
+from skmoderndata._solvers.lowrank.svt import top_singular_pair
 from skmoderndata._validation import validate_data
 
 _HIDDEN_IN_SCORE = 0.2  # fraction of the known cells
@@ -157,7 +149,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     Notes
     -----
-    Soft-impute with momentum [1]_ [3]_, warm-started along a path of `alpha`; for `alpha=0` ADMM.
+    The alternating direction method of multipliers [3]_, whose step is that of soft-impute [1]_
+    with corrected known cells, warm-started along a path of `alpha`.
     Sparse tables are never made dense in `fit`: each pass multiplies `sparse + low rank` by thin
     blocks, which costs O((n_known + (n + p) r) r). Dense tables cost one partial singular value
     decomposition a pass.
@@ -176,8 +169,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
        incomplete matrices, JMLR 11, 2010, Algorithm 1.
     .. [2] Candes and Recht, Exact matrix completion via convex optimization, Foundations of
        Computational Mathematics 9, 2009.
-    .. [3] Yao and Kwok, Accelerated inexact soft-impute for fast large-scale matrix completion,
-       IJCAI 2015.
+    .. [3] Lin, Chen and Ma, The augmented Lagrange multiplier method for exact recovery of
+       corrupted low-rank matrices, arXiv:1009.5055, 2010, Algorithm 6.
 
     Examples
     --------
@@ -194,7 +187,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     _card = MethodCard(
         family="low rank and sparse",
-        cite=("mazumder2010spectral", "candes2009exact", "yao2015accelerated", "cai2010singular"),
+        cite=("mazumder2010spectral", "candes2009exact", "lin2010augmented", "cai2010singular"),
         cost="T (n p k) dense, T (n_known + (n + p) k) k sparse",
         checks=(
             {},
@@ -293,11 +286,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         X, known = X[:, self.features_], known[:, self.features_]
         self._fit_units(X, known)
         table = self._standardise(X, known)
-        lam_max = top_singular_pair(table.as_matrix(table.data), rng)[0]
+        lam_max = top_singular_pair(table.matrix(table.data))[0]
         with FitProgress(self, X, y, max_passes=None) as progress:
             solution = self._solve(table, lam_max, rng, progress)
         self._store(solution, lam_max)
-        if not (solution.converged or solution.stopped):
+        if not (solution.converged or progress.stopped):
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {solution.gap:.2g} after {self.n_iter_} passes",
@@ -401,7 +394,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
                 f"columns {np.unique(columns[empty])} had no known cell in fit and were dropped."
             )
         place[empty] = 0
-        values = fitted_cells(scores, self.components_, rows, place)
+        values = entries(scores.astype(np.float64), self.components_, rows, place)
         values = values * self.scale_[place] + self.mean_[place]
         values[empty] = 0
         return values.astype(self.components_.dtype, copy=False)
@@ -542,16 +535,17 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     def _standardise(self, X, known):
         """Centre and scale the known cells; return them as a table for the solver."""
-        if sparse.issparse(X):
-            data = (X.data - self.mean_[X.indices]) / self.scale_[X.indices]
-            return SparseTable(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape))
-        return DenseTable(np.where(known, (X - self.mean_) / self.scale_, X.dtype.type(0)), known)
+        cells, dense = X, not sparse.issparse(X)
+        if dense:
+            cells = sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape)
+        data = (cells.data - self.mean_[cells.indices]) / self.scale_[cells.indices]
+        return Table(sparse.csr_array((data, cells.indices, cells.indptr), shape=X.shape), dense)
 
     def _scores(self, X, known):
         """Scores of rows under the learned row space, in the units of the table."""
         table = self._standardise(X, known)
         weight = free_weight(self.singular_values_)
-        return solve_rows(*table.rows(), self.components_, self.row_penalty_, weight)
+        return solve_rows(table.X, self.components_, self.row_penalty_, weight)
 
     def _fill(self, X, known):
         filled = X.copy()
@@ -566,17 +560,17 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     def _solve(self, table, lam_max, rng, progress):
         cap = self.n_components
-        if cap is not None:
-            cap = min(cap, *table.shape)
+        if cap is not None and cap >= min(table.shape):
+            cap = None
         eps = float(np.finfo(table.data.dtype).eps)
         tol = max(self.tol, 100 * eps)
-        task = CompletionTask(cap, self.debias, tol, self.max_iter, rng, progress, self.solver)
+        task = CompletionTask(
+            cap, self.debias, tol, self.max_iter, rng, progress, self.solver, self.polish
+        )
         if self.alpha == "auto":
             return task.search(table, lam_max)
-        if self.alpha == 0:
-            return task.exact(table, lam_max, polish=self.polish)
         lam = float(self.alpha) * (lam_max if self.alpha_scale == "relative" else 1.0)
-        return task.soft(table, lam, lam_max)
+        return task.solve(table, lam, lam_max)
 
     def _store(self, solution, lam_max):
         dtype, signs = self.mean_.dtype, row_signs(solution.Vt)

@@ -103,7 +103,7 @@ def test_scores_are_least_absolute_deviations(missing, seed):
     X = rng.normal(size=(20, 4)) @ V + 0.3 * rng.standard_t(1.5, size=(20, 30))
     X[rng.random(X.shape) < missing] = np.nan
     found = robust_scores(X, V)
-    assert (found.residual <= 1e-8).all()
+    assert (found.gap <= 1e-12).all()
     reference = oracle.least_absolute_scores(X, V)
     assert_allclose(found.scores, reference, atol=1e-7)
 
@@ -119,6 +119,20 @@ def test_scores_of_the_stable_algorithm_minimise_the_huber_loss(seed):
     assert_allclose(ours, theirs, rtol=1e-7)
     assert (ours <= theirs + 1e-12).all()
     assert_allclose(found.scores, reference, atol=1e-3)  # the root of that
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_scores_for_a_narrow_huber_function_are_those_of_absolute_values(missing, seed):
+    rng = np.random.default_rng(seed)
+    V = np.linalg.qr(rng.normal(size=(40, 5)))[0].T
+    X = rng.normal(size=(30, 5)) @ V + 0.3 * rng.normal(size=(30, 40))
+    X[rng.random(X.shape) < missing] = np.nan
+    narrow, absolute = robust_scores(X, V, width=1e-6), robust_scores(X, V)
+    assert max(narrow.gap.max(), absolute.gap.max()) <= 1e-12
+    sums = [np.nansum(np.abs(X - A @ V), axis=1) for A in (narrow.scores, absolute.scores)]
+    assert (sums[1] <= sums[0] + 1e-10).all()
+    assert (sums[0] <= sums[1] + 40 * 1e-6).all()  # the losses differ by half the width a cell
 
 
 # certificate: the answer is optimal

@@ -80,13 +80,13 @@ def principal_component_pursuit(
     if schedule == "balanced":
         mu *= 0.3  # a low start keeps the rank low; rising later is cheap
     elif schedule == "ialm":
-        norm = spectral_norm(filled, rng=rng)
+        norm = spectral_norm(filled)
         Y += filled / max(norm, float(np.abs(filled).max()) / lam)
         mu, growth = 1.25 / norm, 1.5
     mu_end = 1e7 * mu
     # X - Z + Y / mu for Z = soft(X + Y / mu, lam / mu): the step that starts from L = 0
     W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
-    L, rows, sums = np.empty((n, p)), np.ones(n), np.empty((n, 4))
+    L = np.empty((n, p))
     subspace: Array | None = None
     # early passes need neither all singular values nor accurate ones
     max_rank, accuracy, check_at = 10 + min(n, p) // 10, 1e-1, 1.0
@@ -100,8 +100,6 @@ def principal_component_pursuit(
             subspace=subspace,
             max_rank=max_rank,
             tol=accuracy,
-            max_passes=6 if accuracy > 1e-3 else 40,
-            best_effort=accuracy > 1e-3,
             rng=rng,
         )
         subspace = factors.subspace
@@ -110,8 +108,8 @@ def principal_component_pursuit(
         mu_next = min(mu * growth, mu_end)
         if n_iter > RELAX_AFTER and growth == 1.0:
             relax = RELAXATION
-        update_rows(X, L, Y, W, rows * mu, rows * mu_next, lam, delta, relax, sums)
-        primal, change, dual_size, fill = np.sqrt(sums.sum(axis=0))
+        squares = update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax)
+        primal, change, dual_size, fill = np.sqrt(squares)
         rank_zero = factors.s.size == 0
         scale = size if rank_zero else max(float(linalg.norm(factors.s)), 1e-6 * size)
         primal = max(primal, fill) / scale
@@ -121,7 +119,7 @@ def principal_component_pursuit(
         feasible = growth > 1.0 and primal <= tol  # where the inexact method stops
         tail = n_iter % 50 == 0 and it.residual <= 10 * tol
         if feasible or tail or it.residual <= tol * check_at or n_iter == max_iter:
-            objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta, rng=rng)
+            objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta)
             near = it.residual <= 10 * tol and gap * it.residual <= tol_gap * tol
             it.converged = gap <= tol_gap and (it.residual <= tol or near)
             if it.converged:
@@ -137,7 +135,7 @@ def principal_component_pursuit(
             W += Y * (1 / mu_next - 1 / mu)
         mu = mu_next
     if not np.isfinite(gap):  # a callback has stopped the passes
-        objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta, rng=rng)
+        objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta)
     sparse = _soft(X, L, Y, lam, delta)
     U, s, Vt = factors.U, factors.s, factors.Vt
     reached = objective, gap, it.residual, it.n_iter, it.converged
@@ -154,26 +152,20 @@ def _balanced(mu: float, primal: float, dual: float, n_iter: int) -> float:
 
 
 @jit
-def update_rows(X, L, Y, W, mu, mu_next, lam, delta, relax, sums):
+def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
     """Update Y and ``W = X - Z + Y / mu_next`` in place, one fused pass over memory.
 
-    Row by row `sums` gets the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on
-    missing entries.
+    Returns the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on missing entries. Four
+    times as fast as the same in NumPy.
     """
+    primal, change, dual, fill = 0.0, 0.0, 0.0, 0.0
+    inverse, inverse_next, shrink = 1.0 / mu, 1.0 / mu_next, mu / (1.0 + delta * mu)
     for i in range(X.shape[0]):
-        primal = 0.0
-        change = 0.0
-        dual = 0.0
-        fill = 0.0
-        inverse = 1.0 / mu[i]
-        inverse_next = 1.0 / mu_next[i]
-        shrink = mu[i] / (1.0 + delta * mu[i])
         for j in range(X.shape[1]):
             x = X[i, j]
             low = L[i, j]
             if x != x:  # missing: Z = X - L costs nothing, Y stays 0 and W repeats L
-                step = low - W[i, j]
-                fill += step * step
+                fill += (low - W[i, j]) ** 2
                 W[i, j] = low
                 continue
             y_old = Y[i, j]
@@ -181,17 +173,12 @@ def update_rows(X, L, Y, W, mu, mu_next, lam, delta, relax, sums):
             t = relax * (x - low) + (1.0 - relax) * z_old + y_old * inverse
             y = min(max(t * shrink, -lam), lam)
             z = t - y * inverse
-            residual = x - low - z
-            step = z - z_old
-            primal += residual * residual
-            change += step * step
+            primal += (x - low - z) ** 2
+            change += (z - z_old) ** 2
             dual += y * y
             Y[i, j] = y
             W[i, j] = x - z + y * inverse_next
-        sums[i, 0] = primal
-        sums[i, 1] = change
-        sums[i, 2] = dual
-        sums[i, 3] = fill
+    return primal, change, dual, fill
 
 
 def _soft(X: Array, L: Array, Y: Array, lam: float, delta: float) -> Array:
@@ -209,7 +196,6 @@ def duality_gap(
     lam: float,
     delta: float = 0.0,
     L: Array | None = None,
-    rng: np.random.RandomState | None = None,
 ) -> tuple[float, float]:
     """Objective of L and its relative duality gap, a bound on how far from the optimum it is.
 
@@ -222,8 +208,7 @@ def duality_gap(
     if primal == 0.0:
         return 0.0, 0.0
     Y = np.where(np.isnan(X), 0.0, Y)
-    start = None if factors.s.size == 0 else factors.Vt.T
-    kappa = max(1.0, spectral_norm(Y, start=start, rng=rng), float(np.abs(Y).max()) / lam)
+    kappa = max(1.0, spectral_norm(Y), float(np.abs(Y).max()) / lam)
     dual = float(np.nansum(X * Y)) / kappa - delta / 2 * (float(linalg.norm(Y)) / kappa) ** 2
     return primal, max(primal - dual, 0.0) / primal
 

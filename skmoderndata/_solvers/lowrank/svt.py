@@ -14,14 +14,15 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator
 
-from skmoderndata._solvers.common.linalg import eigen_range
+from skmoderndata._solvers.common.linalg import eigen_range, leading_eigen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OVERSAMPLING = 10
 DENSE_FRACTION = 0.35  # of the smaller dimension, beyond which a dense decomposition is cheaper
 GRAM_RATIO = 1e-4  # threshold over largest singular value, where a Gram matrix gets too coarse
-KRYLOV_STEPS = 6  # of the estimate of a spectral norm
+EXACT_NORM = 200  # smaller side up to which the decomposition for a norm is complete
+COARSE = 1e-3  # accuracy above which six passes have to do
 
 
 class ThresholdedSVD(NamedTuple):
@@ -70,8 +71,6 @@ def svt(
     subspace: Array | None = None,
     max_rank: int | None = None,
     tol: float = 1e-9,
-    max_passes: int = 40,
-    best_effort: bool = False,
     rng: np.random.RandomState | None = None,
 ) -> ThresholdedSVD:
     """Reduce the singular values of `A` (n, p) by `threshold` and drop the non-positive ones.
@@ -80,10 +79,10 @@ def svt(
     ``A' A`` (as accurate as "full" for singular values above 1e-4 of the largest; "full" steps in
     where the threshold is lower). "subspace" is block subspace iteration from `subspace`, columns
     near the leading right singular vectors as returned before; it ends in "gram" when the rank
-    exceeds a third of the smaller dimension, or when `max_passes` have not brought the estimated
-    relative error below `tol` (with `best_effort` that is returned all the same). "auto" takes
-    "gram" for small or elongated arrays and "subspace" for others. Operators always take
-    "subspace". `max_rank` bounds the number of singular values that are returned.
+    exceeds a third of the smaller dimension, or when 40 passes have not brought the estimated
+    relative error below `tol`; a `tol` above 1e-3 asks for no more than six. "auto" takes "gram"
+    for small or elongated arrays and "subspace" for others. Operators always take "subspace".
+    `max_rank` bounds the number of singular values that are returned.
     """
     n, p = A.shape
     small = min(n, p)
@@ -96,8 +95,8 @@ def svt(
         return _gram(A, threshold, max_rank)
     rng = np.random.RandomState(0) if rng is None else rng
     limit = max(1, int(DENSE_FRACTION * small)) if dense else small
-    out = _subspace_iteration(A, threshold, subspace, max_rank, limit, tol, max_passes, rng)
-    if out is None or (dense and not best_effort and out.error > tol):
+    out = _subspace_iteration(A, threshold, subspace, max_rank, limit, tol, rng)
+    if out is None or (dense and out.error > tol and tol <= COARSE):
         out = _gram(A, threshold, max_rank)
     return out
 
@@ -135,7 +134,6 @@ def _subspace_iteration(
     max_rank: int | None,
     limit: int,
     tol: float,
-    max_passes: int,
     rng: np.random.RandomState,
 ) -> ThresholdedSVD | None:
     """Iterate ``Q = orth(A V)``, ``A' Q = V diag(s) Z'``; None when a dense route is better.
@@ -146,22 +144,30 @@ def _subspace_iteration(
     n, p = A.shape
     dense = isinstance(A, np.ndarray)
     cap = min(n, p)
+    max_passes = 6 if tol > COARSE else 40
     rmatmat = A.T.__matmul__ if dense else A.rmatmat
     matmat = A.__matmul__ if dense else A.matmat
     # values just below the threshold may still rise: a cold start watches them settle
     cold = V is None or V.shape[1] == 0
     last = np.zeros(0)
     if V is None or cold:
-        V = orthonormal(rng.standard_normal((p, min(cap, 2 * OVERSAMPLING))).astype(A.dtype))[0]
+        V = rng.standard_normal((p, min(cap, 2 * OVERSAMPLING))).astype(A.dtype)
+    if dense and V.shape[1] > limit:
+        return None
+    V = orthonormal(V)[0]
     n_products = 0
     for n_pass in range(1, max_passes + 1):
         k = V.shape[1]
-        if dense and k > limit:
-            return None
         Q, R = orthonormal(matmat(V))
         B = rmatmat(Q)
         n_products += 2 * k
-        s, Z, V_new = _small_svd(B, threshold)
+        values, Z = linalg.eigh(B.T @ B, check_finite=False, driver="evd")
+        s, Z = np.sqrt(np.maximum(values[::-1], 0)), Z[:, ::-1]
+        if min(s[-1], threshold) > GRAM_RATIO * s[0]:
+            V_new = (B @ Z) / s
+        else:
+            V_new, s, Zt = linalg.svd(B, full_matrices=False, check_finite=False)
+            Z = Zt.T
         r = _kept(s, threshold, max_rank)
         exact = k == cap
         wanted = max_rank is None or k < max_rank + OVERSAMPLING
@@ -206,97 +212,46 @@ def _relative_error(V: Array, V_new: Array, RtZ: Array, s: Array, shrunk: Array)
     return float(linalg.norm(moved) * s[-1] / linalg.norm(shrunk))
 
 
-def _small_svd(B: Array, threshold: float) -> tuple[Array, Array, Array]:
-    """Decompose the tall `B` as ``V * s @ Z.T``; columns of V for vanishing s are arbitrary."""
-    values, Z = linalg.eigh(B.T @ B, overwrite_a=True, check_finite=False, driver="evd")
-    s = np.sqrt(np.maximum(values[::-1], 0))
-    Z = Z[:, ::-1]
-    if s[-1] > GRAM_RATIO * s[0] and threshold > GRAM_RATIO * s[0]:
-        return s, Z, (B @ Z) / s
-    V, R = orthonormal(B)
-    X, s, Zt = linalg.svd(R, check_finite=False)
-    return s, Zt.T, V @ X
-
-
 def orthonormal(X: Array) -> tuple[Array, Array]:
-    """Factor a tall matrix as ``Q @ R`` with orthonormal Q; R is square, not always triangular.
-
-    One or two passes of Cholesky QR, Householder where the Gram matrix is not safely definite.
-    """
-    factor = np.eye(X.shape[1], dtype=X.dtype)
-    for _ in range(3):
-        G = X.T @ X
-        R, info = _lapack("potrf", G)(G, lower=0, clean=1)
-        diagonal = np.abs(np.diagonal(R))
-        if info != 0 or not diagonal.min() > 1e-5 * diagonal.max():
-            break
-        # X R^-1 through the inverse of the small triangle: matrix products beat a solve
-        inverse = _lapack("trtri", R)(R, lower=0)[0]
-        X = X @ inverse
-        factor = R @ factor
-        if diagonal.min() > 1e-2 * diagonal.max():
-            return X, factor
+    """Factor a tall matrix as ``Q @ R`` with orthonormal Q and triangular R."""
     Q, R = linalg.qr(X, mode="economic", check_finite=False)
-    return Q, R @ factor
+    return Q, R
 
 
-def _lapack(name: str, A: Array) -> Any:
-    return linalg.get_lapack_funcs(name, (A,))
-
-
-def spectral_norm(
-    A: Array,
-    *,
-    start: Array | None = None,
-    slack: float = 1e-10,
-    exact_up_to: int = 2500,
-    rng: np.random.RandomState | None = None,
-) -> float:
+def spectral_norm(A: Array, *, exact_up_to: int = 2500) -> float:
     """Bound the largest singular value of an array (n, p) from above, tightly.
 
     Up to a smaller dimension of `exact_up_to` from the largest eigenvalue of a Gram matrix, plus
-    what it may lack by rounding; for larger arrays an estimate, from a block Krylov space that
-    begins with the columns `start` (p, k) and random ones, plus its last relative change.
+    what it may lack by rounding; for larger arrays an estimate.
     """
     n, p = A.shape
     small = min(n, p)
-    if not A.any():
-        return 0.0
-    if small <= exact_up_to:
-        G = A @ A.T if n <= p else A.T @ A
-        top = float(eigen_range(G, small - 1, small)[0][0])
-        return float(np.sqrt(top * (1 + 10 * small * float(np.finfo(G.dtype).eps))))
-    rng = np.random.RandomState(0) if rng is None else rng
-    X = rng.standard_normal((p, min(small, 2 * OVERSAMPLING)))
-    if start is not None:
-        X = np.hstack([start, X])[:, :p]
-    estimate, _, change = top_ritz_pair(lambda X: A.T @ (A @ X), X, 1e-12, KRYLOV_STEPS)
-    return float(np.sqrt(estimate * (1 + max(change, slack))))
+    if small > exact_up_to:
+        return top_singular_pair(A, 1e-10)[0] * (1 + 1e-10)
+    G = A @ A.T if n <= p else A.T @ A
+    top = float(eigen_range(G, small - 1, small)[0][0])
+    return float(np.sqrt(max(top, 0.0) * (1 + 10 * small * float(np.finfo(G.dtype).eps))))
 
 
-def top_ritz_pair(
-    product: Callable[[Array], Array], X: Array, accuracy: float, max_steps: int = 40
-) -> tuple[float, Array, float]:
-    """Largest Ritz pair of a positive semidefinite product in a growing block Krylov space.
+def top_singular_pair(A: Any, accuracy: float = 1e-6) -> tuple[float, Array]:
+    """Return the largest singular value of an array or sparse matrix and its right vector.
 
-    Ends when two steps in a row (one can be luck) raise the value by less than `accuracy`,
-    relative. Returns the value, the vector and the last relative change.
+    Up to a smaller side of 200 from all eigenvalues of a Gram matrix; beyond it Lanczos iterations
+    give the value from below, to about `accuracy`, relative.
     """
-    basis = images = np.empty((X.shape[0], 0), X.dtype)
-    value, change, still = 0.0, 1.0, 0
-    for _ in range(max_steps):
-        for _ in range(2):
-            X = X - basis @ (basis.T @ X)
-            X = linalg.qr(X, mode="economic", check_finite=False)[0]
-        PX = product(X)
-        basis, images = np.hstack([basis, X]), np.hstack([images, PX])
-        small = basis.T @ images
-        (top,), z = eigen_range(small, len(small) - 1, len(small))
-        change = (top - value) / max(top, np.finfo(float).tiny)
-        still = still + 1 if change <= accuracy else 0
-        value = max(float(top), 0.0)
-        room = X.shape[0] - basis.shape[1]
-        if still == 2 or room == 0:
-            break
-        X = PX[:, :room]
-    return value, basis @ z[:, 0], abs(float(change))
+    n, p = A.shape
+    scale = float(abs(A).max())
+    if scale == 0:
+        return 0.0, np.eye(p, 1)[:, 0]
+    A = A / scale if n <= p else A.T / scale  # wide
+    At, side = A.T, min(n, p)
+    if side <= EXACT_NORM:
+        G = A @ At
+        G = np.asarray(G if isinstance(G, np.ndarray) else G.toarray(), dtype=np.float64)
+        values, vectors = eigen_range(G, side - 1, side)
+    else:
+        gram = operator(lambda V: A @ (At @ V), lambda V: A @ (At @ V), (side, side), A.dtype)
+        values, vectors = leading_eigen(gram, 1, tol=accuracy)
+    u = vectors[:, 0]
+    v = At @ u if n <= p else u
+    return scale * float(np.sqrt(max(values[0], 0.0))), v / linalg.norm(v)
