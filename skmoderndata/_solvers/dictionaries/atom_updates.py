@@ -144,14 +144,15 @@ def sweep(
         else:
             E = R[i] + np.outer(g, D[j])
             if exact and not positive:
-                d = leading_direction(_allowed(E, False, center), np.ones(len(E)))
-                d = d if d is None or d @ D[j] >= 0 else -d
+                new = leading_direction(_allowed(E, False, center), np.ones(len(E)))
+                new = new if new is None or new @ D[j] >= 0 else -new
             else:
-                d = _allowed(g @ E, positive, center)
-                norm = np.sqrt(d @ d)
-                d = d / norm if norm > ROUNDING * (g @ g) else None
-            if d is None:
+                p = _allowed(g @ E, positive, center)
+                norm = np.sqrt(p @ p)
+                new = p / norm if norm > ROUNDING * (g @ g) else None
+            if new is None:
                 continue
+            d = new
             g = np.maximum(E @ d, 0.0) if positive else E @ d
             R[i] = E - np.outer(g, d)
         D[j], A.data[own] = d, g

@@ -151,13 +151,14 @@ def _cosine_transform(shape: tuple[int, ...]) -> Operator:
 
 def _hadamard(n: int) -> Operator:
     """Orthonormal Walsh-Hadamard transform of 2^b values: Kronecker product of small matrices."""
+
     def transform(X: Any) -> Array:
         Z, done = np.asarray(X, dtype=np.float64) / np.sqrt(n), 1
         while done < n:  # the last axis, which comes to the front
             side = min(16, n // done)
             Z = linalg.hadamard(side, dtype=float) @ Z.reshape(-1, n // side, side).swapaxes(1, 2)
             Z, done = Z.reshape(-1, n), done * side
-        return Z
+        return np.asarray(Z)
 
     return Operator((n, n), transform, transform)
 
