@@ -163,18 +163,10 @@ def batch_pass(X: Any, own: Array, w: Array, centers: Array, width: float) -> tu
         ranked = rank_units(distances.copy(), len(h))
         near = np.take_along_axis(distances, ranked, axis=1)
         value += float(w[rows] @ (near @ h))
-        if len(h) > k // 4 and not sparse.issparse(x):
-            H = np.zeros((len(ranked), k))
-            np.put_along_axis(H, ranked, np.outer(w[rows], h), axis=1)
-            mass += H.sum(axis=0)
-            sums += H.T.astype(x.dtype, copy=False) @ x
-        else:
-            weights = (w[rows][:, None] * h).ravel()
-            start = np.arange(0, weights.size + 1, len(h))
-            shape = (len(ranked), k)
-            H_few = sparse.csr_array((weights, ranked.ravel(), start), shape=shape)
-            mass += np.bincount(ranked.ravel(), weights=weights, minlength=k)
-            sums += _dense(H_few.T @ x)
+        H = np.zeros((len(ranked), k))
+        np.put_along_axis(H, ranked, np.outer(w[rows], h), axis=1)
+        mass += H.sum(axis=0)
+        sums += (x.T @ H).T
     new = np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], centers)
     return new, value
 

@@ -104,7 +104,7 @@ def facts_of(A: Operator) -> Facts:
     m, n = A.shape
     rng = np.random.RandomState(0)
     count = PROBES if m > LONG else min(m, PROBES)
-    G = rng.normal(size=(m, count))
+    G: Array = rng.normal(size=(m, count))
     G = linalg.qr(G, mode="economic")[0] if m <= LONG else G / np.linalg.norm(G, axis=0)
     squares, c, orthogonal = np.zeros(n), 0.0, False
     for i, g in enumerate(np.sqrt(m) * G.T):
