@@ -5,7 +5,7 @@ faster. The support and the signs at either's end determine the coefficients and
 by two triangular solves, and the duality gap says whether they are right.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -265,37 +265,6 @@ def _has_full_row_rank(B: Array) -> bool:
         return False
     diagonal = np.diagonal(factor)
     return bool(diagonal.min() > 1e-5 * diagonal.max())
-
-
-def within_bound(
-    A: Array, y: Array, coef: Array, *, bound: float, norm: Callable[[Array], float]
-) -> Array:
-    """Coefficients moved as little as is needed for ``norm(coef) <= bound``.
-
-    `norm` is that of the residual, with whatever rounding the coefficients are to suffer. They
-    move towards least squares on their support, along the last piece of the path.
-    """
-    bound *= 1 - 8 * EPS  # norms are rounded as well
-    missed = norm(coef) - bound
-    active = np.flatnonzero(coef)
-    if bound == 0 or missed <= 0 or active.size == 0:
-        return coef
-    B = A[:, active]
-    norms = column_norms(B)
-    fit = np.zeros_like(coef)
-    fit[active] = linalg.lstsq(B / norms, y, check_finite=False)[0] / norms
-    size = float(linalg.norm(y - A @ coef))
-    least = float(linalg.norm(y - A @ fit)) / size
-    for fraction in 2.0 ** np.arange(9):
-        # |r|^2 = least^2 + t^2 (size^2 - least^2) at coefficients fit + t (coef - fit)
-        goal = 1 - fraction * (missed / size)
-        if goal <= least:
-            break
-        t = np.sqrt((goal - least) * (goal + least) / ((1 - least) * (1 + least)))
-        moved: Array = fit + t * (coef - fit)
-        if norm(moved) <= bound and not (np.sign(moved) * np.sign(coef) < 0).any():
-            return moved
-    return coef
 
 
 def _follow(p: Pursuit) -> BasisPursuitResult | None:
