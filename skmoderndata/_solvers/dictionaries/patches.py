@@ -267,21 +267,17 @@ def fill_by_means(image: Array, known: Array) -> Array:
     Boxes of sides 3, 7, 15, ... about the pixel; each channel by itself, and the mean of all that
     is known for a channel without known pixels.
     """
+    from scipy.ndimage import uniform_filter
+
     out = np.where(known, image, 0.0)
-    left = ~known
-    side = 1
-    while left.any() and side < 2 * max(image.shape[:2]):
-        around = ((side, side), (side, side), (0, 0))
-        grid = Grid(
-            image.shape[0] + 2 * side, image.shape[1] + 2 * side, image.shape[2],
-            2 * side + 1, 2 * side + 1,
-        )  # fmt: skip
-        count = np.round(_box_sums(np.pad(known.astype(np.float64), around), grid))
-        total = _box_sums(np.pad(np.where(known, image, 0.0), around), grid)
-        here = left & (count > 0)
+    seen, values, missing, side = known.astype(np.float64), out.copy(), ~known, 3
+    while missing.any() and side < 4 * max(image.shape[:2]):
+        box = (side, side, 1)
+        count = np.round(side**2 * uniform_filter(seen, box, mode="constant"))
+        here = missing & (count > 0)
+        total = side**2 * uniform_filter(values, box, mode="constant")
         out[here] = total[here] / count[here]
-        left = left & ~here
-        side = 2 * side + 1
-    if left.any():
-        out[left] = image[known].mean()
+        missing, side = missing & ~here, 2 * side + 1
+    if missing.any():
+        out[missing] = image[known].mean()
     return out
