@@ -66,6 +66,8 @@ def least_l1(
     m, n = A.shape
     at_once = m <= FORMED_ROWS and m * n <= FORMED_ENTRIES
     at_last = not at_once and m * n <= LAST_ENTRIES and min(m, n) < max_iter
+    formed = min(m, n)  # products that form the matrix
+    limit = min(2 * max_iter, 5 * formed) - formed if at_last else 2 * max_iter
     facts = facts_of(A) if facts is None else facts
     unit = 1.0 / np.sqrt(facts.mean_sq)
     used = 0
@@ -81,7 +83,7 @@ def least_l1(
         return np.asarray(unit * A.adjoint(Y))
 
     def spent() -> bool:
-        return used >= 2 * max_iter - at_last * min(m, n)  # products that form the matrix
+        return used >= limit
 
     matrix = None if A.matrix is None else A.matrix * unit
     scaled = Operator(A.shape, forward, adjoint, matrix)
