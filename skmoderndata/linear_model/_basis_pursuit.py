@@ -20,9 +20,10 @@ from skmoderndata._solvers.recovery.basis_pursuit import (
     feasible_dual,
     nearest,
     pursuit_gap,
-    within_bound,
 )
 from skmoderndata._validation import validate_data
+
+EPS = float(np.finfo(np.float64).eps)
 
 
 class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
@@ -245,6 +246,24 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             "smallest residual."
         )
 
+    def _within_bound(self, result, A, y, bound, missed, enough):
+        """Solve for a smaller bound until rounded coefficients keep the one that is asked for."""
+        margin = 0.0
+        for _ in range(9):
+            excess = missed(result.coef) - bound * (1 - 8 * EPS)  # norms are rounded as well
+            margin = 2 * max(margin, excess)
+            if excess <= 0 or margin >= bound:
+                break
+            form = {"positive": self.positive, "tol": self.tol, "solver": self.solver}
+            closer = MatrixPursuit(A, bound=bound - margin, **form).solve(y)
+            if closer is None:
+                break
+            gap = pursuit_gap(A, y, closer.coef, closer.dual, bound=bound, positive=self.positive)
+            if gap > max(enough, result.gap):
+                break
+            result = closer._replace(gap=gap)
+        return result
+
     def _store(self, found, rows, A, Y, bounds, x_mean, y_mean, dtype, flat):
         enough = max(self.tol, 10 * float(np.finfo(dtype).eps))
         parts, gaps, excess = [], [], []
@@ -257,13 +276,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                 return _residual(rows, t, *rounded(w, t))
 
             size = max(float(linalg.norm(Y[:, t])), np.finfo(np.float64).tiny)
+            result = self._within_bound(result, A, Y[:, t], bounds[t], missed, enough)
             coef, gap = result.coef, result.gap
-            w = within_bound(A, Y[:, t], coef, bound=bounds[t], norm=missed)
-            if w is not coef:
-                moved = pursuit_gap(
-                    A, Y[:, t], w, result.dual, bound=bounds[t], positive=self.positive
-                )
-                coef, gap = (w, moved) if moved <= max(enough, gap) else (coef, gap)
             dual = feasible_dual(A, result.dual.astype(dtype), positive=self.positive)
             parts.append((*rounded(coef, t), dual, missed(coef, t)))
             gaps.append(gap)

@@ -105,8 +105,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     and the basis alone: `X` can be a :class:`scipy.sparse.linalg.LinearOperator`. Conjugate
     gradients then solve least squares problems. For basis pursuit with up to 600 measurements (and
     8 million entries) the matrix is formed; with more a primal-dual iteration [6]_ finds the
-    support, and Newton's method on the optimality conditions closes the duality gap. Callbacks are
-    called after every signal, or once where signals are coded together.
+    support, and Newton's method on the optimality conditions closes the duality gap; where that
+    fails, the matrix is formed up to 33 million entries. Callbacks are called after every signal,
+    or once where signals are coded together.
 
     Greedy and pruning algorithms normalise the columns; the l1 norm applies to the codes as they
     are. To weight measurements, scale the rows of `X` and `y`.

@@ -11,11 +11,9 @@ from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_csr, to_dense
 from skmoderndata._solvers.dictionaries.atom_replacement import two_lines
 from skmoderndata._solvers.dictionaries.atom_updates import (
-    exact_sweep,
     least_squares_atoms,
-    masked_sweep,
-    power_sweep,
     squared_residuals,
+    sweep,
     update_all,
     users_of_atoms,
 )
@@ -59,10 +57,7 @@ def test_sweeps_are_those_of_full_residuals(seed):
         atoms, values = D.copy(), codes.values.copy()
         users = users_of_atoms(codes, len(D))
         sparse = to_csr(codes._replace(values=values), len(D))
-        if exact:
-            exact_sweep(X, atoms, sparse, *users, order)
-        else:
-            power_sweep(X, atoms, sparse.indptr, sparse.indices, values, *users, order, 1, False)
+        sweep(X, None, atoms, sparse, users, order, exact=exact)
         expected, A = oracle.sweep(X, D, to_dense(codes, len(D)), order, exact)
         assert_allclose(atoms, expected, atol=1e-9)
         assert_allclose(to_dense(codes._replace(values=values), len(D)), A, atol=1e-9)
@@ -88,14 +83,7 @@ def test_every_update_of_an_atom_lowers_the_objective(kind, seed):
     last = objective()
     for j in range(len(D)):
         order = np.array([j])
-        if kind == "exact":
-            exact_sweep(X, D, sparse, *users, order)
-        elif kind == "masked":
-            masked_sweep(X, known, D, sparse, *users, order, False)
-        else:
-            power_sweep(
-                X, D, sparse.indptr, sparse.indices, values, *users, order, 1, kind == "positive"
-            )
+        sweep(X, mask, D, sparse, users, order, exact=kind == "exact", positive=kind == "positive")
         new = objective()
         assert new <= last * (1 + 1e-12)
         last = new

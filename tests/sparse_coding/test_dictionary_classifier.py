@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
+from skmoderndata._solvers.dictionaries.atom_updates import leading_direction
 from skmoderndata._solvers.dictionaries.class_dictionaries import (
     _better_atoms,
     class_residuals,
@@ -12,7 +13,6 @@ from skmoderndata._solvers.dictionaries.class_dictionaries import (
     cost_slopes,
     discriminative_cost,
     discriminative_pass,
-    leading_direction,
 )
 from skmoderndata.sparse_coding import DictionaryClassifier
 

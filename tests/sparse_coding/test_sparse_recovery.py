@@ -246,6 +246,7 @@ def test_the_smallest_residual_where_equations_cannot_be_met(positive, seed):
 def test_a_warning_tells_gap_and_residual(max_iter, seed, monkeypatch):
     """Many equations without a non-negative solution, and too few products."""
     monkeypatch.setattr(l1_recovery, "FORMED_ROWS", 0)
+    monkeypatch.setattr(l1_recovery, "LAST_ENTRIES", 0)
     rng = np.random.default_rng(seed)
     A = np.abs(rng.normal(size=(30, 50)))
     model = SparseRecovery(algorithm="basis_pursuit", positive=True, max_iter=max_iter)

@@ -137,8 +137,6 @@ CASE = Case(
             run=spectral_projection,
             requires="spgl1>=0.0.3",
             note="spectral projected gradient, tolerances 1e-9, at most 20,000 steps",
-            sizes=tuple(label for label in SIZES if label != LARGE_FULL),
-            why_not="ends at its 20,000 steps, after half a minute",
         ),
     },
     quality=quality,

@@ -28,9 +28,7 @@ def replace_atoms(
 ) -> int:
     """Replace atoms hardly used or alike by the worst represented signals, in place."""
     start, _, place = users
-    usage = np.array(
-        [np.count_nonzero(codes.values[place[start[j] : start[j + 1]]]) for j in range(len(D))]
-    )
+    usage = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
     bad = usage < min_usage
     if constant:
         bad[0] = False
@@ -120,8 +118,9 @@ def exchange_atoms(
     A = to_csr(codes, len(D))
     most = -(-len(D) // 32)
     error = np.where(np.isfinite(codes.residual_sq), codes.residual_sq, 0.0)
-    misfit = _sums(error[rows], start)
-    savings = _sums(codes.values[place] ** 2, start)
+    signal = np.repeat(np.arange(len(error)), np.diff(codes.indptr))
+    misfit = np.bincount(codes.indices, weights=error[signal], minlength=len(D))
+    savings = np.bincount(codes.indices, weights=codes.values**2, minlength=len(D)).astype(float)
     if constant:  # is neither split nor given up
         misfit[0], savings[0] = -1.0, np.inf
     halves = []
@@ -147,12 +146,6 @@ def exchange_atoms(
             codes.residual_sq[rows[start[atom] : start[atom + 1]]] = np.inf
             codes.values[place[start[atom] : start[atom + 1]]] = 0.0
     return len(taken) // 2
-
-
-def _sums(values: Array, start: Array) -> Array:
-    """Sum the stretches of `values` that begin at `start`."""
-    total = np.concatenate([[0.0], np.cumsum(values)])
-    return np.asarray(total[start[1:]] - total[start[:-1]])
 
 
 def two_lines(E: Array, n_rounds: int = 10) -> tuple[Array, float]:

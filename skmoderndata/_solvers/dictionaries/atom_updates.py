@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import lstsq
 
-from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes
+from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,31 +30,21 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     return start, rows, place
 
 
-@jit_leaf
-def constrained(d, positive, center):
-    """Project the direction d onto the constraints of an atom, in place, and return its norm."""
-    n, mean, total = len(d), 0.0, 0.0
-    if center:
-        for p in range(n):
-            mean += d[p] / n
-    for p in range(n):
-        d[p] = max(d[p] - mean, 0.0) if positive else d[p] - mean
-        total += d[p] * d[p]
-    return np.sqrt(total)
-
-
-@jit
-def update_all(D, S, T, order, positive, center):
-    """Move the atoms to their optima given the others, in `order`, at unit norm."""
-    for o in range(order.shape[0]):
-        j = order[o]
-        size = S[j, j]
-        if size <= 0.0:
+def update_all(D: Array, S: Array, T: Array, order: Array, positive: bool, center: bool) -> None:
+    """Move the atoms to their optima given the others, in `order`, at unit norm, in place."""
+    for j in order:
+        if S[j, j] <= 0.0:
             continue
-        d = T[j] + size * D[j] - S[j] @ D
-        norm = constrained(d, positive, center)
-        if norm > 1e-10 * size:
+        d = _allowed(T[j] + S[j, j] * D[j] - S[j] @ D, positive, center)
+        norm = np.sqrt(d @ d)
+        if norm > 1e-10 * S[j, j]:
             D[j] = d / norm
+
+
+def _allowed(d: Array, positive: bool, center: bool) -> Array:
+    """Project a direction onto the constraints of an atom."""
+    d = d - d.mean(axis=-1, keepdims=True) if center else d
+    return np.maximum(d, 0.0) if positive else d
 
 
 def least_squares_atoms(
@@ -90,6 +80,8 @@ def least_squares_atoms(
         free = free[free > 0]
     if free.size == 0:
         return
+    scale = np.sqrt(np.diag(S)[free])[:, None]
+    scaled = S[np.ix_(free, free)] / (scale * scale.T)
     new = D.copy()
     own = np.zeros(k)
     for _ in range(1 if known is None else n_rounds):
@@ -98,13 +90,11 @@ def least_squares_atoms(
         if constant:
             right = right - np.outer(S[free, 0], new[0])
         if positive:
-            scale = np.sqrt(np.diag(S)[free])
-            scaled = S[np.ix_(free, free)] / np.outer(scale, scale)
-            solved = nnls(scaled, (right / scale[:, None]).T).Z.T / scale[:, None]
+            solved = nnls(scaled, (right / scale).T).Z.T / scale
         else:
             if constant:
                 right = right - right.mean(axis=1, keepdims=True)
-            solved = _symmetric_solve(S[np.ix_(free, free)], right)
+            solved = lstsq(scaled, right / scale, cond=1e-10, lapack_driver="gelsy")[0] / scale
         new[free] = solved
         own[free] = np.linalg.norm(right, axis=1) / np.diag(S)[free]
     norms = np.ones(k)
@@ -118,51 +108,76 @@ def least_squares_atoms(
         D[:], values[:] = old
 
 
-def _symmetric_solve(S: Array, T: Array) -> Array:
-    """Solve ``S Z = T`` for positive semi-definite S; of least norm where S is singular."""
-    scale = np.sqrt(np.diag(S))
-    scaled = S / np.outer(scale, scale)
-    try:
-        factor = cho_factor(scaled)
-        pivots = np.diag(factor[0])
-        if pivots.min() > 1e-6:
-            return np.asarray(cho_solve(factor, T / scale[:, None]) / scale[:, None])
-    except np.linalg.LinAlgError:
-        pass
-    found = np.linalg.lstsq(scaled, T / scale[:, None], rcond=1e-10)[0]
-    return np.asarray(found / scale[:, None])
-
-
-def exact_sweep(
+def sweep(
     X: Array,
+    known: Array | None,
     D: Array,
     A: sparse.csr_array,
-    start: Array,
-    rows: Array,
-    place: Array,
+    users: tuple[Array, Array, Array],
     order: Array,
+    *,
+    exact: bool = False,
+    positive: bool = False,
     center: bool = False,
 ) -> None:
-    """Best approximation of rank one to what the other atoms leave, for each atom."""
-    n = X.shape[1]
+    """Sweep of K-SVD, in place: each atom d and its coefficients g approximate what others leave.
+
+    ``E = R + g d'`` holds that for the users of the atom, R being the residual. The best matrix
+    of rank one [Aharon et al. 2006] if `exact`, unless it has to be `positive`; or a step of the
+    power method, ``d = E'g / |E'g|`` and ``g = E d`` [Rubinstein et al. 2008]. With a mask two
+    rounds of alternating least squares on the known entries. With `center` atoms are of zero mean.
+    """
+    start, rows, place = users
+    R = X - A @ D
+    if known is not None:
+        R[~known] = 0.0
     for j in order:
-        users = rows[start[j] : start[j + 1]]
-        if users.size == 0:
+        i, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
+        if i.size == 0:
             continue
-        own = place[start[j] : start[j + 1]]
-        E = residual_without(X, D, A, users, own, j)
-        if center:
-            E -= E.mean(axis=1, keepdims=True)
-        if users.size > n:
-            d = np.linalg.eigh(E.T @ E)[1][:, -1]
+        g = A.data[own]
+        if known is not None:
+            K = known[i].astype(np.float64)
+            E = R[i] + K * np.outer(g, D[j])
+            d, g = _masked_step(E, K, D[j], g, positive, center)
+            R[i] = E - K * np.outer(g, d)
         else:
-            d = np.linalg.svd(E, full_matrices=False)[2][0]
-        if d @ D[j] < 0:
-            d = -d
-        if not np.any(E):
-            continue
-        D[j] = d
-        A.data[own] = E @ d
+            E = R[i] + np.outer(g, D[j])
+            if exact and not positive:
+                new = leading_direction(_allowed(E, False, center), np.ones(len(E)))
+                new = new if new is None or new @ D[j] >= 0 else -new
+            else:
+                p = _allowed(g @ E, positive, center)
+                norm = np.sqrt(p @ p)
+                new = p / norm if norm > ROUNDING * (g @ g) else None
+            if new is None:
+                continue
+            d = new
+            g = np.maximum(E @ d, 0.0) if positive else E @ d
+            R[i] = E - np.outer(g, d)
+        D[j], A.data[own] = d, g
+
+
+def _masked_step(
+    E: Array, K: Array, d: Array, g: Array, positive: bool, center: bool
+) -> tuple[Array, Array]:
+    """Two rounds of alternating least squares on the entries that K marks; E is 0 elsewhere."""
+    for _ in range(2):
+        below = (g * g) @ K
+        seen = below > 0
+        new = np.divide(g @ E, below, out=d.copy(), where=seen)
+        new = _allowed(new, positive, False)
+        if center and seen.any():  # the best of zero sum: the weaker gives way more
+            give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
+            new -= new.sum() / give.sum() * give
+        norm = np.linalg.norm(new)
+        if norm <= ROUNDING:
+            break
+        d = new / norm
+        bottom = K @ d**2
+        g = np.divide(E @ d, bottom, out=g * norm, where=bottom > 1e-6)
+        g = np.maximum(g, 0.0) if positive else g
+    return d, g
 
 
 def residual_without(
@@ -172,100 +187,19 @@ def residual_without(
     return np.asarray(X[users] - A[users] @ D + np.outer(A.data[own], D[j]))
 
 
-@jit
-def power_sweep(
-    X, D, indptr, indices, values, start, rows, place, order, n_power, positive, center=False
-):
-    """Power steps for each atom, without forming what the other atoms leave.
-
-    With g the coefficients of the users and E the residual, ``g E = g X - (g A) D + |g|^2 d`` and
-    ``E d = X d - A (D d) + g``: two products with the users' signals and some lookups.
-    """
-    k, n = D.shape
-    weight = np.zeros(k)
-    d = np.empty(n)
-    for o in range(order.shape[0]):
-        j = order[o]
-        first, last = start[j], start[j + 1]
-        if first == last:
-            continue
-        for _ in range(n_power):
-            d[:] = 0.0
-            weight[:] = 0.0
-            size = 0.0
-            for u in range(first, last):
-                i = rows[u]
-                g = values[place[u]]
-                if g == 0.0:
-                    continue
-                size += g * g
-                x = X[i]
-                for p in range(n):
-                    d[p] += g * x[p]
-                for q in range(indptr[i], indptr[i + 1]):
-                    weight[indices[q]] += g * values[q]
-            if size == 0.0:
-                break
-            weight[j] -= size
-            d -= weight @ D
-            norm = constrained(d, positive, center)
-            if norm <= 1e-14 * size:
-                break
-            # products with the atoms as they were: the code of this atom still counts the old one
-            d /= norm
-            products = D @ d
-            for u in range(first, last):
-                i = rows[u]
-                own = place[u]
-                total = 0.0
-                x = X[i]
-                for p in range(n):
-                    total += x[p] * d[p]
-                for q in range(indptr[i], indptr[i + 1]):
-                    if q != own:
-                        total -= values[q] * products[indices[q]]
-                if positive:
-                    total = max(total, 0.0)
-                values[own] = total
-            D[j] = d
-
-
-def masked_sweep(
-    X: Array,
-    known: Array,
-    D: Array,
-    A: sparse.csr_array,
-    start: Array,
-    rows: Array,
-    place: Array,
-    order: Array,
-    positive: bool,
-    center: bool = False,
-) -> None:
-    """Weighted approximations of rank one by alternating least squares on the known entries."""
-    for j in order:
-        users, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
-        if users.size == 0:
-            continue
-        K = known[users].astype(np.float64)
-        E = K * residual_without(X, D, A, users, own, j)
-        for _ in range(2):
-            g = A.data[own]
-            above, below = g @ E, (g * g) @ K
-            seen = below > 0
-            d = np.divide(above, below, out=D[j].copy(), where=seen)
-            if positive:
-                d = np.maximum(d, 0.0)
-            if center and seen.any():  # the best of zero sum: the weaker gives way more
-                give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
-                d -= d.sum() / give.sum() * give
-            norm = np.linalg.norm(d)
-            if norm <= 1e-14:
-                break
-            D[j] = d / norm
-            bottom = K @ D[j] ** 2
-            g = np.divide(E @ D[j], bottom, out=g * norm, where=bottom > 1e-6)
-            A.data[own] = np.maximum(g, 0.0) if positive else g
+def leading_direction(E: Array, weights: Array) -> Array | None:
+    """Maximise ``sum_x w_x (d e_x)^2`` over unit vectors d; None if that is nowhere positive."""
+    m, n = E.shape
+    basis = None
+    if m < n:  # it lies in the span of the rows
+        basis, R = np.linalg.qr(E.T)
+        E = R.T
+    M = (E * weights[:, None]).T @ E
+    values, vectors = eigen_range(M, len(M) - 1, len(M))
+    if not values[0] > ROUNDING * np.abs(np.diag(M)).max():
+        return None
+    d: Array = vectors[:, 0] if basis is None else basis @ vectors[:, 0]
+    return d
 
 
 def squared_residuals(X: Array, known: Array | None, D: Array, A: sparse.csr_array) -> Array:

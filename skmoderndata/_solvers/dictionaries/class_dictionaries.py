@@ -11,8 +11,11 @@ from scipy.special import logsumexp, softmax
 
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, prepare_atoms, to_csr
-from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._solvers.dictionaries.atom_updates import residual_without, users_of_atoms
+from skmoderndata._solvers.dictionaries.atom_updates import (
+    leading_direction,
+    residual_without,
+    users_of_atoms,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -125,18 +128,3 @@ def _better_atoms(
         D[j] = d if d @ D[j] >= 0 else -d
         A.data[own] = E @ D[j]
     return D
-
-
-def leading_direction(E: Array, weights: Array) -> Array | None:
-    """Maximise ``sum_x w_x (d e_x)^2`` over unit vectors d; None if that is nowhere positive."""
-    m, n = E.shape
-    basis = None
-    if m < n:  # it lies in the span of the rows
-        basis, R = np.linalg.qr(E.T)
-        E = R.T
-    M = (E * weights[:, None]).T @ E
-    values, vectors = eigen_range(M, len(M) - 1, len(M))
-    if not values[0] > 1e-14 * np.abs(np.diag(M)).max():
-        return None
-    d: Array = vectors[:, 0] if basis is None else basis @ vectors[:, 0]
-    return d

@@ -26,11 +26,9 @@ from skmoderndata._solvers.dictionaries.atom_replacement import (
     worst_signals,
 )
 from skmoderndata._solvers.dictionaries.atom_updates import (
-    exact_sweep,
     least_squares_atoms,
-    masked_sweep,
-    power_sweep,
     squared_residuals,
+    sweep,
     update_all,
     users_of_atoms,
 )
@@ -131,12 +129,9 @@ def learn_dictionary(
             order = order[order != 0]
         if update == "mod":
             least_squares_atoms(X, known, D, A, positive=positive, constant=constant)
-        elif known is not None:
-            masked_sweep(X, known, D, A, *users, order, positive, center)
-        elif update == "exact" and not positive:
-            exact_sweep(X, D, A, *users, order, center)
         else:
-            power_sweep(X, D, A.indptr, A.indices, values, *users, order, 1, positive, center)
+            exact = update == "exact"
+            sweep(X, known, D, A, users, order, exact=exact, positive=positive, center=center)
         residual_sq = squared_residuals(X, known, D, A)
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)

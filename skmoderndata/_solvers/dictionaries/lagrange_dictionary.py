@@ -277,7 +277,7 @@ def learn_l1_dictionary(
         elif ahead is not D:
             beta = min(1.2 * beta, FURTHEST)
         codes, atoms = tried, ahead
-        filled = X if known is None else _filled(X, known, codes, atoms)
+        filled = X if known is None else np.where(known, X, to_csr(codes, k) @ atoms)
         S, T, l1 = code_statistics(codes, filled, weights, k)
         update = improve(S, T, atoms, size=max(value, 1e-300))
         new, multipliers = update.atoms, update.multipliers
@@ -324,12 +324,6 @@ def coded_objective(codes: SparseCodes, alpha: float, weights: Array) -> float:
     magnitudes = np.concatenate([[0.0], np.cumsum(np.abs(codes.values))])
     l1 = magnitudes[codes.indptr[1:]] - magnitudes[codes.indptr[:-1]]
     return float(weights @ (0.5 * codes.residual_sq + alpha * l1))
-
-
-def _filled(X: Array, known: Array, codes: SparseCodes, atoms: Array) -> Array:
-    """Signals whose hidden entries come from their codes."""
-    fit = to_csr(codes, len(atoms)) @ atoms
-    return np.where(known, X, fit)
 
 
 def replace_unused(

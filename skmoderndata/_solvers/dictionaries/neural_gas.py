@@ -163,18 +163,10 @@ def batch_pass(X: Any, own: Array, w: Array, centers: Array, width: float) -> tu
         ranked = rank_units(distances.copy(), len(h))
         near = np.take_along_axis(distances, ranked, axis=1)
         value += float(w[rows] @ (near @ h))
-        if len(h) > k // 4 and not sparse.issparse(x):
-            H = np.zeros((len(ranked), k))
-            np.put_along_axis(H, ranked, np.outer(w[rows], h), axis=1)
-            mass += H.sum(axis=0)
-            sums += H.T.astype(x.dtype, copy=False) @ x
-        else:
-            weights = (w[rows][:, None] * h).ravel()
-            start = np.arange(0, weights.size + 1, len(h))
-            shape = (len(ranked), k)
-            H_few = sparse.csr_array((weights, ranked.ravel(), start), shape=shape)
-            mass += np.bincount(ranked.ravel(), weights=weights, minlength=k)
-            sums += _dense(H_few.T @ x)
+        H = np.zeros((len(ranked), k))
+        np.put_along_axis(H, ranked, np.outer(w[rows], h), axis=1)
+        mass += H.sum(axis=0)
+        sums += (x.T @ H).T
     new = np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], centers)
     return new, value
 
@@ -368,34 +360,10 @@ def sparse_coding_gas(
 
 
 @jit
-def _sorted_indices(key, most, out):
-    """Write the indices of the `most` smallest keys to `out`, smallest first, ties by index."""
-    k = key.shape[0]
-    if most * 8 >= k:
-        out[:k] = np.argsort(key, kind="mergesort")
-        return
-    for r in range(most):  # insertion into a short list
-        out[r] = -1
-    filled = 0
-    for j in range(k):
-        value = key[j]
-        if filled == most and value >= key[out[most - 1]]:
-            continue
-        place = filled if filled < most else most - 1
-        while place > 0 and key[out[place - 1]] > value:
-            out[place] = out[place - 1]
-            place -= 1
-        out[place] = j
-        if filled < most:
-            filled += 1
-
-
-@jit
 def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
     """Stochastic neural gas, in place."""
     k, p = C.shape
     distance = np.empty(k)
-    place = np.empty(k, np.int64)
     for o in range(order.shape[0]):
         i = order[o]
         x = X[i]
@@ -411,21 +379,12 @@ def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
                 total += (x[q] - c[q]) ** 2
             distance[j] = total
         most = min(k, int(-here * np.log(1e-6)) + 1)
-        _sorted_indices(distance, most, place)
+        place = np.argsort(distance, kind="mergesort")
         for r in range(most):
             c = C[place[r]]
             move = eta * np.exp(-r / here)
             for q in range(p):
                 c[q] += move * (x[q] - c[q])
-
-
-@jit
-def dot(a, b):
-    """Inner product of short vectors."""
-    total = 0.0
-    for q in range(a.shape[0]):
-        total += a[q] * b[q]
-    return total
 
 
 @jit
@@ -436,9 +395,7 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
     `left[j]`; its product with the residual r is that of the atom itself, as r is orthogonal to Q.
     """
     k, n = D.shape
-    Q, products = np.empty((n_nonzero, n)), np.empty((k, n_nonzero))
-    y, left, key = np.empty(k), np.empty(k), np.empty(k)
-    place = np.empty(k, np.int64)
+    Q, key = np.zeros((n_nonzero, n)), np.empty(k)
     for o in range(order.shape[0]):
         fraction = o / order.shape[0]
         here = width * (last_width / width) ** fraction
@@ -446,18 +403,13 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
         most = min(k, int(-here * np.log(1e-3)) + 1)
         r = X[order[o]] * scale
         free = np.ones(k, np.bool_)
+        Q[:] = 0.0
         for t in range(n_nonzero):
-            for j in range(k):  # of atoms, what is orthogonal to the rows of Q
-                y[j], left[j] = dot(D[j], r), 1.0
-                for s in range(t):
-                    products[j, s] = dot(D[j], Q[s])
-                    left[j] -= products[j, s] ** 2
-                if free[j] and left[j] > 1e-6:
-                    y[j] /= np.sqrt(left[j])
-                    key[j] = -y[j] * y[j]
-                else:
-                    key[j] = np.inf
-            _sorted_indices(key, most, place)
+            y, products = D @ r, D @ Q.T
+            left = 1.0 - (products * products).sum(axis=1)
+            for j in range(k):
+                key[j] = -(y[j] ** 2) / left[j] if free[j] and left[j] > 1e-6 else np.inf
+            place = np.argsort(key, kind="mergesort")[:most]
             winner = place[0]
             if key[winner] >= 0.0:
                 break
@@ -465,23 +417,18 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
                 j = place[rank]
                 if key[j] == np.inf:
                     break
-                d, move = D[j], eta * np.exp(-rank / here) * y[j]
-                slope = y[j] / np.sqrt(left[j])
-                for q in range(n):
-                    along = d[q]
-                    for s in range(t):
-                        along -= products[j, s] * Q[s, q]
-                    d[q] += move * (r[q] - slope * along)
-                d /= np.sqrt(dot(d, d))
+                d = D[j]
+                along = d - products[j] @ Q
+                move = eta * np.exp(-rank / here) * y[j] / np.sqrt(left[j])
+                d += move * (r - y[j] / left[j] * along)
+                d /= np.sqrt(np.dot(d, d))
             # the winner, orthogonal to those before it, is taken out of the residual
             free[winner] = False
-            new = Q[t]
-            new[:] = D[winner]
+            q = D[winner].copy()
             for _ in range(2):
-                for s in range(t):
-                    new -= dot(new, Q[s]) * Q[s]
-            norm = np.sqrt(dot(new, new))
+                q -= (Q @ q) @ Q
+            norm = np.sqrt(np.dot(q, q))
             if norm <= 1e-6:
                 break
-            new /= norm
-            r -= dot(new, r) * new
+            Q[t] = q / norm
+            r -= np.dot(Q[t], r) * Q[t]

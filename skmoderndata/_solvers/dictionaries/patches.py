@@ -104,8 +104,9 @@ def training_patches(
     seen = np.ones(image.shape) if known is None else known.astype(np.float64)
     image64 = np.where(seen > 0, image, 0.0).astype(np.float64)
     image64 -= np.where(seen > 0, image64.sum() / max(1.0, seen.sum()), 0.0)
-    count = _box_sums(seen, grid)
-    square = _box_sums(image64**2, grid) - _box_sums(image64, grid) ** 2 / np.maximum(count, 1)
+    box = grid.p, grid.q
+    count = _box_sums(seen, *box)
+    square = _box_sums(image64**2, *box) - _box_sums(image64, *box) ** 2 / np.maximum(count, 1)
     count, square = count.sum(axis=2).ravel(), square.sum(axis=2).ravel()
     # above 0: the residual of a constant patch is rounding
     floor = np.maximum(above * count, 1e-12 * square.max(initial=0.0))
@@ -117,11 +118,10 @@ def training_patches(
     return take_means_away(patches, grid.channels, part)[0], part
 
 
-def _box_sums(image: Array, grid: Grid) -> Array:
-    """Sum of every patch, for each channel."""
-    sums = np.zeros((grid.height + 1, grid.width + 1, grid.channels))
+def _box_sums(image: Array, p: int, q: int) -> Array:
+    """Sum of every patch of p rows and q columns, for each channel."""
+    sums = np.zeros((image.shape[0] + 1, image.shape[1] + 1, image.shape[2]))
     np.cumsum(np.cumsum(image, axis=0), axis=1, out=sums[1:, 1:])
-    p, q = grid.p, grid.q
     out: Array = sums[p:, q:] - sums[:-p, q:] - sums[p:, :-q] + sums[:-p, :-q]
     return out
 
@@ -195,8 +195,8 @@ def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
     fewest = 10 * grid.size
     if (grid.p, grid.q) != (7, 7) or total < fewest:
         return _wavelet_noise(image)
-    wide = _box_sums(np.square(image[:, 2:] - image[:, :-2], dtype=np.float64), _part(grid, 0, 2))
-    high = _box_sums(np.square(image[2:] - image[:-2], dtype=np.float64), _part(grid, 2, 0))
+    wide = _box_sums(np.square(image[:, 2:] - image[:, :-2], dtype=np.float64), 7, 5)
+    high = _box_sums(np.square(image[2:] - image[:-2], dtype=np.float64), 5, 7)
     # an odd step does not follow the columns of an image of even width
     index = np.arange(0, total, -(-total // max_patches) | 1)
     texture = (wide + high).sum(axis=2).ravel()[index]
@@ -210,13 +210,6 @@ def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
             break
         variance = _smallest_variance(patches[kept])
     return float(np.sqrt(variance))
-
-
-def _part(grid: Grid, rows: int, columns: int) -> Grid:
-    """Grid of an image and of patches with so many rows and columns less."""
-    return grid._replace(
-        height=grid.height - rows, width=grid.width - columns, p=grid.p - rows, q=grid.q - columns
-    )
 
 
 def _texture_of_noise(channels: int) -> float:
@@ -267,21 +260,17 @@ def fill_by_means(image: Array, known: Array) -> Array:
     Boxes of sides 3, 7, 15, ... about the pixel; each channel by itself, and the mean of all that
     is known for a channel without known pixels.
     """
+    from scipy.ndimage import uniform_filter
+
     out = np.where(known, image, 0.0)
-    left = ~known
-    side = 1
-    while left.any() and side < 2 * max(image.shape[:2]):
-        around = ((side, side), (side, side), (0, 0))
-        grid = Grid(
-            image.shape[0] + 2 * side, image.shape[1] + 2 * side, image.shape[2],
-            2 * side + 1, 2 * side + 1,
-        )  # fmt: skip
-        count = np.round(_box_sums(np.pad(known.astype(np.float64), around), grid))
-        total = _box_sums(np.pad(np.where(known, image, 0.0), around), grid)
-        here = left & (count > 0)
+    seen, values, missing, side = known.astype(np.float64), out.copy(), ~known, 3
+    while missing.any() and side < 4 * max(image.shape[:2]):
+        box = (side, side, 1)
+        count = np.round(side**2 * uniform_filter(seen, box, mode="constant"))
+        here = missing & (count > 0)
+        total = side**2 * uniform_filter(values, box, mode="constant")
         out[here] = total[here] / count[here]
-        left = left & ~here
-        side = 2 * side + 1
-    if left.any():
-        out[left] = image[known].mean()
+        missing, side = missing & ~here, 2 * side + 1
+    if missing.any():
+        out[missing] = image[known].mean()
     return out

@@ -39,16 +39,6 @@ def prior_value(A: Array, prior: str) -> Array:
     return out
 
 
-def prior_slope(A: Array, prior: str) -> Array:
-    """Return the derivative of `prior_value`."""
-    out: Array
-    if prior == "log":
-        out = 2 * A / (1 + A * A)
-    else:
-        out = np.sign(A) if prior == "abs" else 2 * A * np.exp(-A * A)
-    return out
-
-
 def energies(X: Array, D: Array, A: Array, *, alpha: float, prior: str) -> Array:
     """``1/2 |x - a D|^2 + alpha sum_j S(a_j)`` of each row."""
     R = X - A @ D
@@ -83,7 +73,7 @@ def smooth_codes(
     P, Z, old = np.zeros_like(A), np.zeros_like(A), np.zeros(len(A))
     n_iter = 0
     while active.size:
-        W = alpha * _curvature(A, prior)
+        W = alpha * curvature(A, prior)
         g = C - W * A  # the negative gradient
         largest = np.abs(g).max(axis=1)
         z = g / (diagonal + W + 1e-300)
@@ -133,7 +123,7 @@ def dictionary_step(
     return new, variance, gain
 
 
-def _curvature(A: Array, prior: str) -> Array:
+def curvature(A: Array, prior: str) -> Array:
     """``S'(a) / a``: of the parabola that touches the prior at a, and lies above it."""
     return np.asarray(2.0 / (1.0 + A * A) if prior == "log" else 2.0 * np.exp(-A * A))
 
@@ -147,7 +137,7 @@ def _move(A: Array, C: Array, P: Array, PG: Array, alpha: float, prior: str) -> 
     """Go to the minimum of the parabola above f along P, three times, in place."""
     quadratic = _inner(P, PG)
     for _ in range(3):
-        W = alpha * _curvature(A, prior)
+        W = alpha * curvature(A, prior)
         slope, curve = _inner(P, C - W * A), quadratic + _inner(W * P, P)
         t = np.divide(slope, curve, out=np.zeros(len(A)), where=curve > 0)[:, None]
         A += t * P

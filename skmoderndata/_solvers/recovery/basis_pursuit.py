@@ -5,7 +5,7 @@ faster. The support and the signs at either's end determine the coefficients and
 by two triangular solves, and the duality gap says whether they are right.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -129,25 +129,43 @@ def basis_pursuit(
     margin = min(64 * EPS * size / bound, 1e-3) if bound > 0 else 0.0
     p = Pursuit(A, y / size, bound / size * (1 - margin), positive)
     best: BasisPursuitResult | None = None
-    if solver == "cvxpy":
-        best = _settle(p, _stated(p)) if bound > 0 else _stated(p)
-    elif solver == "simplex":
-        best = _simplex(p)
+    accepted = False
     if progress is not None:
         progress.begin()
-    if best is None and solver != "interior":
-        best = _follow(p)
-    accepted = best is not None and p.accepts(best, tol)
-    if not accepted and bound == 0 and solver in ("path", "interior"):
-        best = p.better(best, _interior(p))
+    for candidate in _candidates(p, solver):
+        best = p.better(best, candidate)
         accepted = best is not None and p.accepts(best, tol)
+        if accepted:
+            break
     if progress is not None:
         progress.end()
-    if solver == "path only" and not accepted:
+    if best is None or (solver == "path only" and not accepted):
         return None
-    if not accepted and solver != "simplex":
-        best = _without_path(p, best, tol)
-    return None if best is None else in_units(best, A, size, positive)
+    return in_units(best, A, size, positive)
+
+
+def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
+    """Yield what the solver finds, and what others find, for as long as no answer is proved."""
+    broken_off = None
+    if solver == "cvxpy":
+        yield _settle(p, _stated(p)) if p.bound > 0 else _stated(p)
+    if solver == "simplex":
+        yield _simplex(p)
+    if solver != "interior":
+        broken_off = _follow(p)
+        yield broken_off
+    if solver == "path only":
+        return
+    if p.bound == 0:
+        yield _interior(p)
+        yield _simplex(p)
+        return
+    near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
+    if float(linalg.norm(p.y - near)) <= p.bound * (1 + 1e-9):
+        # the right piece is next to where the path broke off, or to its very end
+        yield _settle(p, broken_off)
+        yield _settle(p, _interior(p._replace(y=near, bound=0.0)))
+        yield _settle(p, _stated(p))
 
 
 class MatrixPursuit:
@@ -249,37 +267,6 @@ def _has_full_row_rank(B: Array) -> bool:
     return bool(diagonal.min() > 1e-5 * diagonal.max())
 
 
-def within_bound(
-    A: Array, y: Array, coef: Array, *, bound: float, norm: Callable[[Array], float]
-) -> Array:
-    """Coefficients moved as little as is needed for ``norm(coef) <= bound``.
-
-    `norm` is that of the residual, with whatever rounding the coefficients are to suffer. They
-    move towards least squares on their support, along the last piece of the path.
-    """
-    bound *= 1 - 8 * EPS  # norms are rounded as well
-    missed = norm(coef) - bound
-    active = np.flatnonzero(coef)
-    if bound == 0 or missed <= 0 or active.size == 0:
-        return coef
-    B = A[:, active]
-    norms = column_norms(B)
-    fit = np.zeros_like(coef)
-    fit[active] = linalg.lstsq(B / norms, y, check_finite=False)[0] / norms
-    size = float(linalg.norm(y - A @ coef))
-    least = float(linalg.norm(y - A @ fit)) / size
-    for fraction in 2.0 ** np.arange(9):
-        # |r|^2 = least^2 + t^2 (size^2 - least^2) at coefficients fit + t (coef - fit)
-        goal = 1 - fraction * (missed / size)
-        if goal <= least:
-            break
-        t = np.sqrt((goal - least) * (goal + least) / ((1 - least) * (1 + least)))
-        moved: Array = fit + t * (coef - fit)
-        if norm(moved) <= bound and not (np.sign(moved) * np.sign(coef) < 0).any():
-            return moved
-    return coef
-
-
 def _follow(p: Pursuit) -> BasisPursuitResult | None:
     """Go down the lasso path to its end, or to where the residual is `bound`."""
     A = first_of_repeated(p.A, signed=p.positive)
@@ -298,29 +285,6 @@ def _interior(p: Pursuit) -> BasisPursuitResult | None:
     start = p.judge(coef / norms, dual / least, "interior")
     best = _settle(p, start._replace(n_iter=n_iter), 0.0)
     return None if best is None or best.residual > 1e-6 else best
-
-
-def _without_path(
-    p: Pursuit, best: BasisPursuitResult | None, tol: float
-) -> BasisPursuitResult | None:
-    """Solve what the path did not prove; `best` is where it ended."""
-    if p.bound == 0:
-        return p.better(best, _simplex(p))
-    near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
-    if float(linalg.norm(p.y - near)) > p.bound * (1 + 1e-9):
-        return None
-    # the right piece is next to where the path broke off, or to its very end
-    broken_off = best
-    starts: tuple[Callable[[], BasisPursuitResult | None], ...] = (
-        lambda: broken_off,
-        lambda: _interior(p._replace(y=near, bound=0.0)),
-        lambda: _stated(p),
-    )
-    for start in starts:
-        best = p.better(best, _settle(p, start()))
-        if best is not None and p.accepts(best, tol):
-            break
-    return best
 
 
 def _settle(

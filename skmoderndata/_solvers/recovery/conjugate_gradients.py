@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Product = Callable[[Array], Array]
@@ -52,19 +53,6 @@ def normal_equations(
     times: Product, cross: Product, wanted: Array, start: Array, *, tol: float
 ) -> Array:
     """Solve ``B'B v = wanted`` up to a residual of norm `tol`."""
-    v = start.copy()
-    r = wanted - cross(times(v)) if v.any() else wanted.copy()
-    d, rr = r.copy(), float(r @ r)
-    for _ in range(250):
-        if rr <= tol**2:
-            break
-        t = cross(times(d))
-        curvature = float(d @ t)
-        if curvature <= EPS * float(d @ d):  # columns that depend on each other
-            break
-        step_size = rr / curvature
-        v += step_size * d
-        r -= step_size * t
-        former, rr = rr, float(r @ r)
-        d = r + (rr / former) * d
-    return v
+    k = len(wanted)
+    squared = LinearOperator((k, k), lambda v: cross(times(v)), dtype=np.float64)
+    return np.asarray(cg(squared, wanted, x0=start, rtol=0.0, atol=tol, maxiter=250)[0])

@@ -1,18 +1,18 @@
 """The problem of least l1 norm for an operator, and what is known of an operator beforehand."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from skmoderndata._solvers.recovery.conjugate_gradients import Product, on_support
-from skmoderndata._solvers.recovery.measurements import Operator
+from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.optimality import largest_slope, relative_gap
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LONG = 20_000  # values, beyond which vectors are looked at one by one
+LONG = 20_000  # values, beyond which random vectors are orthogonal enough
 PROBES = 16  # random vectors that an operator is looked at through
 
 
@@ -102,17 +102,18 @@ class Problem(NamedTuple):
 def facts_of(A: Operator) -> Facts:
     """Look at an operator through random vectors of equal norms, orthogonal where not long."""
     m, n = A.shape
-    squares, count, c, orthogonal = np.zeros(n), 0, 0.0, False
-    for g in _probes(m, together=n <= LONG):
-        t = A.adjoint(g)
-        squares += np.square(t).sum(axis=0)  # the expected ones are the squared norms of columns
-        if count == 0:
-            w = A.forward(t[:1])[0]
-            c = float(w @ g[0]) / m
-            apart = float(np.linalg.norm(w - c * g[0]))
-            orthogonal = apart <= 1e-11 * float(np.linalg.norm(w))
-        count += len(g)
-    squares /= count
+    rng = np.random.RandomState(0)
+    count = PROBES if m > LONG else min(m, PROBES)
+    G: Array = rng.normal(size=(m, count))
+    G = linalg.qr(G, mode="economic")[0] if m <= LONG else G / np.linalg.norm(G, axis=0)
+    squares, c, orthogonal = np.zeros(n), 0.0, False
+    for i, g in enumerate(np.sqrt(m) * G.T):
+        t = A.adjoint(g[None])
+        squares += t[0] ** 2 / count  # the expected ones are the squared norms of columns
+        if i == 0:
+            w = A.forward(t)[0]
+            c = float(w @ g) / m
+            orthogonal = bool(np.linalg.norm(w - c * g) <= 1e-11 * np.linalg.norm(w))
     mean_sq = float(squares.mean())
     if mean_sq == 0:
         return Facts(1.0, 1.0, False)
@@ -124,38 +125,14 @@ def facts_of(A: Operator) -> Facts:
     return Facts(mean_sq, operator_norm(A), False, sizes)
 
 
-def _probes(m: int, together: bool) -> Iterator[Array]:
-    rng = np.random.RandomState(0)
-    if m > LONG:
-        for _ in range(PROBES):
-            g = rng.normal(size=(1, m))
-            yield g * (np.sqrt(m) / np.linalg.norm(g))
-        return
-    G = rng.normal(size=(m, min(m, PROBES)))
-    G = np.ascontiguousarray(np.sqrt(m) * linalg.qr(G, mode="economic")[0].T)
-    if together:
-        yield G
-    else:
-        yield from G[:, None]
-
-
 def operator_norm(A: Operator, accuracy: float = 0.01) -> float:
     """Upper bound of the spectral norm, nearly always, by Lanczos, to half of `accuracy`."""
-    v = np.random.RandomState(0).normal(size=A.shape[1])
-    v /= np.linalg.norm(v)
-    former, beta = np.zeros_like(v), 0.0
-    diagonal: list[float] = []
-    off_diagonal: list[float] = []
-    value = error = 0.0
-    for _ in range(60):
-        w = A.adjoint(A.forward(v[None]))[0] - beta * former
-        diagonal.append(float(w @ v))
-        w = w - diagonal[-1] * v
-        beta = float(np.linalg.norm(w))
-        theta, s = linalg.eigh_tridiagonal(diagonal, off_diagonal)
-        value, error = float(theta[-1]), beta * abs(float(s[-1, -1]))
-        if error <= accuracy * value or beta == 0:
-            break
-        former, v = v, w / beta
-        off_diagonal.append(beta)
-    return float(np.sqrt(value + error)) if value > 0 else 1.0
+    n = A.shape[1]
+    if n < 3:
+        return float(np.linalg.norm(to_matrix(A), 2)) or 1.0
+    squared = LinearOperator(
+        (n, n), lambda v: A.adjoint(A.forward(v.reshape(1, n)))[0], dtype=float
+    )
+    start = np.random.RandomState(0).normal(size=n)
+    top = eigsh(squared, 1, v0=start, tol=accuracy, return_eigenvectors=False)[0]
+    return float(np.sqrt(top * (1 + accuracy))) if top > 0 else 1.0

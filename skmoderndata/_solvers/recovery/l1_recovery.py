@@ -3,6 +3,7 @@
 ``min |a|_1  s.t.  |y - A a| <= bound``, ``a >= 0`` if so wanted. With few measurements the matrix
 is formed (`basis_pursuit`), with many a primal-dual iteration looks for the support
 (`primal_dual`), from which Newton's method on the optimality conditions ends (`support_newton`).
+Where the solution is not sparse enough for that, the matrix is formed after all, if it fits.
 
 Equations that cannot be met are replaced by the nearest that can. What is returned has a gap
 computed from the definition, whatever stage it comes from.
@@ -20,7 +21,8 @@ from skmoderndata._solvers.recovery.primal_dual import primal_dual
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FORMED_ROWS, FORMED_ENTRIES = 600, 2**23  # up to which the matrix is formed
+FORMED_ROWS, FORMED_ENTRIES = 600, 2**23  # up to which the matrix is formed at once
+LAST_ENTRIES = 2**25  # up to which it is formed where the iteration does not end
 
 
 class L1Recovery(NamedTuple):
@@ -61,6 +63,11 @@ def least_l1(
         Pairs of products, one with A and one with its transpose, after which the best so far is
         returned. A step that is under way is finished.
     """
+    m, n = A.shape
+    at_once = m <= FORMED_ROWS and m * n <= FORMED_ENTRIES
+    at_last = not at_once and m * n <= LAST_ENTRIES and min(m, n) < max_iter
+    formed = min(m, n)  # products that form the matrix
+    limit = min(2 * max_iter, 5 * formed) - formed if at_last else 2 * max_iter
     facts = facts_of(A) if facts is None else facts
     unit = 1.0 / np.sqrt(facts.mean_sq)
     used = 0
@@ -76,7 +83,7 @@ def least_l1(
         return np.asarray(unit * A.adjoint(Y))
 
     def spent() -> bool:
-        return used >= 2 * max_iter
+        return used >= limit
 
     matrix = None if A.matrix is None else A.matrix * unit
     scaled = Operator(A.shape, forward, adjoint, matrix)
@@ -87,7 +94,7 @@ def least_l1(
     if p.top(slopes) <= 1e-13 * p.norm:  # nothing is nearer than zero
         return L1Recovery(best.coef, unit * best.dual, 0.0, 0.0, 1, bound == 0, bound == 0)
     reachable = True
-    if A.shape[0] <= FORMED_ROWS and A.shape[0] * A.shape[1] <= FORMED_ENTRIES:
+    if at_once:
         best, reachable = _by_matrix(p, tol)
     if reachable and best.badness > tol:
         near = _nearest(p)
@@ -97,6 +104,8 @@ def least_l1(
             reachable = float(np.linalg.norm(y - near)) <= bound * (1 + 1e-9)
         if reachable:
             best = min(best, primal_dual(p, tol, spent), key=lambda c: c.badness)
+        if reachable and at_last and best.badness > tol:
+            best = min(best, _by_matrix(p, tol)[0], key=lambda c: c.badness)
     done = reachable and best.badness <= tol
     return L1Recovery(
         unit * best.coef, unit * best.dual, best.gap, best.missed, used // 2, done, reachable

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import fft, sparse
+from scipy import fft, linalg, sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.dictionaries.fixed import cosines, daubechies_filter, fourier, wavelets
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -125,44 +124,64 @@ def transform_measurements(
     """
     shape = tuple(shape)
     n = int(np.prod(shape))
-    scale = np.sqrt(n / m)
-    if kind == "dct":
-        axes = tuple(range(1, len(shape) + 1))
-        frequency = np.sqrt(sum(np.square(g, dtype=float) for g in np.indices(shape))).ravel()
-        rows = np.sort(_draw(frequency, m, decay, rng))
-
-        def forward(X: Any) -> Array:
-            Z = fft.dctn(X.reshape(-1, *shape), axes=axes, norm="ortho")
-            return np.asarray(scale * Z.reshape(-1, n)[:, rows])
-
-        def adjoint(Y: Array) -> Array:
-            Z = _place(Y, rows, n).reshape(-1, *shape)
-            return np.asarray(scale * fft.idctn(Z, axes=axes, norm="ortho")).reshape(-1, n)
-
-    elif kind == "fourier":
+    if kind == "fourier":
         return _fourier_measurements(m, shape, decay, rng)
-    else:
-        if n & (n - 1):
-            raise ValueError(f"Hadamard transforms need a power of two values, got {n}.")
-        scrambled = kind == "scrambled_hadamard"
-        order = rng.permutation(n) if scrambled else np.arange(n)
-        signs = 2.0 * rng.randint(0, 2, size=n) - 1.0 if scrambled else np.ones(n)
-        frequency = np.zeros(n) if scrambled else _sequencies(shape)
-        rows = np.sort(_draw(frequency, m, decay, rng))
+    if kind == "dct":
+        frequency = np.sqrt(sum(np.square(g, dtype=float) for g in np.indices(shape))).ravel()
+        return _some_rows(_cosine_transform(shape), np.sort(_draw(frequency, m, decay, rng)))
+    if kind == "hadamard":
+        return _some_rows(_hadamard(n), np.sort(_draw(_sequencies(shape), m, decay, rng)))
+    scramble = _permuted(rng.permutation(n), 2.0 * rng.randint(0, 2, size=n) - 1.0)
+    rows = np.sort(_draw(np.zeros(n), m, decay, rng))
+    return compose(_some_rows(_hadamard(n), rows), scramble)
 
-        def forward(X: Any) -> Array:
-            Z = np.ascontiguousarray((X * signs)[:, order], dtype=np.float64)
-            _walsh_hadamard(Z)
-            return np.asarray((scale / np.sqrt(n)) * Z[:, rows])
 
-        def adjoint(Y: Array) -> Array:
-            Z = _place(Y, rows, n)
-            _walsh_hadamard(Z)
-            out = np.empty_like(Z)
-            out[:, order] = (scale / np.sqrt(n)) * Z
-            return np.asarray(out * signs)
+def _cosine_transform(shape: tuple[int, ...]) -> Operator:
+    """Orthonormal cosine transform (DCT-II) along each axis."""
+    n, axes = int(np.prod(shape)), tuple(range(1, len(shape) + 1))
 
-    return Operator((m, n), forward, adjoint)
+    def forward(X: Any) -> Array:
+        return np.asarray(fft.dctn(X.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(-1, n)
+
+    def adjoint(Y: Array) -> Array:
+        return np.asarray(fft.idctn(Y.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(-1, n)
+
+    return Operator((n, n), forward, adjoint)
+
+
+def _hadamard(n: int) -> Operator:
+    """Orthonormal Walsh-Hadamard transform of 2^b values: Kronecker product of small matrices."""
+
+    def transform(X: Any) -> Array:
+        Z, done = np.asarray(X, dtype=np.float64) / np.sqrt(n), 1
+        while done < n:  # the last axis, which comes to the front
+            side = min(16, n // done)
+            Z = linalg.hadamard(side, dtype=float) @ Z.reshape(-1, n // side, side).swapaxes(1, 2)
+            Z, done = Z.reshape(-1, n), done * side
+        return np.asarray(Z)
+
+    return Operator((n, n), transform, transform)
+
+
+def _some_rows(transform: Operator, rows: Array) -> Operator:
+    """Rows of a transform (n, n) times the root of n over their number."""
+    m, n = len(rows), transform.shape[1]
+    scale = np.sqrt(n / m)
+
+    def adjoint(Y: Array) -> Array:
+        Z = np.zeros((len(Y), n))
+        Z[:, rows] = scale * Y
+        return transform.adjoint(Z)
+
+    return Operator((m, n), lambda X: scale * transform.forward(X)[:, rows], adjoint)
+
+
+def _permuted(order: Array, signs: Array) -> Operator:
+    """Permutation of the values times signs."""
+    back = np.argsort(order)
+    return Operator(
+        (len(order), len(order)), lambda X: (X * signs)[:, order], lambda Y: Y[:, back] * signs
+    )
 
 
 def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Operator:
@@ -171,25 +190,15 @@ def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Oper
     They are ``(1 + h) / 2`` for rows h of a Hadamard matrix with its columns permuted, the first
     of which is constant. `n` is a power of two. See `single_pixel_differences`.
     """
-    if n & (n - 1):
-        raise ValueError(f"Hadamard patterns need a power of two pixels, got {n}.")
-    order = rng.permutation(n)
+    shuffle = _permuted(rng.permutation(n), np.ones(n))
     rows = np.concatenate([[0], 1 + rng.permutation(n - 1)[: m - 1]]).astype(np.int64)
-
-    def forward(X: Any) -> Array:
-        Z = np.ascontiguousarray(X[:, order], dtype=np.float64)
-        total = Z.sum(axis=1, keepdims=True)
-        _walsh_hadamard(Z)
-        return np.asarray(0.5 * (Z[:, rows] + total))
-
-    def adjoint(Y: Array) -> Array:
-        Z = _place(Y, rows, n)
-        _walsh_hadamard(Z)
-        out = np.empty_like(Z)
-        out[:, order] = 0.5 * (Z + Y.sum(axis=1, keepdims=True))
-        return out
-
-    return Operator((m, n), forward, adjoint)
+    H = compose(_some_rows(_hadamard(n), rows), shuffle)  # rows h / sqrt(m)
+    half = 0.5 * np.sqrt(m)
+    return Operator(
+        (m, n),
+        lambda X: half * H.forward(X) + 0.5 * X.sum(axis=1, keepdims=True),
+        lambda Y: half * H.adjoint(Y) + 0.5 * Y.sum(axis=1, keepdims=True),
+    )
 
 
 def single_pixel_differences(patterns: Operator) -> tuple[Operator, Callable[[Array], Array]]:
@@ -220,19 +229,8 @@ def basis_operator(name: str, shape: Sequence[int]) -> Operator:
     shape = tuple(shape)
     n = int(np.prod(shape))
     if name == "dct":
-        axes = tuple(range(1, len(shape) + 1))
-
-        def forward(X: Any) -> Array:
-            return np.asarray(
-                fft.idctn(X.reshape(-1, *shape), axes=axes, norm="ortho").reshape(-1, n)
-            )
-
-        def adjoint(Y: Array) -> Array:
-            return np.asarray(
-                fft.dctn(Y.reshape(-1, *shape), axes=axes, norm="ortho").reshape(-1, n)
-            )
-
-        return Operator((n, n), forward, adjoint)
+        T = _cosine_transform(shape)
+        return Operator(T.shape, T.adjoint, T.forward)
     atoms = [_axis_basis(name, size) for size in shape]
 
     def synthesis(X: Any) -> Array:
@@ -316,27 +314,14 @@ def _draw(frequency: Array, m: int, decay: float, rng: np.random.RandomState) ->
 
 def _sequencies(shape: tuple[int, ...]) -> Array:
     """Count sign changes along each axis of the rows of a Hadamard matrix; their norm."""
-    squares = np.zeros(shape)
-    for axis, size in enumerate(shape):
-        bits = size.bit_length() - 1
-        changes = np.zeros(size)
-        for row in range(size):
-            code, value = 0, row
-            for _ in range(bits):  # bits in reverse order, then from Gray's code
-                code, value = (code << 1) | (value & 1), value >> 1
-            while code:
-                value, code = value ^ code, code >> 1
-            changes[row] = value
-        squares = squares + np.expand_dims(
-            changes**2, tuple(other for other in range(len(shape)) if other != axis)
-        )
+    squares = np.zeros(1)
+    for size in shape:
+        bits, rows = size.bit_length() - 1, np.arange(size)
+        changes = sum(((rows >> b) & 1) << (bits - 1 - b) for b in range(bits)) + 0 * rows
+        for b in range(bits):  # from Gray's code of the reversed bits
+            changes = changes ^ (changes >> (1 << b))
+        squares = np.add.outer(squares, np.square(changes, dtype=float))
     return np.sqrt(squares).ravel()
-
-
-def _place(Y: Array, rows: Array, n: int) -> Array:
-    out = np.zeros((len(Y), n))
-    out[:, rows] = Y
-    return out
 
 
 def _unit_rows(which: Array, n: int) -> Array:
@@ -350,19 +335,3 @@ def _dense(X: Any) -> Array:
         made: Any = X
         X = made.toarray()
     return np.asarray(X)
-
-
-@jit
-def _walsh_hadamard(Z):
-    """Walsh-Hadamard transform of each row in place, not normalised; rows a power of two long."""
-    n = Z.shape[1]
-    for i in range(Z.shape[0]):
-        z = Z[i]
-        half = 1
-        while half < n:
-            for first in range(0, n, 2 * half):
-                for j in range(first, first + half):
-                    a, b = z[j], z[j + half]
-                    z[j] = a + b
-                    z[j + half] = a - b
-            half *= 2

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -50,15 +50,13 @@ def half_success(rho: Array, hits: Array, trials: Array) -> float:
     hits, trials = hits + 0.5, trials + 1.0
     x = (rho - rho.mean()) / (np.ptp(rho) or 1.0)
     D = np.column_stack([np.ones_like(x), x])
-    w = np.zeros(2)
-    for _ in range(100):
-        p = expit(D @ w)
-        slope = D.T @ (hits - trials * p) - 1e-6 * w
-        H = (D * (trials * p * (1 - p))[:, None]).T @ D + 1e-6 * np.eye(2)
-        step = np.linalg.solve(H, slope)
-        w = w + step * min(1.0, 4.0 / float(np.abs(step).max() or 1.0))
-        if float(np.abs(step).max()) < 1e-10:
-            break
+
+    def misfit(w: Array) -> tuple[float, Array]:
+        z = D @ w
+        value = float(trials @ np.logaddexp(0, z) - hits @ z) + 0.5e-6 * float(w @ w)
+        return value, D.T @ (trials * expit(z) - hits) + 1e-6 * w
+
+    w = minimize(misfit, np.zeros(2), jac=True).x
     if w[1] >= 0:
         return float("nan")
     return float(rho.mean() - w[0] / w[1] * (np.ptp(rho) or 1.0))
