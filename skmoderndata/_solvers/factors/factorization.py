@@ -22,7 +22,7 @@ Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
 SWEEPS = 10  # of coordinate descent on one factor, at most
-NEWTON = 2  # steps in a pass on codes of rows of given sparseness
+ROUNDS = 2  # in a pass on codes of rows of given sparseness
 START_SWEEPS = 200  # of coordinate descent on the first codes, at most
 AFRESH = 20  # passes after which such codes are looked for from several starts again
 CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
@@ -291,7 +291,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
         if sweeps > SWEEPS or not 0 < side.level < 1:
             z[:] = cone_codes(G, F, side.level, start=z)
         else:
-            descend_cone(G, F, z, side.level, steps=1, newton=NEWTON)
+            descend_cone(G, F, z, side.level, rounds=ROUNDS)
         return _gradient(G, F, z)
     norm = 1.0 if side.kind == "columns_unit" else None
     # a column at a time, each to its minimum; with Gram matrices of rows to that of a bound
