@@ -13,7 +13,7 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._solvers.common.nnls import descend_rows, nnls, weigh_rows
+from skmoderndata._solvers.common.nnls import descend_rows, nnls
 from skmoderndata._solvers.common.projections import project_sparseness
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
 
@@ -53,23 +53,6 @@ class Side(NamedTuple):
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array."""
     return bool(sparse.issparse(X))
-
-
-def canonical(X: Any) -> Any:
-    """Return sparse X with sorted entries, none of them twice, and small indices if they fit.
-
-    The matrix that was given stays as it is, and so do dense ones.
-    """
-    if not is_sparse(X):
-        return X
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    small = max(*X.shape, X.nnz) <= np.iinfo(np.int32).max
-    if small and not (X.indices.dtype == X.indptr.dtype == np.int32):
-        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
-        X = type(X)(parts, shape=X.shape)
-    return X
 
 
 def lengths_of(V: Array) -> Array:
@@ -214,16 +197,13 @@ def update(
         for part in row_blocks(len(F), cost):
             g, f, z = (G[part] if G.ndim == 3 else G), F[part], Z[rows][part]
             Y = _improve(side, g, f, z, sweeps)
-            weights = np.zeros(0)
-            if codes and data.weights is not None:
-                weights = data.weights[rows][part]
-            if side.kind == "nonnegative":
-                total += weigh_rows(z, Y, f, side.l1, 1 / scales, weights)
-                continue
             gradient = violation(side, g, z, Y) / scales
             linear = (f + side.l1) / scales
-            each_row = (z * (Y - f) / 2, gradient * gradient, linear * linear)
-            total += [(weights @ part if len(weights) else part).sum() for part in each_row]
+            sums = (z * (Y - f) / 2, gradient * gradient, linear * linear)
+            if codes and data.weights is not None:
+                total += [data.weights[rows][part] @ each.sum(axis=1) for each in sums]
+            else:
+                total += [each.sum() for each in sums]
     return Update(*total.tolist())
 
 
