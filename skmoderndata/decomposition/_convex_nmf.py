@@ -130,9 +130,10 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Notes
     -----
     A pass takes six products of X with a thin matrix, ``12 n p k`` operations (stored entries for
-    sparse X); a kernel matrix is factorised first, in at most ``n^3`` operations, and counts as as
-    many features as its rank. The problem is not convex; the name refers to the convex hull. The weights are sparse without a penalty. Missing entries are refused: an average
-    of rows with missing entries has no value.
+    sparse X); a kernel matrix is factorised first, in at most ``n^3`` operations, and counts as
+    features in the number of its rank. The problem is not convex; the name refers to the convex
+    hull. The weights are sparse without a penalty. Missing entries are refused: an average of rows
+    with missing entries has no value.
 
     References
     ----------

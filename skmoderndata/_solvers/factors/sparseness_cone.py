@@ -4,7 +4,7 @@ Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0`` with Hoyer's sp
 that is ``sum z = ratio |z|_2``: a ray of any norm in a set of directions that is not convex.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,14 @@ FLAT = 1e-12  # fraction of the largest diagonal entry that a smaller one is tak
 DUST = 1e-12  # fraction of the largest entry of a row that is rounding
 RIDGE = 1e-13  # fraction of the metric that keeps the system of a Newton step regular
 GAIN = 1e-13  # fraction of the value below which a round gains nothing
+
+
+class State(NamedTuple):
+    """Rows on the cone, the gradients ``z G - f`` and the values there."""
+
+    Z: Array
+    Y: Array
+    value: Array
 
 
 def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) -> Array:
@@ -85,16 +93,16 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
         if not len(rows):
             break
         g, f, unit, flat = (G if G.ndim == 2 else G[rows]), F[rows], metric[rows], stuck[rows]
-        state = z, y, before = _at_best_norm(g, f, Z[rows])
-        projected = project_sparseness((z - y / steep[rows])[flat], level)
-        moved = z.copy()
-        moved[flat] = projected
-        state = z, y, value = _lower(state, _at_best_norm(g, f, moved))
+        state = _at_best_norm(g, f, Z[rows])
+        before, moved = state.value, state.Z.copy()
+        moved[flat] = project_sparseness((state.Z - state.Y / steep[rows])[flat], level)
+        state = _lower(state, _at_best_norm(g, f, moved))
+        z, y, value = state
         step = _newton_step(g, z, y, unit, ratio, curved[rows])
         for size in (1.0, 0.3, 0.1):
             moved = _back_to_cone(z + size * step, unit, ratio)
             state = _lower(state, _at_best_norm(g, f, moved))
-        Z[rows], values[rows] = state[0], state[2]
+        Z[rows], values[rows] = state.Z, state.value
         enough = GAIN * np.abs(before)
         stuck[rows] = value - values[rows] <= enough
         curved[rows] ^= stuck[rows]  # the next one with second derivatives of the other function
@@ -113,21 +121,23 @@ def _metric(G: Array, F: Array) -> Array:
     return np.broadcast_to(np.where(metric > 0, metric, 1.0), F.shape)
 
 
-def _at_best_norm(G: Array, F: Array, Z: Array) -> tuple[Array, Array, Array]:
+def _at_best_norm(G: Array, F: Array, Z: Array) -> State:
     """Rows of Z at the norms that lower the value most, gradients ``z G - f``, and values."""
     Y = (Z[:, None] @ G)[:, 0]  # row by row, so that one does not depend on the others
     met, size = (Z * F).sum(axis=1), (Z * Y).sum(axis=1)
     norm = np.where(met > 0, met / np.where(size > 0, size, np.maximum(met, 1e-300)), 0.0)
     Z, Y = Z * norm[:, None], Y * norm[:, None] - F
-    return Z, Y, (Z * (Y - F)).sum(axis=1) / 2
+    return State(Z, Y, (Z * (Y - F)).sum(axis=1) / 2)
 
 
-def _lower(old: tuple[Array, ...], new: tuple[Array, ...]) -> tuple[Array, ...]:
+def _lower(old: State, new: State) -> State:
     """Take the new row, gradient and value where the value is lower."""
-    better = new[2] < old[2]
-    return tuple(
-        np.where(better if a.ndim == 1 else better[:, None], b, a)
-        for a, b in zip(old, new, strict=True)
+    better = new.value < old.value
+    each = better[:, None]
+    return State(
+        np.where(each, new.Z, old.Z),
+        np.where(each, new.Y, old.Y),
+        np.where(better, new.value, old.value),
     )
 
 
@@ -159,7 +169,8 @@ def _newton_step(
     step[(step * Y).sum(axis=1) >= 0] = 0.0  # uphill
     limit = np.where(step < 0, Z / np.minimum(step, -1e-300), -np.inf)
     length = np.minimum(1.0, -limit.max(axis=1, keepdims=True))
-    return length * step
+    out: Array = length * step
+    return out
 
 
 def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
