@@ -373,7 +373,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         check_is_fitted(self)
         data, model = self._check(X, reset=False), self._model()
         proba = np.empty((data.X.shape[0], len(model.beta)))
-        for rows, log_p in likelihood_blocks(data, model):
+        for rows, _, _, log_p in likelihood_blocks(data, model):
             posterior = np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
             proba[rows] = np.clip(posterior @ model.sets, 0, 1)
         return proba
@@ -506,7 +506,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         model = model._replace(sets=model.sets[smallest_first])
         best = np.empty(data.X.shape[0], dtype=np.intp)
         total = 0.0
-        for rows, log_p in likelihood_blocks(data, model):
+        for rows, _, _, log_p in likelihood_blocks(data, model):
             peak = log_p.max(axis=1, keepdims=True)
             # sets with the same union differ by rounding only: take the first, the smallest
             best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)

@@ -1,7 +1,6 @@
 """Convex non-negative matrix factorisation: components are averages of rows."""
 
 import warnings
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -26,8 +25,9 @@ from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.factors.convex_factorization import (
     IndefiniteError,
-    Rows,
+    against,
     convex_factorize,
+    rows_of_kernel,
 )
 from skmoderndata._validation import check_magnitude
 from skmoderndata.decomposition._nmf_base import (
@@ -75,7 +75,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Inner products: "linear", which never forms a Gram matrix; another name of
         `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that gives Gram
         matrices. These keep the Gram matrix of the training rows in memory, which must have no
-        negative eigenvalue: a fit that meets a negative squared norm raises.
+        negative eigenvalue.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -131,9 +131,10 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Notes
     -----
     A pass takes six products of X with a thin matrix, ``12 n p k`` operations (stored entries for
-    sparse X), or ``6 n^2 k`` with a kernel. The problem is not convex; the name refers to the
-    convex hull. The weights are sparse without a penalty. Missing entries are refused: an average
-    of rows with missing entries has no value.
+    sparse X); a kernel matrix is factorised first, in at most ``n^3`` operations, and counts as
+    features in the number of its rank. The problem is not convex; the name refers to the convex
+    hull. The weights are sparse without a penalty. Missing entries are refused: an average of rows
+    with missing entries has no value.
 
     References
     ----------
@@ -233,8 +234,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         warn_of_rank(self, shape, rows_only=True)
         self._gram = None
         if self._linear:
-            data = _double(X)
-            rows = Rows(data)
+            data = rows = _double(X)
         else:
             self._gram = resolve_kernel(
                 self.kernel,
@@ -247,23 +247,21 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             data = kernel_matrix(self._gram, X)
             check_magnitude(data, owner=type(self).__name__, kernel_values=True)
             rounding = np.finfo(dtype if self._gram.precomputed else np.float64).eps
-            with self._explained():
-                rows = Rows(K=data, rounding=float(rounding))
+            rows = self._rows_of_kernel(data, float(rounding))
         rng = check_random_state(self.random_state)
         best = None
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
             for number in range(self.n_init):
                 W, B = self._start(data, rows, self.init if number == 0 else "random", rng)
-                with self._explained():
-                    result = convex_factorize(
-                        rows,
-                        W,
-                        B,
-                        method=self.solver,
-                        max_iter=self.max_iter,
-                        tol=self.tol,
-                        progress=progress,
-                    )
+                result = convex_factorize(
+                    rows,
+                    W,
+                    B,
+                    method=self.solver,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    progress=progress,
+                )
                 if best is None or result.objective < best.objective:
                     best = result
                 if progress.stopped:
@@ -271,7 +269,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         total = best.weights.sum(axis=0)
         total[total == 0] = 1.0
         W, B = best.codes * total, best.weights / total
-        combined = rows.against(B)
+        combined = against(rows, B)
         inner = B.T @ combined
         order = np.argsort(-(W * W).sum(axis=0) * np.diagonal(inner), kind="stable")
         B, inner = B[:, order], inner[np.ix_(order, order)]
@@ -356,33 +354,31 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         )
         return validate_rows(self, X, reset=reset, missing=missing)
 
-    @contextmanager
-    def _explained(self):
-        """Say what an indefinite kernel matrix is and what can be done about it."""
+    def _rows_of_kernel(self, K, rounding):
         try:
-            yield
+            return rows_of_kernel(K, rounding)
         except IndefiniteError as error:
             raise ValueError(
                 f"{type(self).__name__}(kernel={self.kernel!r}) needs a positive semi-definite "
-                f"kernel matrix, and met a {error}, so that there is no minimum. Use another "
+                f"kernel matrix, and met an {error}. There is no minimum then. Use another "
                 "kernel, or correct the spectrum of the matrix, as skmoderndata."
                 "preprocessing.SpectrumCorrector does, with kernel='precomputed'."
             ) from error
 
     def _start(self, data, rows, init, rng):
         """Return first codes and weights: clusters, made soft by a fifth."""
-        n, k = len(rows.diagonal), self.n_components
+        n, k = rows.shape[0], self.n_components
         if init == "random":
             B = rng.uniform(size=(n, k)) ** 4  # a few rows make most of a component
             B /= B.sum(axis=0)
-            return nnls(B.T @ rows.against(B), rows.against(B)).Z + 0.01, B
-        if rows.K is None:
+            return nnls(B.T @ against(rows, B), against(rows, B)).Z + 0.01, B
+        if self._linear:
             with warnings.catch_warnings():  # fewer distinct rows than components will do
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
         else:
             chosen = rng.permutation(n)[:k]
-            labels = np.argmin(rows.diagonal[chosen] - 2 * rows.K[:, chosen], axis=1)
+            labels = np.argmin(np.diagonal(data)[chosen] - 2 * data[:, chosen], axis=1)
         W = np.zeros((n, k))
         W[np.arange(n), labels] = 1.0
         W += 0.2

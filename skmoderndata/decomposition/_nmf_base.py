@@ -15,7 +15,6 @@ from skmoderndata._solvers.factors.factorization import (
     Data,
     Side,
     SummedData,
-    canonical,
     codes_for,
     lengths_of,
     penalty_value,
@@ -58,7 +57,10 @@ def validate_rows(estimator, X, *, reset, missing=None):
         fourth_powers=not estimator.__sklearn_tags__().input_tags.pairwise,
     )
     name = type(estimator).__name__
-    X = canonical(X)
+    if sparse.issparse(X) and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
+        # scikit-learn's k-means takes no other indices
+        parts = (X.data, *(a.astype(np.int32, copy=False) for a in (X.indices, X.indptr)))
+        X = type(X)(parts, shape=X.shape)
     if np.isnan(X.data if sparse.issparse(X) else X).any():
         if missing is not None:
             raise ValueError(f"Input X contains NaN. {name} takes no missing entries: {missing}")

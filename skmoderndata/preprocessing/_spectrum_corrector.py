@@ -1,10 +1,10 @@
 """Positive semi-definite matrices from similarities."""
 
 import numpy as np
+from scipy import linalg
 
 from skmoderndata._compat import NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.common.linalg import Spectrum
 from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
@@ -102,11 +102,9 @@ class SpectrumCorrector(KernelMatrixStep):
 
     def _learn(self, X):
         S, _ = self._symmetric(X)
-        spectrum = Spectrum(S)
-        w = spectrum.values  # ascending
-        w = np.where(np.abs(w) <= self.tol * np.abs(w).max(initial=0.0), 0.0, w)
-        self._spectrum = spectrum
-        self.projection_ = self._projection(S, w)
+        values, self._vectors = linalg.eigh(S, driver="evd")  # ascending
+        w = np.where(np.abs(values) <= self.tol * np.abs(values).max(initial=0.0), 0.0, values)
+        self.projection_ = self._projection(S, values, w)
         self.eigenvalues_ = w[::-1].copy()
         self.n_negative_ = int((w < 0).sum())
         total = np.abs(w).sum()
@@ -158,23 +156,23 @@ class SpectrumCorrector(KernelMatrixStep):
             A, B = A @ half, B @ half
         return (A @ B.T).astype(dtype, copy=False)
 
-    def _projection(self, S, w):
+    def _projection(self, S, values, w):
         """Matrix ``U diag(f(w) / w) U'`` from the fewer of the eigenvectors."""
         n = len(w)
         below, above = int((w < 0).sum()), int((w <= 0).sum())  # zeros lie between
         if self.algorithm == "shift":
             return np.eye(n)
         if self.algorithm == "square":
-            U = self._spectrum.vectors(below, above)
-            return S - (U * self._spectrum.values[below:above]) @ U.T
+            U = self._vectors[:, below:above]
+            return S - (U * values[below:above]) @ U.T
         if above <= n - below:  # what is not positive, taken from the identity
-            U = self._spectrum.vectors(0, above)
+            U = self._vectors[:, :above]
             gain = np.ones(above)
             if self.algorithm == "flip":
                 gain[:below] = 2.0
             kept = np.eye(n) - (U * gain) @ U.T
         else:
-            U = self._spectrum.vectors(below, n)
+            U = self._vectors[:, below:]
             gain = np.ones(n - below)
             if self.algorithm == "flip":
                 gain[above - below :] = 2.0
@@ -187,10 +185,10 @@ class SpectrumCorrector(KernelMatrixStep):
     def _half(self):
         """Eigenvectors over the roots of the eigenvalues, of those that `between` keeps."""
         w = self.eigenvalues_[::-1]
-        n, below, above = len(w), int((w < 0).sum()), int((w <= 0).sum())
-        U, roots = self._spectrum.vectors(above, n), np.sqrt(w[above:])
+        below, above = int((w < 0).sum()), int((w <= 0).sum())
+        U, roots = self._vectors[:, above:], np.sqrt(w[above:])
         if self.algorithm == "flip" and below:
-            U = np.hstack([self._spectrum.vectors(0, below), U])
+            U = np.hstack([self._vectors[:, :below], U])
             roots = np.concatenate([np.sqrt(-w[:below]), roots])
         return U / roots
 

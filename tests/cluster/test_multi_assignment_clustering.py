@@ -62,7 +62,7 @@ def test_likelihood_is_that_of_the_definition(seed):
         bits = X if observed is None else X & observed
         seen = X.astype(float) if observed is None else np.where(observed, X, np.nan)
         expected = oracle.log_likelihood(seen, model.beta, sets, model.eps, model.r)
-        for rows, log_p in likelihood_blocks(Data(bits, observed), model):
+        for rows, _, _, log_p in likelihood_blocks(Data(bits, observed), model):
             assert_allclose(log_p, expected[rows], rtol=1e-10)
         counts = expectation(Data(bits, observed), model, 0)
         # the E-step runs in single precision

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.factors.convex_factorization import Rows, convex_factorize
+from skmoderndata._solvers.factors.convex_factorization import convex_factorize, rows_of_kernel
 from skmoderndata.decomposition import ConvexNMF, SemiNMF
 from tests.oracles import semi_nmf as oracle
 
@@ -30,10 +30,9 @@ def test_objective_and_residual_from_the_definition(seed):
     X, _ = hull(seed=seed, noise=0.3)
     model = ConvexNMF(3, random_state=seed).fit(X)
     K = X @ X.T
-    rows = Rows(X)
     rng = np.random.default_rng(seed)
     W, B = rng.uniform(size=(80, 3)), rng.dirichlet(np.ones(80), size=3).T
-    result = convex_factorize(rows, W, B, tol=1e-4, max_iter=3000)
+    result = convex_factorize(X, W, B, tol=1e-4, max_iter=3000)
     assert_allclose(
         result.objective, oracle.convex_objective(K, result.codes, result.weights), rtol=1e-9
     )
@@ -60,7 +59,7 @@ def test_multiplicative_rules_entry_by_entry(seed):
     rng = np.random.default_rng(seed)
     W, B = rng.uniform(0.1, 1, size=(20, 3)), rng.dirichlet(np.ones(20), size=3).T
     K = X @ X.T
-    ours = convex_factorize(Rows(X), W, B, method="multiplicative", max_iter=4, tol=0)
+    ours = convex_factorize(X, W, B, method="multiplicative", max_iter=4, tol=0)
     values = []
     for _ in range(4):
         values.append(oracle.convex_objective(K, W, B))
@@ -219,7 +218,7 @@ def test_kernels_that_are_none(solver, seed):
 
 @pytest.mark.certificate
 def test_not_a_number_is_no_small_residual():
-    rows = Rows(np.full((4, 3), np.nan))
+    rows = np.full((4, 3), np.nan)
     result = convex_factorize(rows, np.ones((4, 2)), np.full((4, 2), 0.25), max_iter=2)
     assert np.isnan(result.residual)
     assert not result.converged
@@ -273,7 +272,7 @@ def test_objective_of_exact_factors_is_no_rounding(solver, kernel, seed):
     X[3:] = rng.gamma(1.0, size=(37, 3)) @ X[:3]
     W, B = np.zeros((40, 3)), np.eye(40, 3)
     W[:3], W[3:] = np.eye(3), np.linalg.lstsq(X[:3].T, X[3:].T, rcond=None)[0].T
-    rows = Rows(X) if kernel == "linear" else Rows(K=X @ X.T)
+    rows = X if kernel == "linear" else rows_of_kernel(X @ X.T)
     result = convex_factorize(rows, np.maximum(W, 0), B, method=solver, max_iter=5, tol=0)
     assert min(result.history) >= 0
     exact = 1e-24 if kernel == "linear" else 1e-15  # the matrix itself is rounded

@@ -38,3 +38,9 @@ def fill_rows(Z, known, Vt, penalty):
         score = np.linalg.solve(A.T @ A + np.diag(penalty), A.T @ Z[i, known[i]])
         filled[i, ~known[i]] = (score @ Vt)[~known[i]]
     return filled
+
+
+def prox_nuclear(X, threshold):
+    """Singular value thresholding by a full decomposition."""
+    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+    return (U * np.maximum(s - threshold, 0)) @ Vt

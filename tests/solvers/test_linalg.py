@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skmoderndata._solvers.common.linalg import Spectrum, eigen_range
+from skmoderndata._solvers.common.linalg import eigen_range
 
 
 def nearly_equal(n, seed):
@@ -14,20 +14,13 @@ def nearly_equal(n, seed):
     return rng.uniform(1, 10) * np.eye(n) + noise + noise.T
 
 
-def selected(A, start, stop):
-    spectrum = Spectrum(np.asfortranarray(A))
-    return spectrum.values[start:stop], spectrum.vectors(start, stop)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "n"), [(eigen_range, 10), (eigen_range, 40), (selected, 70), (selected, 100)]
-)
+@pytest.mark.parametrize("n", [10, 40, 70, 100])
 @pytest.mark.parametrize("k", [1, 3])
-def test_repeated_eigenvalues_are_not_lost(pairs, n, k):
+def test_repeated_eigenvalues_are_not_lost(n, k):
     for seed in range(40):
         A = nearly_equal(n, seed)
         for start in (0, n - k):
-            values, vectors = pairs(A, start, start + k)
+            values, vectors = eigen_range(A, start, start + k)
             assert_allclose(values, np.full(k, A[0, 0]), rtol=1e-13)
             assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-12)
 

@@ -81,7 +81,7 @@ def test_hardly_below_the_best_of_many_starts(level, units, seed):
     for _ in range(20):
         Z = project_sparseness(rng.uniform(size=F.shape) ** 3 * F / np.diag(G), level)
         start = values(G, F, Z)
-        descend_cone(G, F, Z, level, steps=50, newton=12)
+        descend_cone(G, F, Z, level, rounds=100)
         assert (values(G, F, Z) <= start + 1e-12 * np.abs(start)).all()
         best = np.minimum(best, values(G, F, Z))
     assert found.sum() <= 0.997 * best.sum()  # both are negative

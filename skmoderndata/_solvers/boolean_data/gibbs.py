@@ -70,13 +70,10 @@ def _sample_sets(
 ) -> Statistics:
     """Draw the set of each row and count."""
     D, n_sets = model.beta.shape[1], len(model.sets)
-    ones = np.zeros((D, n_sets))
-    seen_by_set = np.zeros((D, n_sets))
-    index = np.empty(data.X.shape[0], dtype=np.intp)
-    for rows, log_p in likelihood_blocks(data, model):
-        index[rows] = (log_p + log_sets + rng.gumbel(size=log_p.shape)).argmax(axis=1)
-    for rows, X, seen in data.blocks(n_sets):
-        q = one_hot(index[rows], n_sets)
+    ones, seen_by_set = np.zeros((D, n_sets)), np.zeros((D, n_sets))
+    for _, X, seen, log_p in likelihood_blocks(data, model):
+        drawn = (log_p + log_sets + rng.gumbel(size=log_p.shape)).argmax(axis=1)
+        q = one_hot(drawn, n_sets)
         ones += X.T @ q
         seen_by_set += q.sum(axis=0) if seen is None else seen.T @ q
     return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), 0.0)

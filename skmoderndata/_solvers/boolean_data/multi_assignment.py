@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._jit import jit
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     associated_features,
@@ -154,25 +153,25 @@ def log_tables(model: Model) -> tuple[Array, Array]:
     return np.log(one) - log_zero, log_zero
 
 
-def likelihood_blocks(data: Data, model: Model) -> Iterator[tuple[slice, Array]]:
-    """Yield row slices and `log p(x_i | L)` in double precision, shape (rows, n_sets)."""
+def likelihood_blocks(
+    data: Data, model: Model, dtype: type = np.float64
+) -> Iterator[tuple[slice, Any, Array | None, Array]]:
+    """Yield rows, their ones, their observed bits, and `log p(x_i | L)`, (rows, n_sets)."""
     weights, log_zero = log_tables(model)
-    base = log_zero.sum(axis=0)
+    base = log_zero.sum(axis=0).astype(dtype)
+    weights, log_zero = weights.astype(dtype), log_zero.astype(dtype)
     for rows, X, seen in data.blocks(2 * len(base)):
-        yield rows, X @ weights + (base if seen is None else seen @ log_zero)
+        q = X @ weights
+        q += base if seen is None else seen @ log_zero
+        yield rows, X, seen, q
 
 
 def expectation(data: Data, model: Model, temperature: float) -> Statistics:
     """Soft assignment at a temperature, reduced to counts; 0 means the best set only."""
-    weights, log_zero = log_tables(model)
-    base = log_zero.sum(axis=0).astype(np.float32)
-    weights, log_zero = weights.astype(np.float32), log_zero.astype(np.float32)
-    D, n_sets = weights.shape
-    ones, free_energy, certain = np.zeros((D, n_sets)), 0.0, 0.0
+    shape = (data.X.shape[1], len(model.sets))
+    ones, free_energy, certain = np.zeros(shape), 0.0, 0.0
     seen_by_set: Array = np.zeros(1)
-    for _, X, seen in data.blocks(n_sets):
-        q = X @ weights
-        q += base if seen is None else seen @ log_zero
+    for _, X, seen, q in likelihood_blocks(data, model, np.float32):
         peak = q.max(axis=1, keepdims=True)
         free_energy -= float(peak.sum(dtype=np.float64))
         if temperature > 0:
@@ -187,7 +186,7 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
             q *= largest
         else:
             certain += len(q)
-            q = one_hot(q.argmax(axis=1), n_sets)
+            q = one_hot(q.argmax(axis=1), len(model.sets))
         ones += X.T @ q
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
     doubt = 1 - certain / data.X.shape[0]
@@ -204,79 +203,31 @@ def one_hot(index: Array, width: int) -> Array:
 def maximization(
     model: Model, statistics: Statistics, *, noise: str | None, n_inner: int = 10
 ) -> Model:
-    """Raise the expected log-likelihood by EM steps over noise switch and single emissions."""
-    beta, noise_parameters = model.beta.copy(), np.array([model.eps, model.r])
-    code = {None: 0, "flip": 1, "mixture": 2}[noise]
-    members, sizes = _members(model.sets)
-    _em_steps(
-        members, sizes, statistics.ones, statistics.zeros, beta, noise_parameters, code, n_inner
-    )
-    return model._replace(beta=beta, eps=float(noise_parameters[0]), r=float(noise_parameters[1]))
+    """Raise the expected log-likelihood by EM steps over noise switch and single emissions.
 
-
-def _members(sets: Array) -> tuple[Array, Array]:
-    """List the members of each set, padded with -1, and their number."""
-    sizes = sets.sum(axis=1)
-    members = np.full((len(sets), max(1, sizes.max())), -1)
-    for row, chosen in zip(members, sets, strict=True):
-        row[: chosen.sum()] = np.flatnonzero(chosen)
-    return members, sizes
-
-
-@jit
-def _em_steps(
-    members: Array,
-    sizes: Array,
-    ones: Array,
-    zeros: Array,
-    beta: Array,
-    noise: Array,
-    code: int,
-    n_inner: int,
-) -> None:
-    """Repeat the closed-form steps on the tables; updates `beta` and `noise` in place.
-
-    a1, a0: probability that an observed 1, 0 is signal. c: probability that source k emitted 0
-    although the union emitted 1.
+    `signal_ones`, `signal_zeros`: ones, zeros of each set that are expected not to be noise. Those
+    ones that the sources of a set emit without a source k make it emit 0 less often.
     """
-    K, D = beta.shape
-    n_sets = ones.shape[1]
-    up, down = np.empty(K), np.empty(K)
+    sets, beta, eps, r = model
+    used = (statistics.ones + statistics.zeros).sum(axis=0) > 1e-9
+    members = sets[used].astype(float)  # (n_sets, K)
+    ones, zeros = statistics.ones[:, used], statistics.zeros[:, used]  # (D, n_sets)
+    seen = np.maximum((ones + zeros) @ members, 1e-300)
     for _ in range(n_inner):
-        eps, r = noise[0], noise[1]
-        noisy_ones, noisy_zeros, total = 0.0, 0.0, 0.0
-        for d in range(D):
-            for k in range(K):
-                up[k] = 0.0
-                down[k] = 0.0
-            for s in range(n_sets):
-                n1, n0 = ones[d, s], zeros[d, s]
-                if n1 + n0 < 1e-9:
-                    continue
-                silent = 1.0
-                for j in range(sizes[s]):
-                    silent *= beta[members[s, j], d]
-                a1, a0 = 1.0, 1.0
-                if code > 0:
-                    a1 = (1 - eps) * (1 - silent) / (eps * r + (1 - eps) * (1 - silent))
-                    a0 = (1 - eps) * silent / (eps * (1 - r) + (1 - eps) * silent)
-                    noisy_ones += n1 * (1 - a1)
-                    noisy_zeros += n0 * (1 - a0)
-                    total += n1 + n0
-                for j in range(sizes[s]):
-                    k = members[s, j]
-                    b = beta[k, d]
-                    c = (b - silent) / (1 - silent)
-                    up[k] += n0 * (a0 + (1 - a0) * b) + n1 * (a1 * c + (1 - a1) * b)
-                    down[k] += n0 + n1
-            for k in range(K):
-                if down[k] > 0:
-                    beta[k, d] = min(max(up[k] / down[k], BETA_RANGE), 1 - BETA_RANGE)
-        if code > 0 and total > 0:
-            noise[0] = min(max((noisy_ones + noisy_zeros) / total, NOISE_RANGE), 1 - NOISE_RANGE)
-            if code == 2 and noisy_ones + noisy_zeros > 0:
-                r = noisy_ones / (noisy_ones + noisy_zeros)
-                noise[1] = min(max(r, NOISE_RANGE), 1 - NOISE_RANGE)
+        silent = np.exp(np.log(beta).T @ members.T)
+        odds = (1 - eps) / np.maximum(eps * r + (1 - eps) * (1 - silent), 1e-300)
+        signal_ones = ones * odds * (1 - silent)
+        signal_zeros = zeros * (1 - eps) * silent
+        signal_zeros /= np.maximum(eps * (1 - r) + (1 - eps) * silent, 1e-300)
+        change = (signal_zeros - ones * odds * silent) @ members / seen
+        beta = np.clip(beta + (1 - beta) * change.T, BETA_RANGE, 1 - BETA_RANGE)
+        if noise is not None:
+            noisy_ones, noisy_zeros = (ones - signal_ones).sum(), (zeros - signal_zeros).sum()
+            noisy = noisy_ones + noisy_zeros
+            eps = float(np.clip(noisy / (ones + zeros).sum(), NOISE_RANGE, 1 - NOISE_RANGE))
+            if noise == "mixture" and noisy > 0:
+                r = float(np.clip(noisy_ones / noisy, NOISE_RANGE, 1 - NOISE_RANGE))
+    return Model(sets, beta, eps, r)
 
 
 def start(
@@ -289,7 +240,8 @@ def start(
 ) -> Model:
     """All sources near the mean row, each leaning towards one random row."""
     n, D = data.X.shape
-    mean = _column_means(data)
+    seen = n if data.observed is None else data.observed.sum(axis=0)
+    mean = np.asarray(data.X.sum(axis=0), dtype=float).ravel() / np.maximum(seen, 1)
     chosen = rng.choice(n, size=n_clusters, replace=n < n_clusters)
     picked = data.X[chosen]
     rows = picked.toarray() if sparse.issparse(data.X) else picked
@@ -298,13 +250,6 @@ def start(
     beta = np.clip(beta, BETA_RANGE, 1 - BETA_RANGE)
     eps, r = {None: (0.0, 0.5), "flip": (0.1, 0.5), "mixture": (0.1, 0.5)}[noise]
     return Model(sets, beta, eps, r)
-
-
-def _column_means(data: Data) -> Array:
-    ones = np.asarray(data.X.sum(axis=0), dtype=float).ravel()
-    seen = data.X.shape[0] if data.observed is None else data.observed.sum(axis=0)
-    means: Array = ones / np.maximum(seen, 1)
-    return means
 
 
 def anneal(
@@ -475,7 +420,7 @@ def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
     """Loss of log-likelihood without each source, and the best sets then, (K, n)."""
     K = len(model.beta)
     losses, best = np.zeros(K), np.zeros((K, rows.X.shape[0]), dtype=np.intp)
-    for part, log_p in likelihood_blocks(rows, model):
+    for part, _, _, log_p in likelihood_blocks(rows, model):
         first = log_p.argmax(axis=1)
         best[:, part] = first
         for k in range(K):

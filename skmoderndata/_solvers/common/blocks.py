@@ -1,4 +1,4 @@
-"""Rows for compiled functions: in bounded stretches, copied, and multiplied at single entries."""
+"""Rows for compiled functions: in bounded stretches, and multiplied at single entries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,13 +17,6 @@ def row_blocks(n_rows: int, cost: float) -> Iterator[slice]:
     size = max(1, int(WORK / max(cost, 1.0)))
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))
-
-
-@jit
-def copy_row(source: Array, target: Array) -> None:
-    """Copy entry by entry: assigning slices would compile numba's messages on shapes, too."""
-    for j in range(len(source)):
-        target[j] = source[j]
 
 
 @jit

@@ -85,18 +85,6 @@ def kkt_residual(G: Array, F: Array, Z: Array) -> float:
     return residual / size if size > 0 else residual
 
 
-def nnls_gap(C: Array, x: Array, z: Array) -> float:
-    """Duality gap of ``min 1/2 |x - z C|^2`` over ``z >= 0``, for C >= 0 without rows of zeros.
-
-    An upper bound on how far ``1/2 |x - z C|^2`` is above the minimum.
-    """
-    r = x - z @ C
-    shift = max(0.0, float(np.max((C @ r) / C.sum(axis=1))))
-    theta = r - shift  # C theta <= 0: dual feasible
-    gap = r @ r / 2 - (theta @ x - theta @ theta / 2)
-    return float(gap)
-
-
 @jit
 def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> int:
     """Block principal pivoting row by row; G has one matrix, or one for each row.
@@ -239,27 +227,3 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
             if moved <= enough * first:
                 break
     return most
-
-
-@jit
-def weigh_rows(Z: Array, Y: Array, F: Array, l1: float, scales: Array, weights: Array) -> Array:
-    """Add up rows of a problem with ``Y = Z G - F``, each row counted by its weight.
-
-    The sums are ``z' (y - f) / 2``, the value of the problem; the squares of the projected
-    gradient; and those of the linear terms ``F + l1``; both times `scales`. Empty weights: ones.
-    """
-    m, k = Z.shape
-    out = np.zeros(3)
-    for i in range(m):
-        value, slope, size = 0.0, 0.0, 0.0
-        for j in range(k):
-            z, y, f = Z[i, j], Y[i, j], F[i, j]
-            value += z * (y - f)
-            g = y if z > 0.0 else min(y, 0.0)
-            slope += (g * scales[j]) ** 2
-            size += ((f + l1) * scales[j]) ** 2
-        w = weights[i] if len(weights) else 1.0
-        out[0] += 0.5 * w * value
-        out[1] += w * slope
-        out[2] += w * size
-    return out

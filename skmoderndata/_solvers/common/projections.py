@@ -98,11 +98,11 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
         if kept == active or kept <= ratio_sq:
             break
         active = kept
-    # u = (x - mean) + shift has |u|_1 = active * shift and |u|_2^2 = active * shift^2 + spread
-    factor = length / np.sqrt(active * shift * shift + spread)
+    # on its support the solution is an affine function of x with the mean and norm asked for
+    slope = length * np.sqrt((1.0 - ratio_sq / active) / spread)
     for i in range(n):
-        out[i] = max(0.0, ((x[i] - top) * scale - mean + shift) * factor)
-    _correct(out, work, ratio, length)
+        deviation = (x[i] - top) * scale - mean
+        out[i] = max(0.0, ratio * length / active + deviation * slope)
 
 
 @jit
@@ -132,29 +132,6 @@ def _moments(values: Array, count: int) -> tuple[float, float]:
         if shift == 0:
             mean = off / count
     return mean + off / count, spread - off * off / count
-
-
-@jit
-def _correct(out: Array, work: Array, ratio: float, length: float) -> None:
-    """Take the last rounding errors out of both norms; the support stays as it is."""
-    count, least = 0, length
-    for value in out:
-        work[count] = value
-        count += value > 0.0
-        least = min(least, value if value > 0.0 else length)
-    if count < 2:
-        return
-    mean, spread = _moments(work, count)
-    wanted_mean = ratio * length / count
-    wanted_spread = length * length - count * wanted_mean * wanted_mean
-    if spread <= 0.0 or wanted_spread <= 0.0:
-        return
-    factor = np.sqrt(wanted_spread / spread)
-    if wanted_mean + (least - mean) * factor < 0.0:
-        return
-    for i in range(len(out)):
-        if out[i] > 0.0:
-            out[i] = wanted_mean + (out[i] - mean) * factor
 
 
 @jit

@@ -1,33 +1,10 @@
-"""Proximal operators of entrywise penalties."""
+"""Huber loss, the Moreau envelope of the absolute value."""
 
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def prox_l1(X: Array, threshold: float) -> Array:
-    """Soft thresholding, the proximal operator of ``threshold * |X|_1``.
-
-    >>> prox_l1(np.array([-3.0, 0.5, 2.0]), 1.0)
-    array([-2.,  0.,  1.])
-    """
-    # X - clip(X) keeps NaN, gives exact zeros and rounds once
-    out: Array = X - np.clip(X, -threshold, threshold)
-    return out
-
-
-def prox_nuclear(X: Array, threshold: float) -> Array:
-    """Singular value thresholding by a full decomposition, for small matrices and references.
-
-    >>> prox_nuclear(np.diag([3.0, 0.5]), 1.0)
-    array([[2., 0.],
-           [0., 0.]])
-    """
-    U, s, Vt = np.linalg.svd(X, full_matrices=False)
-    out: Array = (U * np.maximum(s - threshold, 0)) @ Vt + 0.0
-    return out
 
 
 def huber(X: Array, slope: float, width: float) -> Array:

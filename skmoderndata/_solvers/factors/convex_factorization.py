@@ -7,14 +7,13 @@ weights B (n, k), non-negative, columns of sum 1.
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.factors.factorization import (
-    CANCELLED,
     Data,
     FactorizationResult,
     Side,
@@ -22,7 +21,6 @@ from skmoderndata._solvers.factors.factorization import (
     least_squares,
     lengths_of,
     ratio,
-    residual_blocks,
     squared_error,
     update,
     worst,
@@ -96,71 +94,45 @@ class IndefiniteError(ValueError):
     """The kernel matrix has a negative eigenvalue, for which the problem has no minimum."""
 
 
-class Rows:
-    """The rows through their inner products: from X, or from a kernel matrix.
+def rows_of_kernel(K: Array, rounding: float = 1e-16) -> Array:
+    """Rows (n, rank) with the inner products K, by Cholesky's factorisation with pivoting.
 
-    `rounding` is the relative error of the entries of the kernel matrix.
+    `rounding` is the relative error of the entries of K.
     """
+    n, largest = len(K), float(np.abs(K).max())
+    L, order, rank, _ = linalg.lapack.dpstrf(K, lower=1, tol=10 * rounding * largest)
+    rows = np.empty((n, rank))
+    rows[order - 1] = np.tril(L)[:, :rank]
+    error = float(np.abs(K - rows @ rows.T).max()) if rank < n else 0.0
+    if error > min(1e-3, 10 * n * rounding) * largest:
+        raise IndefiniteError(
+            f"indefinite one: Cholesky's factorisation fails by {error / largest:.3g} times the "
+            "largest entry"
+        )
+    return rows
 
-    def __init__(self, X: Any = None, K: Array | None = None, rounding: float = 1e-16):
-        self.X, self.K = X, K
-        if K is not None:
-            self.diagonal = np.array(np.diagonal(K))
-        elif is_sparse(X):
-            self.diagonal = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-        else:
-            self.diagonal = np.einsum("ij,ij->i", X, X)
-        self.trace = float(self.diagonal.sum())
-        self.slack = 0.0 if K is None else min(1e-3, 10 * len(K) * rounding)
-        if K is not None:
-            self.check(self.diagonal, float(np.abs(K).max(initial=0.0)))
 
-    def check(self, values: Array | float, size: float) -> None:
-        """Raise where what is a squared norm is negative by more than rounding of `size`."""
-        if np.min(values, initial=0.0) < -self.slack * size and self.K is not None:
-            least = float(np.min(values)) / size
-            raise IndefiniteError(f"squared norm of {least:.3g} times the largest entry")
+def against(X: Any, B: Array) -> Array:
+    """Inner products of all rows with the combinations in the columns of B."""
+    product: Array = np.asarray(X @ np.ascontiguousarray(X.T @ B))
+    return product
 
-    def squared_error(self, W: Array, B: Array) -> float:
-        """``|X - W B' X|^2`` from the residuals, with which nothing cancels."""
-        if self.K is None:
-            data = Data(self.X)
-            V = np.ascontiguousarray(self.X.T @ B, dtype=np.float64)
-            return float(sum((R * R).sum() for _, R in residual_blocks(data, W, V)))
-        R = self.K - W @ (B.T @ self.K)
-        error = float(np.trace(R) - ((R @ B) * W).sum())
-        self.check(error, self.trace)
-        return max(error, 0.0)
 
-    def against(self, B: Array) -> Array:
-        """Inner products of all rows with the combinations in the columns of B."""
-        if self.K is not None:
-            out: Array = self.K @ B
-            return out
-        product: Array = np.asarray(self.X @ np.ascontiguousarray(self.X.T @ B))
-        return product
-
-    def sweep(self, B: Array, W: Array, S: Array) -> None:
-        """Improve B row by row, in place, given the codes and ``S = W' W``."""
-        n, k = B.shape
-        if self.K is not None:
-            D = B @ S - W
-            for rows in row_blocks(n, n * k + 2.0 * k * k):
-                _sweep_gram(self.K, self.diagonal, B, D, S, rows.start, rows.stop)
-            return
-        M = np.ascontiguousarray(self.X.T @ (B @ S - W))
-        for rows in row_blocks(n, 2.0 * k * (self.X.shape[1] + k)):
-            b, diagonal = B[rows], self.diagonal[rows]
-            part = self.X[rows]
-            if not is_sparse(part):  # as if all entries were stored
-                size, p = part.shape
-                indptr, indices = np.arange(0, size * p + 1, p), np.tile(np.arange(p), size)
-                part = sparse.csr_array((part.ravel(), indices, indptr), shape=part.shape)
-            _sweep_rows(part.indptr, part.indices, part.data, diagonal, b, M, S)
+def _sweep(X: Any, norms_sq: Array, B: Array, W: Array) -> None:
+    """Improve B row by row, in place, given the codes."""
+    k, S = B.shape[1], W.T @ W
+    M = np.ascontiguousarray(X.T @ (B @ S - W))
+    for rows in row_blocks(len(B), 2.0 * k * (X.shape[1] + k)):
+        part = X[rows]
+        if not is_sparse(part):  # as if all entries were stored
+            size, p = part.shape
+            indptr, indices = np.arange(0, size * p + 1, p), np.tile(np.arange(p), size)
+            part = sparse.csr_array((part.ravel(), indices, indptr), shape=part.shape)
+        _sweep_rows(part.indptr, part.indices, part.data, norms_sq[rows], B[rows], M, S)
 
 
 def convex_factorize(
-    rows: Rows,
+    X: Any,
     W: Array,
     B: Array,
     *,
@@ -175,30 +147,29 @@ def convex_factorize(
     with the residual kept up to date, from extrapolated points; a step that raises the objective
     is taken back; "multiplicative": Ding's rules [2010, equations
     (19), (20)]. The columns of B are rescaled to sum 1. Stops when the projected gradients of both
-    factors, relative to their linear terms, are below `tol`.
-
-    Raises
-    ------
-    IndefiniteError
-        When a squared norm turns out to be negative.
+    factors, relative to their linear terms, are below `tol`. X is an array or a CSR matrix.
     """
     it = Iterations(max_iter, tol, progress)
     history: list[float] = []
-    nothing = rows.diagonal <= 0
+    data = Data(X)
+    squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
+    norms_sq = np.asarray(squares, dtype=np.float64).ravel()
+    nothing = norms_sq <= 0
     if nothing.any() and not nothing.all():  # rows of zeros, whose weights mean nothing
         B = np.where(nothing[:, None], 0.0, B)
         B = B / B.sum(axis=0)
     if method == "multiplicative":
         new_W, new_B = W, B
+        K = against(X, np.eye(len(W)))
         for _ in it:
             total = new_B.sum(axis=0)
             W, B = new_W * total, new_B / total
-            F = rows.against(B)
+            F = against(X, B)
             G = B.T @ F
-            objective = _objective(rows, W, B, F, G)
+            objective = _objective(data, W, B, F, G)
             history.append(min(objective, history[-1]) if history else objective)
-            it.residual = _residual(rows, W, B, F, G)
-            new_W, new_B = _multiply(rows, W, B, F, G)
+            it.residual = _residual(X, W, B, F, G)
+            new_W, new_B = _multiply(K, W, B)
         return ConvexResult(W, B, history[-1], it.residual, it.n_iter, it.converged, history)
     best, best_W, best_B = np.inf, W, B
     last_W, last_B = W, B  # before extrapolation
@@ -206,11 +177,11 @@ def convex_factorize(
     residual = np.inf
     for _ in it:
         W = W.copy()
-        F = rows.against(B)
+        F = against(X, B)
         G = B.T @ F
         descend_rows(G[None], W, W @ G - F, SWEEPS, 0.03)
-        objective = _objective(rows, W, B, F, G)
-        if objective > best + 1e-15 * rows.trace and not fresh:
+        objective = _objective(data, W, B, F, G)
+        if objective > best + 1e-15 * data.sum_sq and not fresh:
             W, B = best_W, best_B
             last_W, last_B = best_W, best_B
             step_limit, step, fresh = step, step / 1.5, True
@@ -223,13 +194,13 @@ def convex_factorize(
         B, last_B, F = B / total, last_B / total, F / total
         W, last_W, G = W * total, last_W * total, G / total / total[:, None]
         best_W, best_B = W, B
-        it.residual = residual = _residual(rows, W, B, F, G)
+        it.residual = residual = _residual(X, W, B, F, G)
         if residual <= tol:
             continue
         extra = 0.0 if fresh else step
         ahead = np.maximum(W + extra * (W - last_W), 0) if extra else W
         B = B.copy()
-        rows.sweep(B, ahead, ahead.T @ ahead)
+        _sweep(X, norms_sq, B, ahead)
         B, last_B = (np.maximum(B + extra * (B - last_B), 0) if extra else B), B
         W, last_W = ahead, W
         if not fresh:
@@ -241,16 +212,16 @@ def convex_factorize(
     )
 
 
-def _objective(rows: Rows, W: Array, B: Array, F: Array, G: Array) -> float:
-    rows.check(np.diagonal(G), rows.diagonal.max(initial=0.0))
-    objective = rows.trace / 2 + float((W * (W @ G / 2 - F)).sum())
-    if objective < rows.trace * np.finfo(np.float64).eps ** CANCELLED:
-        objective = rows.squared_error(W, B) / 2
+def _objective(data: Data, W: Array, B: Array, F: Array, G: Array) -> float:
+    objective = data.sum_sq / 2 + float((W * (W @ G / 2 - F)).sum())
+    if objective < data.cancelled / 2:
+        V = np.ascontiguousarray(data.X.T @ B, dtype=np.float64)
+        objective = squared_error(data, W, V) / 2
     return objective
 
 
-def _residual(rows: Rows, W: Array, B: Array, F: Array, G: Array) -> float:
-    linear = rows.against(W)
+def _residual(X: Any, W: Array, B: Array, F: Array, G: Array) -> float:
+    linear = against(X, W)
     slope_B = F @ (W.T @ W) - linear
     slope_W = W @ G - F
     residuals = []
@@ -261,9 +232,8 @@ def _residual(rows: Rows, W: Array, B: Array, F: Array, G: Array) -> float:
     return worst(*residuals)
 
 
-def _multiply(rows: Rows, W: Array, B: Array, F: Array, G: Array) -> tuple[Array, Array]:
+def _multiply(K: Array, W: Array, B: Array) -> tuple[Array, Array]:
     """One round of Ding's rules; they need the positive and negative parts of the Gram matrix."""
-    K = rows.K if rows.K is not None else rows.against(np.eye(len(W)))
     up, down = np.maximum(K, 0), np.maximum(-K, 0)
     up_B, down_B = up @ B, down @ B
     grows = up_B + W @ (B.T @ down_B)
@@ -321,22 +291,3 @@ def _sweep_rows(
                 f, x = indices[position], data[position]
                 for c in range(k):
                     M[f, c] += x * change[c]
-
-
-@jit
-def _sweep_gram(
-    K: Array, diagonal: Array, B: Array, D: Array, S: Array, first: int, last: int
-) -> None:
-    """As `_sweep_rows`, through the Gram matrix; D is ``B S - W`` and is kept up to date."""
-    n, k = B.shape
-    g, delta = np.empty(k), np.empty(k)
-    for i in range(first, last):
-        g[:] = 0.0
-        for a in range(n):
-            value = K[i, a]
-            for c in range(k):
-                g[c] += value * D[a, c]
-        if _step(B[i], g, diagonal[i], S, delta):
-            for c in range(k):
-                for j in range(k):
-                    D[i, c] += delta[j] * S[j, c]

@@ -13,7 +13,7 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._solvers.common.nnls import descend_rows, nnls, weigh_rows
+from skmoderndata._solvers.common.nnls import descend_rows, nnls
 from skmoderndata._solvers.common.projections import project_sparseness
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
 
@@ -22,7 +22,7 @@ Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
 SWEEPS = 10  # of coordinate descent on one factor, at most
-NEWTON = 2  # steps in a pass on codes of rows of given sparseness
+ROUNDS = 2  # in a pass on codes of rows of given sparseness
 START_SWEEPS = 200  # of coordinate descent on the first codes, at most
 AFRESH = 20  # passes after which such codes are looked for from several starts again
 CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
@@ -53,23 +53,6 @@ class Side(NamedTuple):
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array."""
     return bool(sparse.issparse(X))
-
-
-def canonical(X: Any) -> Any:
-    """Return sparse X with sorted entries, none of them twice, and small indices if they fit.
-
-    The matrix that was given stays as it is, and so do dense ones.
-    """
-    if not is_sparse(X):
-        return X
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    small = max(*X.shape, X.nnz) <= np.iinfo(np.int32).max
-    if small and not (X.indices.dtype == X.indptr.dtype == np.int32):
-        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
-        X = type(X)(parts, shape=X.shape)
-    return X
 
 
 def lengths_of(V: Array) -> Array:
@@ -214,16 +197,13 @@ def update(
         for part in row_blocks(len(F), cost):
             g, f, z = (G[part] if G.ndim == 3 else G), F[part], Z[rows][part]
             Y = _improve(side, g, f, z, sweeps)
-            weights = np.zeros(0)
-            if codes and data.weights is not None:
-                weights = data.weights[rows][part]
-            if side.kind == "nonnegative":
-                total += weigh_rows(z, Y, f, side.l1, 1 / scales, weights)
-                continue
             gradient = violation(side, g, z, Y) / scales
             linear = (f + side.l1) / scales
-            each_row = (z * (Y - f) / 2, gradient * gradient, linear * linear)
-            total += [(weights @ part if len(weights) else part).sum() for part in each_row]
+            sums = (z * (Y - f) / 2, gradient * gradient, linear * linear)
+            if codes and data.weights is not None:
+                total += [data.weights[rows][part] @ each.sum(axis=1) for each in sums]
+            else:
+                total += [each.sum() for each in sums]
     return Update(*total.tolist())
 
 
@@ -291,7 +271,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
         if sweeps > SWEEPS or not 0 < side.level < 1:
             z[:] = cone_codes(G, F, side.level, start=z)
         else:
-            descend_cone(G, F, z, side.level, steps=1, newton=NEWTON)
+            descend_cone(G, F, z, side.level, rounds=ROUNDS)
         return _gradient(G, F, z)
     norm = 1.0 if side.kind == "columns_unit" else None
     # a column at a time, each to its minimum; with Gram matrices of rows to that of a bound
