@@ -16,6 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SINGLES = 2  # starts at the best single entries
 SHORT = 12  # rounds from each start, at most
 ROUNDS = 400  # from the best of them, at most
+ENTRIES = 2**20  # of the systems of Newton's method that are held at once
 FLAT = 1e-12  # fraction of the largest diagonal entry that a smaller one is taken for in a metric
 DUST = 1e-12  # fraction of the largest entry of a row that is rounding
 RIDGE = 1e-13  # fraction of the metric that keeps the system of a Newton step regular
@@ -82,6 +83,15 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
     one gained nothing, a projected gradient step brings entries into the support. A row is done
     when both gain nothing. Every step that is taken lowers the value.
     """
+    size = max(1, ENTRIES // (Z.shape[1] + 1) ** 2)
+    if len(F) > size:
+        blocks = [slice(first, first + size) for first in range(0, len(F), size)]
+        return np.concatenate(
+            [
+                descend_cone(G if G.ndim == 2 else G[b], F[b], Z[b], level, rounds=rounds)
+                for b in blocks
+            ]
+        )
     ratio, metric = _ratio(Z.shape[1], level), _metric(G, F)
     # a bound on the curvature
     steep = np.linalg.eigvalsh(G)[-1] if G.ndim == 2 else np.sqrt((G * G).sum(axis=(1, 2)))
