@@ -37,7 +37,7 @@ class FormalConceptFactorization(BooleanFactors):
     Parameters
     ----------
     n_clusters : int or None, default=3
-        Number of concepts; None takes as many as cover all ones.
+        Number of concepts; None uses as many as cover all ones.
     cover : {"below", "best"}, default="below"
         Concepts of a row: all whose intent it contains, so that no zero is covered; or the set of
         intents whose union differs in the fewest bits.

@@ -92,7 +92,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     n_init : int, default=3
         Number of starts; the one of largest likelihood is kept.
     start_temperature : float, default=None
-        First temperature; None takes an eighth of the number of features.
+        First temperature; None uses an eighth of the number of features.
     end_temperature : float, default=0.1
         Last temperature.
     cooling : float, default=0.9

@@ -64,7 +64,7 @@ class NeuralGas(
     n_init : int, default=1
         Number of starts; the one of smallest `inertia_` is kept.
     neighborhood : float, default=None
-        Range of the ranks at first; None takes half the number of units, at most 10.
+        Range of the ranks at first; None uses half the number of units, at most 10.
     final_neighborhood : float, default=0.01
         Range of the ranks in the last pass. At 0.01 only the nearest unit moves.
     max_iter : int, default=100

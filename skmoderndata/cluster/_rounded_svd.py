@@ -44,7 +44,7 @@ class RoundedSVD(BooleanFactors):
     n_clusters : int, default=3
         Number of components.
     fractions : array-like of float, default=None
-        Grid for both fractions, above 0 and up to 1; None takes 0.1, 0.2, ..., 0.9.
+        Grid for both fractions, above 0 and up to 1; None means 0.1, 0.2, ..., 0.9.
     threshold : float or None, default=0.0
         A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 

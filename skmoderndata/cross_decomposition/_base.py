@@ -125,7 +125,7 @@ class MultiviewTransformer(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or list of them
-            First view, or a list of all views, in which None stands for a view that is not
+            First view, or a list of all views, in which None means a view that is not
             there; or, with `view_slices`, all views side by side.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Second view; ignored with `view_slices`.

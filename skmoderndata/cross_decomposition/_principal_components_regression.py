@@ -58,7 +58,7 @@ class PrincipalComponentsRegression(
     n_components : "loo", int, float or None, default="loo"
         Number of components; or, below 1, the fraction of the variance that they have to explain.
         A warning says if there are not so many. "loo" takes the number with the smallest
-        leave-one-out error of the regression on the components. None takes all, which is least
+        leave-one-out error of the regression on the components. None uses all, which is least
         squares of minimum norm.
     kernel : str, Kernel or callable, default="linear"
         A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's

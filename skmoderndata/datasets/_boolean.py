@@ -65,7 +65,7 @@ def make_boolean_sources(
         Below 1/2 every source has features of its own; from 1/2 on a source lies in the union of
         its neighbours, and its presence together with them cannot be seen.
     size : int, default=None
-        Number of features of a source; None takes the largest size for which all fit. Features
+        Number of features of a source; None uses the largest size for which all fit. Features
         beyond the last source belong to none.
     noise : float, default=0.0
         Probability that a bit is replaced by a noisy one.

@@ -42,7 +42,7 @@ class CCIPCA(OnlineSubspace):
     ----------
     n_components : int or None, default=None
         Number of components; a warning says if there are more than features, and as many are
-        taken. None takes ``min(n_samples, n_features)`` in `fit` and ``n_features`` in
+        taken. None uses ``min(n_samples, n_features)`` in `fit` and ``n_features`` in
         `partial_fit`.
 
     whiten : bool, default=False
@@ -77,7 +77,7 @@ class CCIPCA(OnlineSubspace):
         Largest number of passes over the rows in `fit`.
 
     tol : float or None, default=3e-3
-        `fit` ends when a pass changes the subspace by less, see `subspace_change_`. None takes
+        `fit` ends when a pass changes the subspace by less, see `subspace_change_`. None uses
         `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None

@@ -64,7 +64,7 @@ class FeatureSignDictionaryLearning(
     Parameters
     ----------
     n_components : int, default=None
-        Number of atoms; None takes twice the number of features.
+        Number of atoms; None uses twice the number of features.
     alpha : float, default=1.0
         Weight of the penalty. A signal shorter than `alpha` has a zero code.
     algorithm : {"feature_sign", "homotopy", "coordinate_descent"}, default="feature_sign"
@@ -84,7 +84,7 @@ class FeatureSignDictionaryLearning(
     tol : float, default=1e-5
         Stop when a pass lowers the objective by a smaller fraction. With 0 all passes are made.
     transform_alpha : float, default=None
-        Weight of the penalty in `transform` and `score`; None takes `alpha`.
+        Weight of the penalty in `transform` and `score`; None uses `alpha`.
     store_codes : bool, default=False
         Keep `codes_`.
     warm_start : bool, default=False

@@ -58,7 +58,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Number of slow features.
 
     n_whitened : int or None, default=None
-        Number K of principal components in which the rows are whitened. None takes
+        Number K of principal components in which the rows are whitened. None uses
         ``min(n_samples, D)`` in `fit` and D in `partial_fit`. Streams converge much better if K
         leaves out the directions that hold only noise.
 
@@ -86,7 +86,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     rank_tol : float or None, default=None
-        Directions with at most this fraction of the largest variance are not whitened. None takes
+        Directions with at most this fraction of the largest variance are not whitened. None means
         1e-10 where the whitening is exact (`fit` with `refine`) and 1e-3 where it is estimated;
         after an exact one, `partial_fit` keeps the directions that were found.
 
@@ -102,7 +102,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     tol : float or None, default=1e-2
         A series of passes ends when one of them changes the subspace by less, see
-        `subspace_change_` and `whitening_change_`. None takes `max_iter` passes.
+        `subspace_change_` and `whitening_change_`. None uses `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None
         First directions, and the order of rows and whitened steps in `fit` with `refine`.

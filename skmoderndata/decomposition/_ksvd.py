@@ -65,9 +65,9 @@ class KSVD(
     Parameters
     ----------
     n_components : int, default=None
-        Number of atoms; None takes twice the number of features.
+        Number of atoms; None uses twice the number of features.
     n_nonzero_coefs : int, default=None
-        Most atoms in a code. None takes a tenth of the features, at least one; where
+        Most atoms in a code. None uses a tenth of the features, at least one; where
         `residual_tol` is given, as many as are needed.
     residual_tol : float, default=None
         Largest Euclidean norm of the residual of each signal.

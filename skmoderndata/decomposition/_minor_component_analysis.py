@@ -81,7 +81,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         Largest number of passes over the rows in `fit`.
 
     tol : float or None, default=1e-2
-        `fit` ends when a pass turns the subspace by less, see `subspace_change_`. None takes
+        `fit` ends when a pass turns the subspace by less, see `subspace_change_`. None uses
         `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None

@@ -70,7 +70,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Keep at most so many components, those with the largest singular values; None keeps all.
         `low_rank_` and the certificate always belong to the convex problem.
     alpha : float, default=None
-        Weight of the sparse matrix. None takes ``1 / sqrt(q max(n, p))`` with q the fraction of
+        Weight of the sparse matrix. None uses ``1 / sqrt(q max(n, p))`` with q the fraction of
         observed entries, for which the theorems hold. Smaller values call more entries wrong.
     algorithm : {"pcp", "stable"}, default="pcp"
         Whether every entry not grossly wrong is exact, or has dense noise.
@@ -99,7 +99,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     store_matrices : bool, default=True
         Keep `low_rank_`, `sparse_`, `dual_` and `support_`, each as large as `X`.
     random_state : int, RandomState instance or None, default=None
-        Draws the starting columns of subspace iteration. None takes a fixed seed, results being
+        Draws the starting columns of subspace iteration. None uses a fixed seed, results being
         independent of it up to the tolerances.
 
     Attributes

@@ -92,7 +92,7 @@ class SlowFeatureAnalysis(
 
     rank_tol : float or None, default=None
         Directions whose variance is below `rank_tol` times the largest are left out (features
-        scaled to unit variance first). None takes ``max(1e-10, n_expanded * eps)``.
+        scaled to unit variance first). None uses ``max(1e-10, n_expanded * eps)``.
 
     solver : {"auto", "eigh", "cholesky"}, default="auto"
         "eigh" whitens with an eigendecomposition and is safe for features that depend on each

@@ -51,7 +51,7 @@ class Sparsenet(
     Parameters
     ----------
     n_components : int, default=None
-        Number of atoms; None takes the number of features.
+        Number of atoms; None uses the number of features.
     prior : {"log", "abs", "gauss"}, default="log"
         The function S, in the order of the formula.
     alpha : float, default=0.2

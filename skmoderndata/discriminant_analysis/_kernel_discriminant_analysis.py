@@ -55,7 +55,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         Directions to keep, which the classifier uses as well; None keeps all, one less than there
         are classes.
     priors : array-like of shape (n_classes,) or None, default=None
-        Probabilities of the classes; None takes their fractions of the training samples.
+        Probabilities of the classes; None uses their fractions of the training samples.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
@@ -278,7 +278,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != fractions.shape or not (priors > 0).all():
             raise ValueError(
-                f"priors={self.priors!r} has to hold one positive probability for each of the "
+                f"priors={self.priors!r} must hold one positive probability for each of the "
                 f"{len(fractions)} classes."
             )
         return priors / priors.sum()

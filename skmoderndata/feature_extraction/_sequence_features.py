@@ -34,7 +34,7 @@ class SequenceFeatures(TransformerMixin, Base):
     ----------
     kernel : kernel of sequences with features, default=None
         `PSpectrum`, `BlendedSpectrum`, `Mismatch` or `RestrictedGapWeighted`; `MarkovFisher` or
-        `HMMFisher`, whose columns are scores; or a kernel of texts with a vectorizer. None takes
+        `HMMFisher`, whose columns are scores; or a kernel of texts with a vectorizer. None uses
         `PSpectrum()`.
     n_features : int, default=None
         Number of columns of hashed features; None learns a column for each substring of the

@@ -101,7 +101,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         Added to the diagonal of K_uu, in units of its mean. It grows by tens, at most to 1e-4,
         where K_uu is singular.
     batch_size : int, default=None
-        Samples of a block. None takes as many as give 16 MB of kernel values.
+        Samples of a block. None uses as many as give 16 MB of kernel values.
     random_state : int, RandomState instance or None, default=None
         Draws the subset, the inducing inputs and the restarts.
     n_jobs : int, default=None
@@ -474,7 +474,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         ----------
         theta : array-like of shape (n_parameters + 1,), default=None
             Logarithms of the parameters of `kernel_` that are not fixed, and of the noise
-            variance. None takes the fitted ones.
+            variance. None uses the fitted ones.
         eval_gradient : bool, default=False
             Whether the gradient is returned too.
         X : array-like of shape (n_samples, n_features), default=None

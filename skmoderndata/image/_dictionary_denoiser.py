@@ -58,12 +58,12 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     patch_size : int or tuple of two int, default=8
         Height and width of a patch, at most those of the image.
     gain : float, default=None
-        The factor c of the bound. None takes the one for which the noise alone is below the bound
+        The factor c of the bound. None uses the one for which the noise alone is below the bound
         with probability 0.957; for 64 numbers 1.15, as published.
     n_nonzero_coefs : int, default=None
-        Most atoms in the code of a patch; None takes half the numbers of a patch.
+        Most atoms in the code of a patch; None uses half the numbers of a patch.
     noisy_weight : float, default=None
-        The weight λ of the noisy pixel, relative to those of the patches, 1 each. None takes
+        The weight λ of the noisy pixel, relative to those of the patches, 1 each. None uses
         ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
     max_iter : int, default=10
         Passes of K-SVD.

@@ -57,7 +57,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         to one decibel better on images with texture, but worse on smooth ones.
     noise_std : float, default=None
         Standard deviation of the noise of the known pixels, above 0: it bounds the error of the
-        codes. None takes a fiftieth of their range, 5 of 255.
+        codes. None uses a fiftieth of their range, 5 of 255.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
         "learned" starts from over-complete cosines and learns from the image given to `fit`;
         "cosines" keeps the start. Atoms may be given as rows of ``p * q`` numbers, and of
@@ -67,10 +67,10 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     patch_size : int or tuple of two int, default=8
         Height and width of a patch, at most those of the image. Holes should be smaller.
     gain : float, default=None
-        The factor c of the bound. None takes the one for which the noise alone is below the bound
+        The factor c of the bound. None uses the one for which the noise alone is below the bound
         with probability 0.957; for 64 numbers 1.15.
     n_nonzero_coefs : int, default=None
-        Most atoms in the code of a patch; None takes half the numbers of a patch.
+        Most atoms in the code of a patch; None uses half the numbers of a patch.
     keep_known : bool, default=True
         Return known pixels as they are; False denoises them as well.
     max_iter : int, default=10

@@ -450,7 +450,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the input features; None takes those seen in `fit`.
+            Names of the input features; None uses those seen in `fit`.
 
         Returns
         -------

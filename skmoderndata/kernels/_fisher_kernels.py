@@ -77,7 +77,7 @@ class HMMFisher(ScoreKernel):
     constrained : bool, default=True
         Whether derivatives respect that probabilities sum to one.
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`. None stands for the numbers 0, 1
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1
         and so on, and for other sequences takes the sorted symbols of the training samples.
 
     See Also
@@ -148,7 +148,7 @@ class HMMFisher(ScoreKernel):
         self.symbols = symbols
 
     def _arrays(self) -> HiddenMarkovModel | None:
-        """Return the checked model; None if it has to be fitted first."""
+        """Return the checked model; None if it must be fitted first."""
         given = [self.startprob, self.transmat, self.emissionprob]
         if self.model is None and all(a is not None for a in given):
             return checked_model(
@@ -193,7 +193,7 @@ class HMMFisher(ScoreKernel):
         Returns
         -------
         kernel : HMMFisher
-            A copy; an equal one if nothing depends on data.
+            A copy, equal to this kernel if nothing depends on data.
         """
         model, symbols = self._arrays(), self.symbols
         samples = X.samples if isinstance(X, Encoded) else X
@@ -276,14 +276,14 @@ class MarkovFisher(ScoreKernel):
     p : int, default=2
         Number of symbols of a window: the next symbol depends on the p - 1 before it.
     startprob : array-like of shape (n_symbols ** (p - 1),), default=None
-        Probabilities of the first context; None takes those of the training samples.
+        Probabilities of the first context; None uses those of the training samples.
     transmat : array-like of shape (n_symbols ** (p - 1), n_symbols), default=None
         Probabilities of the next symbol for each context, the first symbol of a context as its
-        highest digit; None takes those of the training samples.
+        highest digit; None uses those of the training samples.
     smoothing : float, default=1.0
         Added to all counts of the training samples.
     symbols : str or sequence, default=None
-        The alphabet, in the order of the columns of `transmat`; None stands for the numbers 0, 1
+        The alphabet, in the order of the columns of `transmat`; None means the numbers 0, 1
         and so on, and for other sequences takes the sorted symbols of the training samples.
     information : {"identity", "diagonal"} or array of shape (n_scores,), default="identity"
         Diagonal of an information matrix, by whose roots the scores are divided; "diagonal" is the
@@ -392,7 +392,7 @@ class MarkovFisher(ScoreKernel):
         Returns
         -------
         kernel : MarkovFisher
-            A copy; an equal one if the probabilities and the alphabet are given.
+            A copy, equal to this kernel if the probabilities and the alphabet are given.
         """
         settled: Any = super().settle(X)
         samples = X.samples if isinstance(X, Encoded) else X
@@ -560,7 +560,7 @@ class Fisher(ScoreKernel):
         Returns
         -------
         kernel : Fisher
-            A copy; an equal one if nothing depends on data.
+            A copy, equal to this kernel if nothing depends on data.
         """
         if self.requires_vector_input:
             X = as_vectors(X, "Fisher")
@@ -575,7 +575,7 @@ class Fisher(ScoreKernel):
             G = np.asarray(inner(self.model).score_vector(X), dtype=np.float64)
             if G.ndim != 2 or len(G) != len(X) or not np.isfinite(G).all():
                 raise ValueError(
-                    "Fisher: score_vector(X) has to return finite numbers, one row for each "
+                    "Fisher: score_vector(X) must return finite numbers, one row for each "
                     f"sample, and returned an array of shape {G.shape}."
                 )
             return G

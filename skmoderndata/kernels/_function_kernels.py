@@ -67,11 +67,11 @@ class Bilinear(BaseKernel):
                 f"Bilinear: B has shape {B.shape}, and samples with {p} features need ({p}, {p})."
             )
         if not np.allclose(B, B.T, rtol=1e-10, atol=1e-12 * np.abs(B).max(initial=0.0)):
-            raise ValueError("Bilinear: B has to be symmetric; (B + B.T) / 2 is.")
+            raise ValueError("Bilinear: B must be symmetric; (B + B.T) / 2 is.")
         w = linalg.eigvalsh(B) if p else np.zeros(1)
         if w[0] < -1e-10 * max(w[-1], -w[0]):
             raise ValueError(
-                f"Bilinear: B has to be positive semi-definite, and has an eigenvalue {w[0]:.3g}."
+                f"Bilinear: B must be positive semi-definite, and has an eigenvalue {w[0]:.3g}."
             )
         return B
 
@@ -92,7 +92,7 @@ class Covariance(BaseKernel):
     functions : list of callable
         Each vectorised: from a collection of samples to an array of one number each.
     weights : sequence of float, default=None
-        Non-negative, such as a prior distribution over the functions; None takes equal weights
+        Non-negative, such as a prior distribution over the functions; None uses equal weights
         of sum 1.
 
     See Also
@@ -134,7 +134,7 @@ class Covariance(BaseKernel):
 
     def _validate(self) -> None:
         if not isinstance(self.functions, list | tuple) or not self.functions:
-            raise ValueError("Covariance: functions has to be a non-empty list of callables.")
+            raise ValueError("Covariance: functions must be a non-empty list of callables.")
         if self.weights is not None:
             self._check_real("weights", 0.0, low_included=True)
 

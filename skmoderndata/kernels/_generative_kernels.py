@@ -77,7 +77,7 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
         Returns
         -------
         kernel : Kernel
-            A copy; an equal one if the alphabet is given, or the symbols are numbers.
+            A copy, equal to this kernel if the alphabet is given, or the symbols are numbers.
         """
         settled: Any = super().settle(X)
         settled.symbols = settled_symbols(list(X), self.symbols, type(self).__name__)
@@ -165,7 +165,7 @@ class MixtureP(ProbabilityKernel):
         Returns
         -------
         kernel : MixtureP
-            A copy; an equal one if the model is fitted.
+            A copy, equal to this kernel if the model is fitted.
         """
         settled: Any = super().settle(X)
         table = as_vectors(X, "MixtureP") if self.requires_vector_input else X
@@ -183,7 +183,7 @@ class MixtureP(ProbabilityKernel):
             weights, logs = np.asarray(model[0], dtype=np.float64), np.asarray(model[1](X))
             if logs.shape != (len(X), len(weights)) or np.isnan(logs).any():
                 raise ValueError(
-                    "MixtureP: log_prob(X) has to return logarithms of shape (n_samples, "
+                    "MixtureP: log_prob(X) must return logarithms of shape (n_samples, "
                     f"{len(weights)}), and returned an array of shape {logs.shape}."
                 )
         else:
@@ -289,7 +289,7 @@ class FixedLengthHMM(_CommonPaths):
     emissionprob : array-like of shape (n_states, n_symbols)
         Probabilities of the symbols.
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`. None stands for the numbers 0, 1
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1
         and so on, and for other sequences takes the sorted symbols of the training samples.
 
     See Also
@@ -357,7 +357,7 @@ class HiddenTree(_CommonPaths):
     emissionprob : array-like of shape (n_states, n_symbols)
         Probabilities of the symbols that are seen at a node.
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`. None stands for the numbers 0, 1
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1
         and so on, and for other sequences takes the sorted symbols of the training samples.
 
     See Also
@@ -456,7 +456,7 @@ class PairHMM(CodedKernel):
         length or none. "standard": insertions exclude each other, as in alignment programs; this
         is not positive semi-definite for all parameters.
     symbols : str or sequence, default=None
-        Symbols in the order of the rows of `joint`. None stands for the numbers 0, 1 and so on,
+        Symbols in the order of the rows of `joint`. None means the numbers 0, 1 and so on,
         and for other sequences takes the sorted symbols of the training samples.
 
     See Also

@@ -68,7 +68,7 @@ class GramCache:
         X : list
             Samples.
         Y : list, default=None
-            Other samples; None takes `X`.
+            Other samples; None uses `X`.
 
         Returns
         -------

@@ -46,7 +46,7 @@ class _OverPaths(BaseKernel):
             if not isinstance(edge[2], Kernel) and not (np.isreal(edge[2]) and edge[2] >= 0):
                 raise ValueError(
                     f"{name}: the edge from {edge[0]!r} to {edge[1]!r} has the weight "
-                    f"{edge[2]!r}, and it has to be a kernel or a number of at least 0."
+                    f"{edge[2]!r}; it must be a kernel or a number of at least 0."
                 )
         nodes = {u for u, _, _ in self.edges} | {v for _, v, _ in self.edges}
         for label in ("source", "sink"):
@@ -102,7 +102,7 @@ class DAGPath(_OverPaths):
     -----
     Positive semi-definite if all edges are. The cost is one matrix for each edge and one sum for
     each node in topological order. No gradients: parameters of the edges' kernels are fixed. The
-    section is missing from our copy of the book; the definition is the usual one.
+    definition is the standard one.
 
     References
     ----------
@@ -182,8 +182,8 @@ class GraphPath(_OverPaths):
     -----
     The sum converges if the spectral radius of ``A(x, z)`` is below 1; this holds if it holds for
     ``z = x``, for each sample, which is checked. Positive semi-definite if all edges are. One
-    small system for each pair is solved, in batches. No gradients. The section is missing from our
-    copy of the book; the definition is the usual one.
+    small system for each pair is solved, in batches. No gradients. The definition is the standard
+    one.
 
     References
     ----------
@@ -224,7 +224,7 @@ class GraphPath(_OverPaths):
         if radius >= 1:
             raise ValueError(
                 f"GraphPath: the sum over walks diverges, the spectral radius being {radius:.3g} "
-                "for a sample with itself; it has to be below 1: scale the kernels on cycles down."
+                "for a sample with itself; it must be below 1: scale the kernels on cycles down."
             )
 
     def _gram(self, X: Any, Y: Any) -> Array:
@@ -268,7 +268,7 @@ class _BetweenNodes(BaseKernel):
             raise self._refuse("similarity", "a square matrix of finite numbers")
         if not np.allclose(S, S.T, rtol=1e-10, atol=1e-12 * np.abs(S).max(initial=0.0)):
             raise ValueError(
-                f"{type(self).__name__}: similarity has to be symmetric; for a directed graph "
+                f"{type(self).__name__}: similarity must be symmetric; for a directed graph "
                 "take (A + A.T) / 2."
             )
         return S
@@ -341,7 +341,7 @@ class ExponentialDiffusion(_BetweenNodes):
     laplacian : bool, default=False
         Take B minus the degrees, the negative Laplacian: the heat kernel, whose rows sum to 1.
     lam_bounds : pair of floats or "fixed", default="fixed"
-        Range of `lam` in hyperparameter search, where it has to be above 0.
+        Range of `lam` in hyperparameter search, where it must be above 0.
 
     See Also
     --------
@@ -352,8 +352,7 @@ class ExponentialDiffusion(_BetweenNodes):
     -----
     A sample is the number of a node. Positive semi-definite for any symmetric B. One
     eigendecomposition, kept with the kernel as long as `similarity` is the same object. Defined
-    for the nodes of the graph only. The section is missing from our copy of the book; the
-    definition is the usual one.
+    for the nodes of the graph only. The definition is the standard one.
 
     References
     ----------
@@ -412,7 +411,7 @@ class VonNeumann(_BetweenNodes):
         Symmetric similarities B between the nodes.
     lam : float, default=None
         Weight of a step, at least 0 and below ``1 / rho`` with rho the spectral radius of B; None
-        takes ``relative / rho``.
+        uses ``relative / rho``.
     relative : float, default=0.5
         Fraction of the largest possible `lam`, above 0 and below 1; used where `lam` is None.
     include_identity : bool, default=True
@@ -429,8 +428,7 @@ class VonNeumann(_BetweenNodes):
     -----
     A sample is the number of a node. Positive semi-definite for any symmetric B. One
     eigendecomposition, kept with the kernel while `similarity` is the same object. A `lam` out of
-    range is refused, never lowered. The section is missing from our copy of the book; the
-    definition is the usual one.
+    range is refused, never lowered. The definition is the standard one.
 
     References
     ----------

@@ -41,7 +41,7 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
     try:
         p = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{owner}: {name} has to be an array of probabilities.") from None
+        raise ValueError(f"{owner}: {name} must be an array of probabilities.") from None
     fits = p.ndim == len(shape) and all(
         m in (None, n) for m, n in zip(shape, p.shape, strict=False)
     )
@@ -61,7 +61,7 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
                 "training sequences never leave or never visit; fit fewer states, or give the "
                 "row probabilities that sum to one."
             )
-        raise ValueError(f"{owner}: {where} sums to {total:.10g}, and has to sum to one.")
+        raise ValueError(f"{owner}: {where} sums to {total:.10g}, and must sum to one.")
     return p
 
 
@@ -74,7 +74,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
         Three arrays ``(startprob, transmat, emissionprob)``, or an object with `startprob_`,
         `transmat_`, and `emissionprob_`, `means_` with `covars_`, or `lambdas_`.
     owner : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
     """
     if isinstance(model, HiddenMarkovModel):
         return model
@@ -115,9 +115,9 @@ def checked_model(
         return HiddenMarkovModel(start, move, kind, (values,))
     arrays = tuple(np.array(values, dtype=np.float64) for values in emission)
     if not all(len(a) == S and np.isfinite(a).all() for a in arrays):
-        raise ValueError(f"{owner}: means and covariances have to be finite, one for each state.")
+        raise ValueError(f"{owner}: means and covariances must be finite, one for each state.")
     if kind == "counts" and (arrays[0] <= 0).any():
-        raise ValueError(f"{owner}: the means of Poisson distributions have to be positive.")
+        raise ValueError(f"{owner}: the means of Poisson distributions must be positive.")
     return HiddenMarkovModel(start, move, kind, arrays)
 
 
@@ -168,7 +168,7 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
     if symbols is None:
         if not are_numbers(packed.symbols) or packed.kind == "text":
             raise ValueError(
-                f"{owner}: symbols=None stands for numbers from 0 to {n_symbols - 1}, and the "
+                f"{owner}: symbols=None means numbers from 0 to {n_symbols - 1}, and the "
                 "sequences have other symbols; give symbols, in the order of the columns of the "
                 "model, or call kernel.settle(X_train)."
             )
@@ -205,7 +205,7 @@ def pack_vectors(X: Any, n_features: int | None, owner: str) -> tuple[Array, Arr
         if wrong or not np.isfinite(a).all():
             width = "n_features" if n_features is None else n_features
             raise ValueError(
-                f"{owner}: sample {i} has to be a finite array of shape (length, {width})."
+                f"{owner}: sample {i} must be a finite array of shape (length, {width})."
             )
         if len(a):
             n_features = a.shape[1]

@@ -85,7 +85,7 @@ class Conformal(_OfKernel):
     Notes
     -----
     Positive semi-definite for any `func` if `kernel` is. Gradients are those of `kernel`,
-    rescaled. `func` has to be importable for pickling: no lambda.
+    rescaled. `func` must be importable for pickling: no lambda.
 
     References
     ----------

@@ -156,7 +156,7 @@ class Min(_PerInput):
     Notes
     -----
     Positive semi-definite; the covariance of Brownian motion. Plain ``min`` of negative numbers is
-    not. The section of the book is missing in our copy; the definition is the usual one.
+    not. The definition is the standard one.
 
     References
     ----------
@@ -212,8 +212,7 @@ class Triangular(_PerInput):
     Notes
     -----
     Positive semi-definite and stationary; the same function of the norm of vectors is not positive
-    semi-definite. The gradient jumps at ``|x - z| = width``. The section of the book is missing in
-    our copy; the definition is the usual one.
+    semi-definite. The gradient jumps at ``|x - z| = width``. The definition is the standard one.
 
     References
     ----------
@@ -290,8 +289,8 @@ class Spline(_PerInput):
 
     Notes
     -----
-    Inputs have to be at least 0: scale them to [0, 1], by `MinMaxScaler(clip=True)`. Positive
-    semi-definite. The section of the book is missing in our copy; the definition is the usual one.
+    Inputs must be at least 0: scale them to [0, 1], by `MinMaxScaler(clip=True)`. Positive
+    semi-definite. The definition is the standard one.
 
     References
     ----------

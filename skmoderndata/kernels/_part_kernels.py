@@ -34,7 +34,7 @@ class _OverParts(BaseKernel):
     def _validate(self) -> None:
         name = type(self).__name__
         if not isinstance(self.kernels, list | tuple) or not self.kernels:
-            raise ValueError(f"{name}: kernels has to be a non-empty list, one kernel per part.")
+            raise ValueError(f"{name}: kernels must be a non-empty list, one kernel per part.")
         self._check_choice("missing", ("raise", "zero", "match"))
         if self.columns is not None and len(self.columns) != len(self.kernels):
             raise ValueError(
@@ -74,7 +74,7 @@ class _OverParts(BaseKernel):
         for x in samples:
             if not hasattr(x, "__len__") or len(x) != len(self.kernels):
                 raise ValueError(
-                    f"{name}: a sample has to be a sequence of {len(self.kernels)} parts, one "
+                    f"{name}: a sample must be a sequence of {len(self.kernels)} parts, one "
                     f"for each kernel; received {x!r}."
                 )
         found = []
@@ -130,7 +130,7 @@ class DirectSum(_OverParts):
     kernels : list of Kernel
         One kernel for each part.
     weights : sequence of float, default=None
-        Non-negative weights; None takes 1 for all.
+        Non-negative weights; None means 1 for all.
     columns : list of list of int, default=None
         Samples are rows of a table, and these are the columns of each part. None: samples are
         tuples of parts.

@@ -203,7 +203,7 @@ class Gram:
         if K.shape != (n_X, n_Y):
             raise ValueError(
                 f"kernel={self.kernel!r} returned an array of shape {K.shape} for {n_X} and "
-                f"{n_Y} samples; it has to return the Gram matrix, of shape ({n_X}, {n_Y})."
+                f"{n_Y} samples; it must return the Gram matrix, of shape ({n_X}, {n_Y})."
             )
         return self.check_finite(K)
 

@@ -78,7 +78,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
         Samples. A `str` is the sequence of its code points, `bytes` are numbers up to 255, and a
         list, a tuple or an integer array of one dimension is a sequence of its items.
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
             flat.extend([numbers.setdefault(token, len(numbers)) for token in tokens])
         except TypeError as error:
             raise TypeError(
-                f"{name}: the symbols of a sequence have to be hashable, and sample {i} has "
+                f"{name}: the symbols of a sequence must be hashable, and sample {i} has "
                 f"others: {error}."
             ) from None
     return Packed(np.array(flat, dtype=np.int32), offsets, tuple(numbers), kind)
@@ -139,7 +139,7 @@ def _kind(x: Any, position: int, name: str) -> str:
             "sequence."
         )
     raise TypeError(
-        f"{name}: a sample has to be a str, bytes, a list or tuple of symbols, or an integer "
+        f"{name}: a sample must be a str, bytes, a list or tuple of symbols, or an integer "
         f"array of one dimension; sample {position} is {_shown(x)}."
     )
 

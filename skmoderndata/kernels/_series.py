@@ -65,7 +65,7 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
         Samples; a 2-D array holds series of equal lengths in its rows, a 3-D array has the shape
         (n_series, length, n_channels).
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def warping_band(
     Parameters
     ----------
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
     band : {None, "sakoe_chiba", "itakura"}
         None without `radius` restricts nothing, with it is "sakoe_chiba".
     radius : int, float or None
@@ -167,9 +167,7 @@ def warping_band(
         Whether a band follows the diagonal of series of unequal lengths.
     """
     if band not in (None, "sakoe_chiba", "itakura"):
-        raise ValueError(
-            f'{name}: band={band!r}, and it has to be None, "sakoe_chiba" or "itakura".'
-        )
+        raise ValueError(f'{name}: band={band!r}; it must be None, "sakoe_chiba" or "itakura".')
     if band == "itakura":
         if radius is not None:
             raise ValueError(
@@ -177,7 +175,7 @@ def warping_band(
                 'band="sakoe_chiba".'
             )
         if not _is_number(max_slope) or not 1 < max_slope < np.inf:
-            raise ValueError(f"{name}: max_slope={max_slope!r}, and it has to be above 1.")
+            raise ValueError(f"{name}: max_slope={max_slope!r}; it must be above 1.")
         return Band(ITAKURA, 0.0, False, float(max_slope))
     if radius is None:
         if band == "sakoe_chiba":
@@ -186,7 +184,7 @@ def warping_band(
     whole = isinstance(radius, int | np.integer) and not isinstance(radius, bool | np.bool_)
     if not _is_number(radius) or radius < 0 or not (whole or radius < 1):
         raise ValueError(
-            f"{name}: radius={radius!r}, and it has to be a number of steps of at least 0 as an "
+            f"{name}: radius={radius!r}; it must be a number of steps of at least 0 as an "
             "int, or a fraction of the longer series below 1 as a float."
         )
     return Band(SLANTED if slanted else SAKOE_CHIBA, float(radius), not whole, 2.0)
@@ -200,9 +198,7 @@ def _is_number(value: Any) -> bool:
 def rooted_local(name: str, local: Any) -> bool:
     """Check the name of the local cost; whether it is a distance and not its square."""
     if not isinstance(local, str) or local not in ("sqeuclidean", "euclidean"):
-        raise ValueError(
-            f'{name}: local={local!r}, and it has to be "sqeuclidean" or "euclidean".'
-        )
+        raise ValueError(f'{name}: local={local!r}; it must be "sqeuclidean" or "euclidean".')
     return local == "euclidean"
 
 

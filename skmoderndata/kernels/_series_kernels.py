@@ -164,7 +164,7 @@ class DTWKernel(SeriesKernel):
         Returns
         -------
         kernel : DTWKernel
-            A copy; an equal one if gamma is given.
+            A copy, equal to this kernel if gamma is given.
         """
         copy = super().settle(X)
         if isinstance(self.gamma, str) and self.gamma == "median":
@@ -285,7 +285,7 @@ class GlobalAlignment(SeriesKernel):
         Returns
         -------
         kernel : GlobalAlignment
-            A copy; an equal one if sigma is given.
+            A copy, equal to this kernel if sigma is given.
         """
         copy = super().settle(X)
         if isinstance(self.sigma, str) and self.sigma == "median":

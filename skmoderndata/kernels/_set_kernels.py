@@ -44,13 +44,13 @@ class _OnSets(BaseKernel):
         for x in as_samples(X, name):
             if isinstance(x, str | bytes) or not isinstance(x, Iterable):
                 raise TypeError(
-                    f"{name}: a sample has to be a set (or a list of its elements), and one is "
+                    f"{name}: a sample must be a set (or a list of its elements), and one is "
                     f"{x!r}."
                 )
             try:
                 samples.append(frozenset(x))
             except TypeError as error:
-                raise TypeError(f"{name}: elements of sets have to be hashable: {error}") from None
+                raise TypeError(f"{name}: elements of sets must be hashable: {error}") from None
         return samples
 
     def _indicators(self, X: Any, Y: Any) -> tuple[Any, Any, Array]:
@@ -132,7 +132,7 @@ class Intersection(_OnSets):
     Notes
     -----
     Samples are sets (or lists of their elements), or rows of 0 and 1, sparse or dense. Positive
-    semi-definite. The section of the book is missing in our copy; the definition is the usual one.
+    semi-definite. The definition is the standard one.
 
     References
     ----------
@@ -172,7 +172,7 @@ class PowerSet(_OnSets):
     ----------
     weights : dict or array-like, default=None
         Weight of each element, at least 0: by element, or by number for tables and for sets of
-        numbers. Elements without an entry in a dict weigh 1; None takes 1 for all.
+        numbers. Elements without an entry in a dict weigh 1; None means 1 for all.
 
     See Also
     --------
@@ -287,8 +287,7 @@ class UnionComplement(_InUniverse):
     Notes
     -----
     Positive semi-definite: the intersection of the complements. An element that is not in the
-    universe is refused. The section of the book is missing in our copy; the definition is the
-    usual one.
+    universe is refused. The definition is the standard one.
 
     References
     ----------
@@ -338,8 +337,7 @@ class Agreement(_InUniverse):
     Notes
     -----
     Positive semi-definite; without weights the size of the universe minus the Hamming distance. An
-    element that is not in the universe is refused. The section of the book is missing in our copy;
-    the definition is the usual one.
+    element that is not in the universe is refused. The definition is the standard one.
 
     References
     ----------
@@ -388,8 +386,7 @@ class DerivedSubsets(BaseKernel):
     A sample is a table of vectors, one per row, or a collection of numbers, vectors or other
     inputs of the base kernel; repetitions count in lists and not in sets. An empty sample has
     similarity 0. Positive semi-definite if `base_kernel` is. All elements go through the base
-    kernel at once, in blocks of bounded memory. The section of the book is missing in our copy;
-    the definition is the usual one.
+    kernel at once, in blocks of bounded memory. The definition is the standard one.
 
     References
     ----------
@@ -417,7 +414,7 @@ class DerivedSubsets(BaseKernel):
         for x in as_samples(X, "DerivedSubsets"):
             if isinstance(x, str | bytes | Sample) or not hasattr(x, "__len__"):
                 raise TypeError(
-                    f"DerivedSubsets: a sample has to be a collection of elements; one is {x!r}."
+                    f"DerivedSubsets: a sample must be a collection of elements; one is {x!r}."
                 )
             if not self.base_kernel.requires_vector_input:
                 samples.append(list(x))

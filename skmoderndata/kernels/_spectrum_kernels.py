@@ -230,7 +230,7 @@ class BlendedSpectrum(SpectrumKernel):
     p : int, default=3
         Number of symbols of the longest substrings.
     weights : array-like of shape (p,), default=None
-        Weights of the lengths 1 to p, none negative; None takes 1 for all.
+        Weights of the lengths 1 to p, none negative; None means 1 for all.
     decay : float, default=None
         Above 0 and at most 1; takes ``decay ** (2 q)`` for length q in place of `weights`.
 
@@ -312,7 +312,7 @@ class Mismatch(SequenceKernel):
     m : int, default=1
         Number of symbols that may differ, at most p.
     alphabet : str, sequence or int, default=None
-        Symbols of the words u, or their number: the value depends on it. None takes those of the
+        Symbols of the words u, or their number: the value depends on it. None uses those of the
         training samples; `settle`, `KernelTransformer` and estimators with `kernel=` see to it.
     costs : ndarray of shape (n_symbols, n_symbols), default=None
         Cost of the symbol of the row, of a word u, in place of the symbol of the column, of a
@@ -429,7 +429,7 @@ class Mismatch(SequenceKernel):
         Returns
         -------
         kernel : Mismatch
-            A copy; an equal one if the alphabet is given.
+            A copy, equal to this kernel if the alphabet is given.
         """
         copy = super().settle(X)
         if self.alphabet is None:

@@ -330,7 +330,7 @@ def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]
     if not len(pairs):
         pairs = pairs.reshape(0, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError(f"{name}: edges have to be pairs of numbers of nodes.")
+        raise ValueError(f"{name}: edges must be pairs of numbers of nodes.")
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(labels)):
         raise ValueError(f"{name}: edges name nodes outside of 0 to {len(labels) - 1}.")
     kinds = [None] * len(pairs) if len(x) == 2 else list(x[2])

@@ -313,14 +313,14 @@ class GapWeighted(_Subsequences):
         if S.shape != (n, n) or not np.isfinite(S).all():
             raise ValueError(
                 f"GapWeighted: similarity has shape {S.shape}; for an alphabet of {n} symbols it "
-                f"has to be a finite matrix of shape ({n}, {n})."
+                f"must be a finite matrix of shape ({n}, {n})."
             )
         if not np.allclose(S, S.T):
-            raise ValueError("GapWeighted: similarity has to be symmetric.")
+            raise ValueError("GapWeighted: similarity must be symmetric.")
         lowest = float(np.linalg.eigvalsh(S)[0])
         if lowest < -1e-10 * np.abs(S).max():
             raise ValueError(
-                f"GapWeighted: similarity has the eigenvalue {lowest:.3g}, and has to be positive "
+                f"GapWeighted: similarity has the eigenvalue {lowest:.3g}; it must be positive "
                 "semi-definite; np.exp(similarity / scale), entry by entry, often is."
             )
 

@@ -97,7 +97,7 @@ class TextKernel(BaseKernel):
         Returns
         -------
         kernel : Kernel
-            A copy; an equal one if the corpus was read before.
+            A copy, equal to this kernel if the corpus was read before.
         """
         self._validate_parameters()
         copy: BaseKernel = super().settle(X)
@@ -210,7 +210,7 @@ class VectorSpace(TextKernel):
         A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
         samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        Documents that the vectorizer is fitted on; None takes the training samples.
+        Documents that the vectorizer is fitted on; None uses the training samples.
 
     See Also
     --------
@@ -269,7 +269,7 @@ class TfIdf(TextKernel):
         A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
         samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        Documents that the weights are counted in; None takes the training samples.
+        Documents that the weights are counted in; None uses the training samples.
     smooth : bool, default=False
         Whether weights are those of scikit-learn, ``ln((1 + n) / (1 + n_t)) + 1``.
 
@@ -341,7 +341,7 @@ class SemanticSmoothing(TextKernel):
         A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts; give it
         a `vocabulary` in the order of the matrix. None: samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        Documents that the vectorizer is fitted on; None takes the training samples.
+        Documents that the vectorizer is fitted on; None uses the training samples.
 
     See Also
     --------
@@ -399,11 +399,11 @@ class SemanticSmoothing(TextKernel):
         Q = Q.toarray() if is_sparse(Q) else Q
         scale = np.abs(Q).max(initial=0.0)
         if Q.shape[0] != Q.shape[1] or np.abs(Q - Q.T).max(initial=0.0) > 1e-10 * scale:
-            raise ValueError("SemanticSmoothing: similarity has to be square and symmetric.")
+            raise ValueError("SemanticSmoothing: similarity must be square and symmetric.")
         values, vectors = linalg.eigh((Q + Q.T) / 2)
         if values[0] < -1e-10 * len(Q) * scale:
             raise ValueError(
-                "SemanticSmoothing: similarity has to be positive semi-definite, and it has the "
+                "SemanticSmoothing: similarity must be positive semi-definite, and it has the "
                 f"eigenvalue {values[0]:.3g}; give proximity P, and P P' takes its place."
             )
         keep = values > 1e-14 * values[-1]
@@ -434,7 +434,7 @@ class GeneralizedVectorSpace(TextKernel):
         A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
         samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        The documents D; None takes the training samples.
+        The documents D; None uses the training samples.
 
     See Also
     --------
@@ -489,7 +489,7 @@ class SemanticDiffusion(TextKernel):
         How the weight of chains falls with their length: as powers, or as powers over factorials.
     lam : float, default=None
         The factor :math:`\lambda`, above 0; below one over the largest eigenvalue of G for the
-        von Neumann kernel. None takes it from `relative`.
+        von Neumann kernel. None uses it from `relative`.
     relative : float, default=0.5
         The factor relative to one over the largest eigenvalue of G, below 1 for the von Neumann
         kernel.
@@ -497,7 +497,7 @@ class SemanticDiffusion(TextKernel):
         A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
         samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        The documents D; None takes the training samples.
+        The documents D; None uses the training samples.
 
     See Also
     --------
@@ -582,7 +582,7 @@ class LatentSemantic(TextKernel):
         A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
         samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        The documents; None takes the training samples.
+        The documents; None uses the training samples.
 
     See Also
     --------

@@ -64,7 +64,7 @@ class CoRootedSubtree(_Subtrees):
     Parameters
     ----------
     labelled : bool, default=True
-        Whether labels have to agree; False compares shapes only.
+        Whether labels must agree; False compares shapes only.
     match : {"children", "node"}, default="children"
         What a production is: the label of a node and those of its children; or its label and the
         number of its children.
@@ -121,7 +121,7 @@ class AllSubtree(_Subtrees):
     Parameters
     ----------
     labelled : bool, default=True
-        Whether labels have to agree; False compares shapes only.
+        Whether labels must agree; False compares shapes only.
     match : {"children", "node"}, default="children"
         What a production is: the label of a node and those of its children; or its label and the
         number of its children.

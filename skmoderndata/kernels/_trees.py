@@ -55,7 +55,7 @@ def plant(X: Any, name: str = "The kernel") -> Forest:
     X : collection of trees
         Samples.
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
     """
     labels, degrees, lengths = [], [], []
     for i, x in enumerate(as_samples(X, name)):
@@ -97,7 +97,7 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
         raise ValueError(f"{name} is missing ({tree!r}); drop it.")
     if isinstance(tree, str):
         raise TypeError(
-            f"{name} is a str, and a tree has to be {FORMS}; from_brackets(text) reads "
+            f"{name} is a str, and a tree must be {FORMS}; from_brackets(text) reads "
             '"(S (NP x) (VP y))", and one node is a tuple of one label.'
         )
     if callable(getattr(tree, "label", None)):
@@ -112,7 +112,7 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
         return _arborescence(tree, name)
     if hasattr(tree, "tag") and hasattr(tree, "iter"):
         return tree, _element
-    raise TypeError(f"{name} is of type {type(tree).__name__}, and a tree has to be {FORMS}.")
+    raise TypeError(f"{name} is of type {type(tree).__name__}, and a tree must be {FORMS}.")
 
 
 def _is_sequence(x: Any) -> bool:
@@ -152,7 +152,7 @@ def _parent_array(parents: Any, labels: Any, name: str) -> tuple[Any, Any]:
     n = len(found)
     if found.ndim != 1 or not n or found.dtype.kind not in "iu" or not _is_sequence(labels):
         raise ValueError(
-            f"{name}: a pair (parents, labels) has to be two sequences, of the number of each "
+            f"{name}: a pair (parents, labels) must be two sequences, of the number of each "
             "node's parent, -1 for the root, and of labels."
         )
     if len(labels) != n:

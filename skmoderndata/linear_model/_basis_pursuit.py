@@ -43,7 +43,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     ----------
     residual_tol : float, default=None
         Largest Euclidean norm :math:`\varepsilon` of the residual. 0 asks for equality and fails
-        where there is none. None takes the smallest residual there is: equality for more features
+        where there is none. None uses the smallest residual there is: equality for more features
         than independent samples, and otherwise the coefficients of least l1 norm among those of
         least squares.
     positive : bool, default=False

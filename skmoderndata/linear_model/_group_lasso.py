@@ -60,7 +60,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         group lasso [2]_, in which coefficients are zero within groups too, 1 the lasso.
     group_weights : array-like of shape (n_groups,), default=None
         Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
-        list). None takes the square roots of the sizes.
+        list). None uses the square roots of the sizes.
     fit_intercept : bool, default=True
         Whether a constant, which costs nothing, is added.
     positive : bool, default=False

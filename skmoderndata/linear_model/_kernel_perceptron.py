@@ -379,7 +379,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         by_class = compute_class_weight(self.class_weight, classes=classes, y=present)
         if not (np.isfinite(by_class).all() and (by_class >= 0).all()):
             raise ValueError(
-                f"{type(self).__name__}: class_weight has to hold finite numbers of at least 0, "
+                f"{type(self).__name__}: class_weight must hold finite numbers of at least 0, "
                 f"got {self.class_weight!r}."
             )
         own = y == classes[:, None]

@@ -290,7 +290,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
                 f"graph returned a matrix of shape {S.shape}; wanted are two of ({n}, {n})."
             )
         if n and (S.min() < 0 or abs(S - S.T).max() > 1e-10 * abs(S).max()):
-            raise ValueError("graph has to return symmetric matrices without negative entries.")
+            raise ValueError("graph must return symmetric matrices without negative entries.")
         return S
 
 

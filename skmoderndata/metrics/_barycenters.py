@@ -116,7 +116,7 @@ def soft_dtw_barycenter(
     """
     name = "soft_dtw_barycenter"
     if not np.isfinite(gamma) or gamma <= 0:
-        raise ValueError(f"{name}: gamma={gamma!r}, and it has to be above 0.")
+        raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
     series, w, start = _prepare(name, X, weights, length, init, Band(), max_iter, tol)
     found = soft_average(
         series.arrays, w, start, gamma=float(gamma), band=Band(), max_iter=max_iter, tol=tol
@@ -130,13 +130,13 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
     for what, value in (("max_iter", max_iter), ("length", length)):
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if value is not None and (not whole or value < 1):
-            raise ValueError(f"{name}: {what}={value!r}, and it has to be an integer from 1 on.")
+            raise ValueError(f"{name}: {what}={value!r}; it must be an integer from 1 on.")
     if not tol >= 0:
-        raise ValueError(f"{name}: tol={tol!r}, and it has to be at least 0.")
+        raise ValueError(f"{name}: tol={tol!r}; it must be at least 0.")
     w, _ = relative_weights(weights, np.zeros((len(series), 1)))
     if isinstance(init, str):
         if init != "medoid":
-            raise ValueError(f'{name}: init={init!r}, and it has to be "medoid" or a series.')
+            raise ValueError(f'{name}: init={init!r}; it must be "medoid" or a series.')
         start = series.one(medoid(series, w, band)).copy()
     else:
         given = pack_series([init], f"{name}, init")

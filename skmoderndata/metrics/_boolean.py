@@ -206,7 +206,7 @@ def generalization_error(
     reveal : float, default=0.5
         Fraction of the bits that is revealed, between 0 and 1, both excluded.
     max_assignments : int, default=None
-        Largest set tried for estimators that do not take NaN; None takes all sets if there are
+        Largest set tried for estimators that do not take NaN; None uses all sets if there are
         at most 8192, else sets of at most 3 sources.
     n_repeats : int, default=1
         Number of random halves over which the error is averaged.

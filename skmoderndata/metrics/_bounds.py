@@ -69,13 +69,13 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
     K = check_array(K, dtype=np.float64, input_name="K", kernel_values=True)
     n = len(K)
     if K.shape != (n, n):
-        raise ValueError(f"rademacher_complexity: K has to be square, got shape {K.shape}.")
+        raise ValueError(f"rademacher_complexity: K must be square, got shape {K.shape}.")
     if not norm > 0:
-        raise ValueError(f"norm={norm} has to be positive.")
+        raise ValueError(f"norm={norm} must be positive.")
     if method == "trace":
         return 2.0 * norm * float(np.sqrt(max(0.0, float(np.trace(K))))) / n
     if method != "monte_carlo":
-        raise ValueError(f"method has to be 'trace' or 'monte_carlo', got {method!r}.")
+        raise ValueError(f"method must be 'trace' or 'monte_carlo', got {method!r}.")
     rng = check_random_state(random_state)
     signs = 2.0 * rng.randint(0, 2, size=(int(n_draws), n)) - 1.0
     values = np.einsum("ij,ij->i", signs @ K, signs)
@@ -273,7 +273,7 @@ def svr_bound(slack, norm, trace, threshold, epsilon, n, *, delta=0.05):
     """
     _check(n, delta)
     if not threshold > epsilon:
-        raise ValueError(f"threshold={threshold} has to be larger than epsilon={epsilon}.")
+        raise ValueError(f"threshold={threshold} must be larger than epsilon={epsilon}.")
     fit = (slack + 4.0 * norm * np.sqrt(trace)) / n
     return float(fit / (threshold - epsilon) + 3.0 * _deviation(n, delta))
 
@@ -297,7 +297,7 @@ def mistake_bound(n_updates, n, *, delta=0.05):
     """
     _check(n, delta)
     if not 0 <= n_updates <= n / 2:
-        raise ValueError(f"n_updates={n_updates} has to be between 0 and n / 2 = {n / 2:g}.")
+        raise ValueError(f"n_updates={n_updates} must be between 0 and n / 2 = {n / 2:g}.")
     return float((n_updates * np.log(n) + np.log(n / (2.0 * delta))) / (n - n_updates))
 
 
@@ -320,7 +320,7 @@ def compression_bound(n_support, n, *, delta=0.05):
     """
     _check(n, delta)
     if not 1 <= n_support < n:
-        raise ValueError(f"n_support={n_support} has to be between 1 and n - 1 = {n - 1}.")
+        raise ValueError(f"n_support={n_support} must be between 1 and n - 1 = {n - 1}.")
     words = n_support * np.log(np.e * n / n_support) + np.log(n / delta)
     return float(words / (n - n_support))
 
@@ -341,7 +341,7 @@ def leave_one_out_bound(n_support, n):
         Largest fraction; it holds for these samples, and for the error of n - 1 on average.
     """
     if not 0 <= n_support <= n or n < 1:
-        raise ValueError(f"n_support={n_support} has to be between 0 and n={n}.")
+        raise ValueError(f"n_support={n_support} must be between 0 and n={n}.")
     return n_support / n
 
 
@@ -405,9 +405,9 @@ def _deviation(n, delta):
 
 def _check(n, delta, **positive):
     if not n >= 1:
-        raise ValueError(f"n={n} has to be at least 1.")
+        raise ValueError(f"n={n} must be at least 1.")
     if not 0 < delta < 1:
-        raise ValueError(f"delta={delta} has to be between 0 and 1.")
+        raise ValueError(f"delta={delta} must be between 0 and 1.")
     for name, value in positive.items():
         if not value > 0:
-            raise ValueError(f"{name}={value} has to be positive.")
+            raise ValueError(f"{name}={value} must be positive.")

@@ -43,7 +43,7 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
     metric : str or callable, default="euclidean"
         Distance: a name or a function that `sklearn.metrics.pairwise_distances` takes.
     n_pairs : int, default=None
-        Pairs drawn at random. None takes all pairs of up to 2,000 samples, and else 2,000,000.
+        Pairs drawn at random. None uses all pairs of up to 2,000 samples, and else 2,000,000.
     random_state : int, RandomState instance or None, default=None
         Draws the pairs.
 

@@ -211,7 +211,7 @@ def multiscale_dtw(
     whole = isinstance(radius, int | np.integer) and not isinstance(radius, bool)
     if not whole or radius < 0:
         raise ValueError(
-            f"multiscale_dtw: radius={radius!r}, and it has to be an integer of at least 0."
+            f"multiscale_dtw: radius={radius!r}; it must be an integer of at least 0."
         )
     rooted = rooted_local("multiscale_dtw", local)
     x, z, rule, _, _ = _prepare(
@@ -293,9 +293,7 @@ def pairwise_dtw(
     cutoff = np.inf
     if max_distance is not None:
         if not max_distance >= 0:
-            raise ValueError(
-                f"{name}: max_distance={max_distance!r}, and it has to be at least 0."
-            )
+            raise ValueError(f"{name}: max_distance={max_distance!r}; it must be at least 0.")
         cutoff = float(max_distance) ** 2 if squared else float(max_distance)
     if callable(local):
         costs = _by_costs(A, A if B is None else B, local, rule, cutoff)
@@ -391,7 +389,7 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
     """
     name = "soft_dtw"
     if not np.isfinite(gamma) or gamma <= 0:
-        raise ValueError(f"{name}: gamma={gamma!r}, and it has to be above 0.")
+        raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
     shape = np.shape(x)
     x, z, rule, _, _ = _prepare(name, x, z, "sqeuclidean")
     value, slope = _soft(x, z, float(gamma), rule)
@@ -443,9 +441,9 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
     """
     name = "functional_distance"
     if not np.isfinite(p) or p < 1:
-        raise ValueError(f"{name}: p={p!r}, and it has to be at least 1.")
+        raise ValueError(f"{name}: p={p!r}; it must be at least 1.")
     if not np.isfinite(period) or period <= 0:
-        raise ValueError(f"{name}: period={period!r}, and it has to be above 0.")
+        raise ValueError(f"{name}: period={period!r}; it must be above 0.")
     x, z, _, _, _ = _prepare(name, x, z, "sqeuclidean")
     if len(x) != len(z):
         raise ValueError(
@@ -478,7 +476,7 @@ def _costs(local, x, z):
     costs = np.array(local(x, z), dtype=np.float64, order="C")
     if costs.shape != (len(x), len(z)) or np.isnan(costs).any():
         raise ValueError(
-            f"dtw: local has to return costs of shape {(len(x), len(z))}, none NaN, and returned "
+            f"dtw: local must return costs of shape {(len(x), len(z))}, none NaN, and returned "
             f"shape {costs.shape}."
         )
     return costs

@@ -64,7 +64,7 @@ def pairwise_edit_distance(
     X : collection of str, of bytes, or of sequences of hashable tokens
         Samples.
     Z : collection of the same kind, default=None
-        Other samples; None takes `X`.
+        Other samples; None uses `X`.
     gap_cost : float, default=1.0
         Cost of an insertion and of a deletion, above 0.
     substitution_cost : float, default=1.0

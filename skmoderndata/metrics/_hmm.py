@@ -16,7 +16,7 @@ def hmm_log_likelihood(model, X, *, symbols=None):
         Sequences of symbols of any lengths; for Gaussian and Poisson models arrays of shape
         (length, n_features).
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`; None stands for the numbers 0, 1
+        Symbols in the order of the columns of `emissionprob`; None means the numbers 0, 1
         and so on.
 
     Returns

@@ -64,10 +64,10 @@ def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
     K : array-like of shape (n_X, n_Y)
         Kernel values of samples against others.
     diag_X : array-like of shape (n_X,), default=None
-        Kernel values of the first samples with themselves; None takes the diagonal of a square
+        Kernel values of the first samples with themselves; None uses the diagonal of a square
         matrix of samples with themselves.
     diag_Y : array-like of shape (n_Y,), default=None
-        Those of the others; None takes `diag_X`.
+        Those of the others; None uses `diag_X`.
     squared : bool, default=False
         Return squared distances.
 
@@ -134,7 +134,7 @@ def kernel_variance(K):
 def _matrix(K, name):
     K = check_array(K, dtype=np.float64, input_name=name, kernel_values=True)
     if K.shape[0] != K.shape[1]:
-        raise ValueError(f"{name} has to be a square kernel matrix, and has shape {K.shape}.")
+        raise ValueError(f"{name} must be a square kernel matrix, and has shape {K.shape}.")
     return K
 
 

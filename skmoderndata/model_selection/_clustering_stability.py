@@ -62,7 +62,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
     estimator : clusterer, default=None
         Any clusterer with a parameter for the number of clusters: with `fit_predict`, or `fit`
         and `predict`. If it returns a Boolean matrix, objects may belong to several clusters.
-        Pipelines that end in a clusterer will do. None takes `KMeans(n_init=3)`.
+        Pipelines that end in a clusterer will do. None uses `KMeans(n_init=3)`.
 
     param_name : str, default="n_clusters"
         Parameter of `estimator` that holds the number of clusters, for example "n_components"
@@ -73,7 +73,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         half of the number of objects are left out with a warning.
 
     classifier : classifier, default=None
-        Extends the clustering of one half to the other. None takes the `predict` of the
+        Extends the clustering of one half to the other. None uses the `predict` of the
         clusterer if it has one, and the nearest neighbour otherwise. A classifier should draw
         clusters of the kind that the clusterer finds.
 

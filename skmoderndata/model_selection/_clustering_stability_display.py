@@ -79,7 +79,7 @@ class ClusteringStabilityDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         name : str, default=None
-            Name in the legend; None takes the class of the clusterer.
+            Name in the legend; None uses the class of the clusterer.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
 
@@ -106,7 +106,7 @@ class ClusteringStabilityDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         name : str, default=None
-            Name in the legend; None takes `estimator_name`.
+            Name in the legend; None uses `estimator_name`.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
 

@@ -98,9 +98,9 @@ class _DTWNeighbors:
         Parameters
         ----------
         X : collection of arrays, default=None
-            Queries; None takes the training series, each without itself.
+            Queries; None uses the training series, each without itself.
         n_neighbors : int, default=None
-            How many; None takes the parameter.
+            How many; None uses the parameter.
         return_distance : bool, default=True
             Whether distances are returned.
 
@@ -116,7 +116,7 @@ class _DTWNeighbors:
         available = self.n_samples_fit_ - (X is None)
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= available:
             raise ValueError(
-                f"{type(self).__name__}: n_neighbors={k!r}, and it has to be an integer from 1 to "
+                f"{type(self).__name__}: n_neighbors={k!r}; it must be an integer from 1 to "
                 f"{available}, the number of training series to choose from."
             )
         queries = self._series if X is None else self._queries(X)

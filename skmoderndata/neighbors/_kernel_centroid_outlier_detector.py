@@ -49,7 +49,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     failure_probability : float, default=0.01
         Probability with which the bound may fail.
     radius : float or None, default=None
-        R; None takes the largest norm of a training sample, which is exact for kernels of constant
+        R; None uses the largest norm of a training sample, which is exact for kernels of constant
         diagonal such as the Gaussian, and an estimate for others.
 
     Attributes

@@ -194,7 +194,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != mass.shape or not (priors > 0).all():
             raise ValueError(
-                f"priors={self.priors!r} has to hold one positive probability for each of the "
+                f"priors={self.priors!r} must hold one positive probability for each of the "
                 f"{len(mass)} classes."
             )
         if self.offset != "density":

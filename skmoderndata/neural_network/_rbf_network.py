@@ -214,7 +214,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2.
         With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
-        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
         Whether a constant without penalty is added.
@@ -391,7 +391,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
         With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
-        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
         Whether a constant without penalty is added.

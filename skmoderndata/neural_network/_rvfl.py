@@ -40,7 +40,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2 (mean
         over targets). With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
-        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
         Whether a constant without penalty is added.
@@ -48,7 +48,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for. The direct links stay.
     batch_size : int, default=None
-        Samples whose hidden outputs are held at once. None takes 4 MB of them, or
+        Samples whose hidden outputs are held at once. None means 4 MB of them, or
         as many samples as there are neurons.
     random_state : int, RandomState instance or None, default=None
         Draws the weights. An integer makes estimators alike, so that they can be merged.
@@ -197,7 +197,7 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
         With 0 the coefficients of least norm are taken.
     alphas : array-like, default=None
-        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
         Whether a constant without penalty is added.
@@ -207,7 +207,7 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" gives all the same total.
     batch_size : int, default=None
-        Samples whose hidden outputs are held at once. None takes 4 MB of them, or
+        Samples whose hidden outputs are held at once. None means 4 MB of them, or
         as many samples as there are neurons.
     random_state : int, RandomState instance or None, default=None
         Draws the weights. An integer makes estimators alike, so that they can be merged.

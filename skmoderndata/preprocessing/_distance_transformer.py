@@ -51,7 +51,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     -----
     A collection of samples is a list, a tuple, an array of objects or of strings, a column of a
     data frame, or an array of two dimensions or more; a table where single samples are expected
-    is refused. Distances have to be finite and at least 0; nothing here needs the triangle
+    is refused. Distances must be finite and at least 0; nothing here needs the triangle
     inequality, but some estimators do. Neighbours in a tree of
     ``NearestNeighbors(metric=callable)`` need samples of equal length; this way does not.
 
@@ -187,7 +187,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if D.shape != (n, m):
             raise ValueError(
                 f"{type(self).__name__}: metric={self.metric!r} returned an array of shape "
-                f"{D.shape} for {n} and {m} samples; it has to return the matrix of all "
+                f"{D.shape} for {n} and {m} samples; it must return the matrix of all "
                 f"distances, of shape ({n}, {m})."
             )
         if not (D >= 0).all() or not np.isfinite(D).all():

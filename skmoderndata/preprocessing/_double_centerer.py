@@ -30,7 +30,7 @@ class DoubleCenterer(KernelMatrixStep):
     -----
     For Euclidean distances the result is the Gram matrix of the centred points, new ones included.
     The result is positive semi-definite if and only if the distances are Euclidean. Some texts
-    omit that distances have to be squared.
+    omit that distances must be squared.
 
     References
     ----------

@@ -77,7 +77,7 @@ class KernelNormalizer(KernelMatrixStep):
         X : array-like of shape (n_samples, n_train)
             Values of samples against the training samples.
         diag : array-like of shape (n_samples,), default=None
-            Similarities of the samples to themselves; None takes the smallest that are possible.
+            Similarities of the samples to themselves; None uses the smallest that are possible.
 
         Returns
         -------

@@ -16,7 +16,7 @@ class KernelProjector(KernelMatrixStep):
     Parameters
     ----------
     n_components : int, default=None
-        Dimension of the subspace, capped at the numerical rank; None takes `tol` alone.
+        Dimension of the subspace, capped at the numerical rank; None uses `tol` alone.
     algorithm : {"eigen", "cholesky"}, default="eigen"
         Span of the leading principal directions, or of the images of samples chosen greedily
         (incomplete Cholesky, partial Gram-Schmidt).

@@ -105,7 +105,7 @@ class SeriesFormatter(TransformerMixin, Base):
             if points.dtype.kind not in "biufO" or points.ndim not in (1, 2):
                 raise ValueError(
                     f"{name}: series {i} has shape {points.shape} and type {points.dtype}, and "
-                    "has to be an array of real numbers, of one or two dimensions."
+                    "must be an array of real numbers, of one or two dimensions."
                 )
             points = points.astype(np.float64)
             if points.ndim == 1:

@@ -142,7 +142,7 @@ class SpectrumCorrector(KernelMatrixStep):
         X : array-like of shape (n_X, n_train)
             Similarities of samples to the training samples.
         Y : array-like of shape (n_Y, n_train), default=None
-            Those of other samples; None takes `X`.
+            Those of other samples; None uses `X`.
 
         Returns
         -------

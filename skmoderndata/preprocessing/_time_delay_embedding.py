@@ -47,7 +47,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         dependence that is not linear.
 
     max_lag : int, default=None
-        Largest lag that ``lag="auto"`` considers. None takes the length of the longest sequence
+        Largest lag that ``lag="auto"`` considers. None uses the length of the longest sequence
         divided by `n_lags`. It is lowered, if need be, until the longest sequence holds one
         complete window.
 
@@ -231,7 +231,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None takes all rows as one sequence.
+            Sequence of each row; None uses all rows as one sequence.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_lags * n_features)
             Windows, one per row, in the order of time.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None takes all rows as one sequence.
+            Sequence of each row; None uses all rows as one sequence.
 
         Returns
         -------
@@ -295,7 +295,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time; only their number is used.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None takes all rows as one sequence.
+            Sequence of each row; None uses all rows as one sequence.
 
         Returns
         -------
@@ -321,7 +321,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         y : None
             Ignored.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None takes all rows as one sequence.
+            Sequence of each row; None uses all rows as one sequence.
 
         Returns
         -------
@@ -342,7 +342,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the input features; None takes `feature_names_in_`, or x0, x1, ...
+            Names of the input features; None uses `feature_names_in_`, or x0, x1, ...
 
         Returns
         -------

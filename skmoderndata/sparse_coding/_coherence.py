@@ -94,7 +94,7 @@ def babel_function(dictionary, n_terms=None):
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
         Atoms of any norm, real or complex; zero atoms are ignored.
     n_terms : int, default=None
-        Largest s. None stands for one less than the number of atoms that are not zero, beyond
+        Largest s. None means one less than the number of atoms that are not zero, beyond
         which the function is constant.
 
     Returns

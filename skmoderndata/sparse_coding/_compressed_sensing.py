@@ -93,7 +93,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         "basis_pursuit" for the first problem; "omp", "iht", "htp", "cosamp" or
         "subspace_pursuit" for the second: see `SparseRecovery`.
     n_nonzero_coefs : int, default=None
-        The sparsity s, for all algorithms but "basis_pursuit". None takes a quarter of the number
+        The sparsity s, for all algorithms but "basis_pursuit". None uses a quarter of the number
         of measurements; "omp" with a `residual_tol` takes as many as are needed.
     residual_tol : float, default=None
         Largest Euclidean norm :math:`\varepsilon` of the residual of the measurements of a signal,
@@ -105,7 +105,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Shape of a signal, an image for example, for transforms and bases by name. None for one
         axis.
     density : float, default=None
-        Fraction of the entries of "sparse" that are not zero; None takes a third.
+        Fraction of the entries of "sparse" that are not zero; None uses a third.
     decay : float, default=0.0
         For "dct", "fourier" and "hadamard": rows of frequency f are drawn with probability in
         proportion to ``(1 + f) ** -decay``. Images have most of their energy at low frequencies;

@@ -239,11 +239,11 @@ class PhaseTransitionDisplay:
             See `phase_transition`.
         theory : bool or "positive", default=None
             Whether the curve of the theory is drawn, or the one for non-negative unknowns. None
-            takes the latter where the estimator has `positive=True`.
+            uses the latter where the estimator has `positive=True`.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         name : str, default=None
-            Name in the title; None takes the class and, where it has one, the algorithm.
+            Name in the title; None uses the class and, where it has one, the algorithm.
         **settings : dict
             Passed on to `phase_transition`: the grids, the number of trials and so on.
 
@@ -270,10 +270,10 @@ class PhaseTransitionDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         name : str, default=None
-            Name in the title; None takes `estimator_name`.
+            Name in the title; None uses `estimator_name`.
         theory : bool or "positive", default=None
             Whether the curve of the theory is drawn, or the one for non-negative unknowns; None
-            takes that of the display.
+            uses that of the display.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
 

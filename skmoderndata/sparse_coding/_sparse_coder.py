@@ -90,7 +90,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     Parameters
     ----------
     dictionary : array-like of shape (n_atoms, n_features), default=None
-        Atoms of any norm. Zero atoms are never used. None takes twice as many cosines as there
+        Atoms of any norm. Zero atoms are never used. None uses twice as many cosines as there
         are features (`dct_dictionary`).
     transform_algorithm : str, default="omp"
         - "omp": orthogonal matching pursuit [1]_; with `groups`, of whole groups; with
@@ -106,7 +106,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
           the first is what "lasso" takes, also with a bound for the residual.
         - "fista" [7]_, "ista": proximal gradient steps, with and without momentum.
     transform_n_nonzero_coefs : int, default=None
-        Most atoms in a code, or most groups. None takes a tenth of the features, at least one; and
+        Most atoms in a code, or most groups. None uses a tenth of the features, at least one; and
         where `residual_tol` or `residual_rtol` is given for a greedy algorithm, as many as are
         needed. Algorithms with a penalty take as many atoms as it allows.
     transform_alpha : float, default=None

@@ -53,7 +53,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         - "htp": hard thresholding pursuit [3]_.
         - "cosamp", "subspace_pursuit": pursuit with pruning [4]_, [5]_.
     n_nonzero_coefs : int, default=None
-        The sparsity s, for all but "basis_pursuit". None takes a quarter of the number of
+        The sparsity s, for all but "basis_pursuit". None uses a quarter of the number of
         measurements; "omp" with a `residual_tol` takes as many as are needed.
     residual_tol : float, default=None
         Largest Euclidean norm :math:`\varepsilon` of the residual, a bound on that of the noise;

@@ -55,7 +55,7 @@ class CoreVectorRanker(CoreVectors, Base):
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
         The labels in order, lowest first, where grades are words like "low", "mid" and "high".
-        None takes grades that are numbers. Labels that y does not hold are ignored.
+        None uses grades that are numbers. Labels that y does not hold are ignored.
     tol : float, default=0.05
         Relative duality gap to reach.
     solver : {"core_set", "cvxpy"}, default="core_set"
@@ -66,7 +66,7 @@ class CoreVectorRanker(CoreVectors, Base):
         How many join the core set at a time, each the worst of `sample_size`; None searches
         growing blocks and re-scores those near the margin only.
     max_core : int, default=None
-        Largest core set, in pairs; None takes all pairs where there would be more than 2000.
+        Largest core set, in pairs; None uses all pairs where there would be more than 2000.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
     cache_size : float, default=500
@@ -372,7 +372,7 @@ def _graded(grades, query_ids, n):
         ids = column_or_1d(query_ids)
         if len(ids) != n:
             raise ValueError(
-                f"query_ids has to name the query of each of {n} samples, got {len(ids)}."
+                f"query_ids must name the query of each of {n} samples, got {len(ids)}."
             )
         queries = np.unique(ids, return_inverse=True)[1]
     order = np.lexsort((grades, queries))
@@ -389,9 +389,9 @@ def _checked_pairs(pairs, n):
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0 or pairs.dtype.kind not in "iu":
         raise ValueError(
-            "pairs has to be an array of integers of shape (n_pairs, 2), got shape "
+            "pairs must be an array of integers of shape (n_pairs, 2), got shape "
             f"{pairs.shape} of {pairs.dtype}."
         )
     if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] == pairs[:, 1]).any():
-        raise ValueError(f"pairs has to name two different samples out of {n} in each row.")
+        raise ValueError(f"pairs must name two different samples out of {n} in each row.")
     return pairs.astype(np.int64)

@@ -119,7 +119,7 @@ def fold_expansion(machine, features):
     if inner not in (own, own.settle(X)) or bool(features.normalize) != normalize:
         raise ValueError(
             f"fold_expansion: the machine has the kernel {kernel!r}, and features has "
-            f"kernel={own!r} and normalize={features.normalize}; they have to be the same, with "
+            f"kernel={own!r} and normalize={features.normalize}; they must be the same, with "
             "normalize=True for a kernel in Normalized."
         )
     if features.n_features is not None:
@@ -156,7 +156,7 @@ def _parts(machine):
     X = svm_training_samples(machine)
     if X is None or not isinstance(machine.kernel, BaseKernel):
         raise ValueError(
-            "fold_expansion: the machine has to be one of sklearn.svm with a kernel object on "
+            "fold_expansion: the machine must be one of sklearn.svm with a kernel object on "
             f"strings, and is {machine!r}."
         )
     return machine, machine.kernel, as_samples(X)

@@ -62,7 +62,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         Samples in a draw: the furthest of 59 is among the furthest five per cent of all with
         probability 0.95.
     batch_size : int, default=None
-        Samples that join the core set after a pass; None takes half the number of features, at
+        Samples that join the core set after a pass; None uses half the number of features, at
         least 10.
     tol : float, default=1e-6
         Largest relative gap between `radius_` and the lower bound.
@@ -356,6 +356,6 @@ def _heights(heights, n):
     heights = column_or_1d(heights, dtype=np.float64)
     if len(heights) != n or not np.isfinite(heights).all():
         raise ValueError(
-            f"heights has to be one finite number for each of {n} samples, got {len(heights)}."
+            f"heights must be one finite number for each of {n} samples, got {len(heights)}."
         )
     return heights

@@ -101,8 +101,8 @@ def test_elements_not_seen_before_match_nothing_and_weigh_one():
 @pytest.mark.parametrize(
     ("kernel", "X", "message"),
     [
-        (Intersection(), ["cat"], "has to be a set"),
-        (Intersection(), [3], "has to be a set"),
+        (Intersection(), ["cat"], "must be a set"),
+        (Intersection(), [3], "must be a set"),
         (Intersection(), [[{1}]], "hashable"),
         (Intersection(), np.array([[2.0, 0]]), "0 and 1 only"),
         (Intersection(), {1, 2}, "in order"),

@@ -666,7 +666,7 @@ def test_samples_that_are_refused(X, error, message):
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (PSpectrum(0), "p=0, and it has to be an integer of at least 1"),
+        (PSpectrum(0), "p=0; it must be an integer of at least 1"),
         (PSpectrum(2.0), "p=2.0"),
         (PSpectrum(True), "p=True"),
         (BlendedSpectrum(2, weights=[1.0]), "of length p=2"),

@@ -392,7 +392,7 @@ def test_more_components_than_the_rank():
         (SemanticSmoothing(similarity=[[1, 2], [0, 1]]), D[:, :2], ValueError, "symmetric"),
         (SemanticDiffusion("heat", corpus=D), D, ValueError, "'von_neumann', 'exponential'"),
         (SemanticDiffusion(relative=1.0, corpus=D), D, ValueError, "below 1 for the von Neumann"),
-        (SemanticDiffusion(lam=0.2, corpus=D), D, ValueError, "lam=0.2, and it has to be below"),
+        (SemanticDiffusion(lam=0.2, corpus=D), D, ValueError, "lam=0.2; it must be below"),
         (SemanticDiffusion(lam=-1.0, corpus=D), D, ValueError, "above 0"),
         (LatentSemantic(0, corpus=D), D, ValueError, "an integer of at least 1"),
     ],
@@ -406,5 +406,5 @@ def test_what_is_refused(kernel, X, error, message):
 def test_two_collections_of_different_terms():
     with pytest.raises(ValueError, match="samples have 4 and 3 terms"):
         VectorSpace()(D, D[:, :3])
-    with pytest.raises(TypeError, match="with a vectorizer a sample has to be a text"):
+    with pytest.raises(TypeError, match="with a vectorizer a sample must be a text"):
         VectorSpace(CountVectorizer()).settle(D)

@@ -546,7 +546,7 @@ def graph(**changes):
         ([T1, None], ValueError, "sample 1 is missing"),
         ([float("nan")], ValueError, "sample 0 is missing"),
         (["(S x)"], TypeError, "from_brackets"),
-        ([3], TypeError, "sample 0 is of type int, and a tree has to be nested tuples"),
+        ([3], TypeError, "sample 0 is of type int, and a tree must be nested tuples"),
         ([()], ValueError, "sample 0 has an empty tuple for a node"),
         ([("a", [])], ValueError, "an empty list for a node"),
         ([("a", (("b", "c"), "d"))], ValueError, "begins with its label"),
