@@ -102,7 +102,7 @@ class BooleanFactors(BooleanComponents):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Boolean data, or numbers that `threshold` turns into such.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class BooleanFactors(BooleanComponents):
         return self
 
     def score(self, X, y=None):
-        """Minus the fraction of bits that differ between rows and their reconstruction.
+        """Compute the negative fraction of bits that differ between rows and their reconstruction.
 
         It tends to rise with `n_clusters`, also on new rows:
         `skmoderndata.metrics.generalization_error` is the better criterion for the number.
@@ -124,7 +124,7 @@ class BooleanFactors(BooleanComponents):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

@@ -68,9 +68,9 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     n_iter_ : int
         Passes of the best start.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -183,7 +183,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
                 self,
                 reached=f"labels were still changing, at an inertia of {inertia:.0f}, after "
                 f"max_iter={self.max_iter} passes",
-                remedy="raise max_iter",
+                remedy="increase max_iter",
             )
         self.components_ = unpack_rows(centers, self.n_features_in_)
         self.cluster_centers_ = self.components_

@@ -126,9 +126,9 @@ class KernelKMeans(
     n_iter_ : int
         Passes of the best start.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -274,7 +274,7 @@ class KernelKMeans(
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights in the objective; None gives all samples weight 1.
 
@@ -326,7 +326,7 @@ class KernelKMeans(
             warn_not_converged(
                 self,
                 reached=f"samples still moved after max_iter={self.max_iter} passes",
-                remedy="raise max_iter, or accept a larger tol",
+                remedy="increase max_iter, or accept a larger tol",
             )
         return self
 
@@ -367,7 +367,7 @@ class KernelKMeans(
         return np.sqrt(np.maximum(squared, 0.0)).astype(dtype, copy=False)
 
     def score(self, X, y=None, sample_weight=None):
-        """Minus the sum of squared distances from the nearest centres.
+        """Compute the negative sum of squared distances from the nearest centres.
 
         It rises with `n_clusters`, and depends on the scale of the kernel: to compare kernels take
         a measure of the labels instead.
@@ -377,7 +377,7 @@ class KernelKMeans(
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 

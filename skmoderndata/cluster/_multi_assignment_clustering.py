@@ -132,9 +132,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     n_iter_ : int
         EM rounds of the best start.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -268,7 +268,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             Boolean data, or numbers that `threshold` turns into such. In a dense array NaN marks
             unobserved bits.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -331,7 +331,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New rows.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -390,7 +390,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

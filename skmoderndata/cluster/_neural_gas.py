@@ -109,9 +109,9 @@ class NeuralGas(
     n_steps_ : int
         Number of samples seen by on-line steps.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -239,7 +239,7 @@ class NeuralGas(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; None gives all weight 1.
 
@@ -291,7 +291,7 @@ class NeuralGas(
             warn_not_converged(
                 self,
                 reached="samples still changed their units after 300 passes of k-means",
-                remedy="raise max_iter, or set polish=False",
+                remedy="increase max_iter, or set polish=False",
             )
         return self
 
@@ -305,7 +305,7 @@ class NeuralGas(
             A batch of samples, taken in the given order. The first one of a new estimator has at
             least `n_clusters` samples, unless `init` gives the units.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples: one of weight 2 moves the units as two steps would.
 
@@ -370,14 +370,14 @@ class NeuralGas(
         return np.sqrt(squared, out=squared).astype(X.dtype, copy=False)
 
     def score(self, X, y=None, sample_weight=None):
-        """Minus the sum of squared distances from the nearest units.
+        """Compute the negative sum of squared distances from the nearest units.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 

@@ -65,9 +65,9 @@ class RoleMiner(BooleanFactors):
     reconstruction_err_ : float
         Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -184,7 +184,7 @@ class RoleMiner(BooleanFactors):
             f"{self.max_candidates} candidate roles in {len(rows)} distinct rows"
         )
         if complete:
-            raise ValueError(f"{found}: raise max_candidates, or set algorithm='fast'.")
+            raise ValueError(f"{found}: increase max_candidates, or set algorithm='fast'.")
         warnings.warn(
             f"{found}, after the pairs of {n_seen} of them; it goes on with these. Raise "
             "max_candidates to see all.",

@@ -64,9 +64,9 @@ class RoundedSVD(BooleanFactors):
     reconstruction_err_ : float
         Fraction of differing bits with the best memberships; at most `rounding_error_`.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------

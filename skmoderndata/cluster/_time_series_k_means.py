@@ -177,7 +177,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         X : collection of arrays of shape (length,) or (length, n_channels)
             Series.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -244,14 +244,14 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         return self._costs(X).argmin(axis=0)
 
     def score(self, X, y=None):
-        """Minus the objective.
+        """Compute the negative objective.
 
         Parameters
         ----------
         X : collection of arrays
             Series.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

@@ -54,9 +54,9 @@ class JamesStein(Base):
     n_samples_seen_ : int
         Rows of `fit`, and of the estimators merged.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -135,7 +135,7 @@ class JamesStein(Base):
         X : array-like of shape (n_samples, n_features)
             One repeated observation of all quantities in each row.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -210,14 +210,14 @@ class JamesStein(Base):
         self.risk_estimate_ = risk
 
     def score(self, X, y=None):
-        """Minus the mean squared error of the means as predictions of new rows.
+        """Compute the negative mean squared error of the means as predictions of new rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             New observations.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

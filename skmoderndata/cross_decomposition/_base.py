@@ -525,5 +525,5 @@ def warn_of_moving(estimator):
         estimator,
         reached=f"directions moved by {estimator.residual_:.1e} in the last pass "
         f"(tol={estimator.tol:g})",
-        remedy="raise max_iter or tol",
+        remedy="increase max_iter or tol",
     )

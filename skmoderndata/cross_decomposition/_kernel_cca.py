@@ -119,7 +119,7 @@ class KernelCCA(KernelViews):
     n_features_in_ : int
         Number of columns seen by `fit`, of the first view or of all of them with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, where they had some.
+        Names of these columns, if they are all strings.
 
     See Also
     --------

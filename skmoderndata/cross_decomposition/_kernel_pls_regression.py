@@ -115,9 +115,9 @@ class KernelPLSRegression(
         Number of components; fewer than asked for, with a warning, when nothing remains to
         be explained.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------

@@ -82,7 +82,7 @@ class KernelPLSSVD(KernelViews):
     n_features_in_ : int
         Number of columns of the first view, or of both with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, where they had some.
+        Names of these columns, if they are all strings.
 
     See Also
     --------

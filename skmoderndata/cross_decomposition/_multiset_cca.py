@@ -80,7 +80,7 @@ class MultisetCCA(LinearViews):
     n_features_in_ : int
         Number of columns of the first view, or of all with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, where they had some.
+        Names of these columns, if they are all strings.
 
     See Also
     --------

@@ -104,9 +104,9 @@ class PrincipalComponentsRegression(
     stationarity_ : float
         Certificate: the largest correlation of a residual with a component, 0 at the minimum.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------

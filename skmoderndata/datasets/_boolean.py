@@ -127,7 +127,7 @@ def _blocks(k, p, overlap, size):
     if needed > p:
         raise ValueError(
             f"n_sources={k} of size={size} with overlap={overlap} need {needed} features, but "
-            f"n_features={p}: raise n_features or overlap, or lower size."
+            f"n_features={p}: increase n_features or overlap, or lower size."
         )
     start = np.arange(k)[:, None] * (size - _shared(size, overlap))
     feature = np.arange(p)

@@ -129,7 +129,7 @@ class CCIPCA(OnlineSubspace):
         Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has names that are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -260,7 +260,7 @@ class CCIPCA(OnlineSubspace):
         state.total[:], state.n_seen[:] = total, n
         self._publish(state, X.dtype, error)
         lam = self.explained_variance_
-        remedy = "raise max_iter or tol, or lower n_components"
+        remedy = "increase max_iter or tol, or lower n_components"
         self._judge(source, mean, passes, lam, lam[0], remedy)
 
     def _follow(self, X, first):
@@ -322,7 +322,7 @@ class CCIPCA(OnlineSubspace):
         return (Z @ self.components_ + self.mean_).astype(Z.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the relative squared reconstruction error of X.
+        """Compute the negative relative squared reconstruction error of X.
 
         ``-|X - X_hat|^2 / |X - mean_|^2``: 0 is perfect, and one plus the score is the explained
         variance on these rows. It rises with `n_components`; to choose that number, use the

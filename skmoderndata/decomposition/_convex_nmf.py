@@ -118,9 +118,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -211,7 +211,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Data of any sign; the Gram matrix for ``kernel="precomputed"``.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -306,14 +306,14 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     inverse_transform = available_if(_is_linear)(AlternatingFactorization.inverse_transform)
 
     def score(self, X, y=None):
-        """Minus the relative error with which rows are reconstructed; grows with `n_components`.
+        """Compute the negative relative reconstruction error, which grows with `n_components`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

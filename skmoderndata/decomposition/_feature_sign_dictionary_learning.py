@@ -123,9 +123,9 @@ class FeatureSignDictionaryLearning(
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -277,7 +277,7 @@ class FeatureSignDictionaryLearning(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals; NaN marks missing entries of an array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the signals in the objective; None gives all weight 1.
 
@@ -328,7 +328,7 @@ class FeatureSignDictionaryLearning(
                 self,
                 reached=f"after {result.n_iter} passes the objective still falls by more than "
                 f"tol={self.tol:g} a pass",
-                remedy="raise max_iter or tol",
+                remedy="increase max_iter or tol",
             )
         return self
 
@@ -342,7 +342,7 @@ class FeatureSignDictionaryLearning(
             Signals without missing entries; the first batch of a new estimator has at least as
             many different signals as there are atoms, unless `init` gives the atoms.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the signals; None gives all weight 1.
 
@@ -405,14 +405,14 @@ class FeatureSignDictionaryLearning(
         return to_dense(self._transform(X), len(self.components_), X.dtype)
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals relative to their squares.
+        """Compute the negative squared residuals of signals relative to their squares.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals; NaN marks missing entries of an array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

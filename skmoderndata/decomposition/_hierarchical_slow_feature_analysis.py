@@ -135,7 +135,7 @@ class HierarchicalSlowFeatureAnalysis(
         Number of pixels times channels.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, when `X` has names.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -257,7 +257,7 @@ class HierarchicalSlowFeatureAnalysis(
         X : array-like of shape (n_samples, n_features)
             Flattened images in the order of time.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
             Sequence of each row; no step leads from one to the next.
 
@@ -386,7 +386,7 @@ class HierarchicalSlowFeatureAnalysis(
         return out
 
     def score(self, X, y=None, *, sequence_ids=None):
-        """Minus the mean slowness of the outputs on these rows.
+        """Compute the negative mean slowness of the outputs on these rows.
 
         The slowness of an output is its mean squared step divided by its variance, both on the
         rows given: between 0 and 4, about 2 for white noise. More components score lower, since
@@ -397,7 +397,7 @@ class HierarchicalSlowFeatureAnalysis(
         X : array-like of shape (n_samples, n_features)
             Flattened images in the order of time, at least two of one sequence.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
             Sequence of each row.
 

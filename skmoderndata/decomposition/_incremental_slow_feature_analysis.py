@@ -149,7 +149,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has names that are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -328,7 +328,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             warn_not_converged(
                 self,
                 reached=short[0].shortfall(which, self.tol),
-                remedy="raise max_iter or tol, or change n_components or n_whitened",
+                remedy="increase max_iter or tol, or change n_components or n_whitened",
             )
         missing = int(np.isinf(delta).sum())
         if missing:
@@ -415,7 +415,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         return self._project(self._check(X, reset=False))
 
     def score(self, X, y=None, *, sequence_ids=None):
-        """Minus the mean slowness of the outputs on X.
+        """Compute the negative mean slowness of the outputs on X.
 
         The slowness of an output is its mean squared step divided by its mean square (about the
         mean of the training data): between 0 and 4. Features with weights 0 do not count. Fewer

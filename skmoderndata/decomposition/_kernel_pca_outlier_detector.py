@@ -80,9 +80,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     landmarks_ : ndarray of shape (rank,)
         Training samples whose span holds the subspace. Only `solver="low_rank"`.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -186,7 +186,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; None gives all samples weight 1.
 
@@ -230,7 +230,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return self
 
     def score(self, X, y=None):
-        """Minus the mean squared distance from the subspace.
+        """Compute the negative mean squared distance from the subspace.
 
         It rises with `n_components`, and depends on the scale of the kernel: to choose them take
         labelled outliers.
@@ -240,7 +240,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

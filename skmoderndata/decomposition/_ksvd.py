@@ -144,9 +144,9 @@ class KSVD(
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -312,7 +312,7 @@ class KSVD(
         X : array-like of shape (n_samples, n_features)
             Signals; NaN marks missing entries.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -383,7 +383,7 @@ class KSVD(
                 self,
                 reached=f"after {result.n_iter} passes the objective still falls by more than "
                 f"tol={self.tol:g} a pass",
-                remedy="raise max_iter or tol",
+                remedy="increase max_iter or tol",
             )
         return self
 
@@ -397,7 +397,7 @@ class KSVD(
             Signals without missing entries. Where the first batch has fewer different signals
             than there are atoms, the other atoms come from the next ones.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -466,7 +466,7 @@ class KSVD(
         return to_dense(codes, len(self.components_), X.dtype)
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals relative to their squares.
+        """Compute the negative squared residuals of signals relative to their squares.
 
         Parameters
         ----------

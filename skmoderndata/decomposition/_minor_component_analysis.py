@@ -121,7 +121,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has names that are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -252,7 +252,9 @@ class MinorComponentAnalysis(OnlineSubspace):
         # partial_fit goes on with rows of weight 1 / n, at the learning rate reached here
         state.n_seen[:] = n, clock_of_rate(step, rate)
         self._publish(PrincipalState.empty(0, p)._replace(mean=mean), state, X.dtype)
-        remedy = "raise max_iter or tol" + ("" if self.refine else ", or lower learning_rate_hold")
+        remedy = "increase max_iter or tol" + (
+            "" if self.refine else ", or lower learning_rate_hold"
+        )
         self._judge(source, mean, passes, np.sort(state.eigenvalues), state.gamma[0], remedy)
 
     def _follow(self, X, first):
@@ -290,7 +292,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         return self._coordinates(X).astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the fraction of the variance of X in the minor subspace.
+        """Compute the negative fraction of the variance of X in the minor subspace.
 
         ``-|transform(X)|^2 / |X - mean_|^2``: 0 if the rows keep to the hyperplanes. It falls
         with `n_components`; to choose that number look at `eigenvalues_`.

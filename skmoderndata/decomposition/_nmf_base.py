@@ -108,7 +108,7 @@ def warn_of_passes(estimator, result):
         estimator,
         reached=f"after {result.n_iter} passes the KKT residual is {result.residual:.1e} "
         f"(tol={estimator.tol:g})",
-        remedy="raise max_iter or tol",
+        remedy="increase max_iter or tol",
     )
 
 
@@ -173,7 +173,7 @@ class AlternatingFactorization(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Data; NaN marks missing entries of a dense array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the objective; a row of weight 2 counts as two rows.
 
@@ -225,7 +225,7 @@ class AlternatingFactorization(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             New rows, without missing entries.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -258,7 +258,7 @@ class AlternatingFactorization(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Data; NaN marks missing entries of a dense array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the objective.
 
@@ -303,7 +303,7 @@ class AlternatingFactorization(
         return decode(self, X)
 
     def score(self, X, y=None, sample_weight=None):
-        """Minus the relative error with which rows are reconstructed.
+        """Compute the negative relative error with which rows are reconstructed.
 
         It grows with `n_components` as well as with less sparseness; to choose them hide entries
         (NaN) and compare what `inverse_transform` says about them.
@@ -313,7 +313,7 @@ class AlternatingFactorization(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 

@@ -97,9 +97,9 @@ class ProbabilisticLSA(
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
-        Number of words seen by `fit`.
+        Number of words seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the words, where `X` had some.
+        Names of the words, if `X` has names that are all strings.
 
     See Also
     --------
@@ -214,7 +214,7 @@ class ProbabilisticLSA(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Counts of words, one document per row; not necessarily whole numbers.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the documents; a document of weight 2 counts as two documents.
 
@@ -251,7 +251,7 @@ class ProbabilisticLSA(
             )
             if self.tempering:
                 reached = f"after {best.n_iter} passes the counts held out may become more likely"
-            warn_not_converged(self, reached=reached, remedy="raise max_iter or tol")
+            warn_not_converged(self, reached=reached, remedy="increase max_iter or tol")
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -345,7 +345,7 @@ class ProbabilisticLSA(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Counts of words. Words never seen in `fit` are dropped.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

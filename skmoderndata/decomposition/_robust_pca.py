@@ -136,9 +136,9 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -261,7 +261,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X : array-like of shape (n_samples, n_features)
             Data; NaN marks missing entries.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 reached=f"after {result.n_iter} passes the relative duality gap is "
                 f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual "
                 f"{result.residual:.1e} (at most a tenth of it)",
-                remedy="raise max_iter or tol",
+                remedy="increase max_iter or tol",
             )
         return self
 
@@ -407,7 +407,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X : array-like of shape (n_samples, n_features)
             Rows, gross errors and NaN allowed.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

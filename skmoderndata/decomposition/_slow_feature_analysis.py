@@ -150,7 +150,7 @@ class SlowFeatureAnalysis(
         Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has names that are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -433,7 +433,7 @@ class SlowFeatureAnalysis(
         return self._project(self._check(X, reset=False))
 
     def score(self, X, y=None, *, sequence_ids=None):
-        """Minus the mean slowness of the outputs on X.
+        """Compute the negative mean slowness of the outputs on X.
 
         The slowness of an output is its mean squared step divided by its mean square (about the
         mean of the training data): between 0 and 4, and equal to `delta_values_` on the training

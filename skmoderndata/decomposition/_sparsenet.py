@@ -98,9 +98,9 @@ class Sparsenet(
     n_iter_ : int
         Number of passes; calls of `partial_fit` count as passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -214,7 +214,7 @@ class Sparsenet(
         X : array-like of shape (n_samples, n_features)
             Signals, best whitened and without their mean.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class Sparsenet(
         X : array-like of shape (n_samples, n_features)
             Signals.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -285,14 +285,14 @@ class Sparsenet(
         return self._final(X, self.components_.astype(np.float64)).astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the mean energy of signals.
+        """Compute the negative mean energy of signals.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Signals.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -338,7 +338,7 @@ class Sparsenet(
                 self,
                 reached=f"the codes of {missed} of {n} signals have a {what} of up to "
                 f"{gradient:.1e} (tol_code={self.tol_code:g})",
-                remedy="raise tol_code or alpha",
+                remedy="increase tol_code or alpha",
             )
 
     def _code(self, X, D):

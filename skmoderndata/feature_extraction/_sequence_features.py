@@ -127,7 +127,7 @@ class SequenceFeatures(TransformerMixin, Base):
         X : collection of sequences
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class SequenceFeatures(TransformerMixin, Base):
         X : collection of sequences
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

@@ -178,7 +178,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         X : array-like of shape (height, width) or (height, width, n_channels)
             Noisy image.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

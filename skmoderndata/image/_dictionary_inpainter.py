@@ -201,7 +201,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         X : array-like of shape (height, width) or (height, width, n_channels)
             Image with NaN for missing pixels.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

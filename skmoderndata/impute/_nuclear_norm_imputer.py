@@ -144,9 +144,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     indicator_ : MissingIndicator or None
         The indicator when `add_indicator` is True.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -268,7 +268,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Table with missing cells.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {solution.gap:.2g} after {self.n_iter_} passes",
-                remedy=f"raise max_iter={self.max_iter}, tol={self.tol} or alpha",
+                remedy=f"increase max_iter={self.max_iter}, tol={self.tol} or alpha",
             )
         return self
 
@@ -420,7 +420,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Held-out rows, with or without missing cells.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

@@ -22,7 +22,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples. For a precomputed kernel only the training matrix has what is needed.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

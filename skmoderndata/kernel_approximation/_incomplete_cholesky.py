@@ -62,9 +62,9 @@ class IncompleteCholesky(KernelFeatures):
     n_components_ : int
         Number of features.
     n_features_in_ : int
-        Number of columns seen by `fit`, where samples are rows of a table.
+        Number of features seen during `fit`, if samples are rows of a table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -174,7 +174,7 @@ class IncompleteCholesky(KernelFeatures):
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples, or their kernel matrix where it is precomputed.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

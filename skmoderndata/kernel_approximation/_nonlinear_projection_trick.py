@@ -66,9 +66,9 @@ class NonlinearProjectionTrick(KernelFeatures):
     residual_trace_ : float
         Trace of the (centred) kernel matrix minus that of the coordinates' inner products.
     n_features_in_ : int
-        Number of columns seen by `fit`, where samples are rows of a table.
+        Number of features seen during `fit`, if samples are rows of a table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Documents as rows of counts, and the corpus that a kernel on text was settled on."""
+"""Documents as rows of counts, and the corpus of a kernel on text."""
 
 import zlib
 from collections.abc import Callable
@@ -13,9 +13,10 @@ from skmoderndata.kernels._base import Array, Sample, as_samples, is_sparse
 
 
 class Corpus:
-    """A collection of documents as counts, the vectorizer that made them, and what is derived.
+    """A collection of documents as counts, their vectorizer, and quantities derived from them.
 
-    Copies of a kernel share it: it never changes, and `copy.deepcopy` returns it as it is.
+    Copies of a kernel share the corpus: it never changes, and `copy.deepcopy` returns it
+    unchanged.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class Corpus:
         self.checksum = f"{mark:08x}"
 
     def derive(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes of the corpus, made once for each key."""
+        """Return the result of `make` on the corpus, computed once for each key."""
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
@@ -117,7 +118,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
 
 
 def _sorted(table: sparse.csr_array) -> sparse.csr_array:
-    """Columns in order, so that the order of sums depends on the documents only."""
+    """Sort the columns, so that the order of summation depends on the documents only."""
     if not table.has_sorted_indices:
         table = table.sorted_indices()
     return table

@@ -79,9 +79,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     n_iter_ : int
         Factorisations on the lasso path or by the interior point method; the most over targets.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -241,7 +241,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         sign = "non-negative " if self.positive else ""
         raise ValueError(
             f"no {sign}coefficients reproduce y to within residual_tol={bound:g} (the nearest are "
-            f"off by {missed:.3g} in norm): raise residual_tol, or set it to None for the "
+            f"off by {missed:.3g} in norm): increase residual_tol, or set it to None for the "
             "smallest residual."
         )
 
@@ -284,7 +284,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}), "
                 f"constraint missed by {max(0.0, *excess):.1e} of the norm of y",
-                remedy="raise tol, or scale the columns of X alike",
+                remedy="increase tol, or scale the columns of X alike",
             )
 
 

@@ -65,9 +65,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
     n_iter_ : int
         Number of sweeps.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -188,7 +188,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 self,
                 reached=f"relative {what} {reached:.1e} (tol={self.tol:g}) after "
                 f"{self.n_iter_} sweeps",
-                remedy="raise max_iter, tol or alpha, or scale the features alike",
+                remedy="increase max_iter, tol or alpha, or scale the features alike",
             )
         return self
 

@@ -93,9 +93,9 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     n_iter_ : int
         Sweeps of coordinate descent, the most over targets.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -285,7 +285,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}) after "
                 f"{self.n_iter_} sweeps",
-                remedy="raise max_iter, tol or alpha, or scale the features alike",
+                remedy="increase max_iter, tol or alpha, or scale the features alike",
             )
         return self
 

@@ -115,9 +115,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     validation_scores_ : list of float
         Accuracy after each pass on the fraction set aside; empty without `early_stopping`.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -281,7 +281,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             warn_not_converged(
                 self,
                 reached=f"the last of {self.n_iter_} passes made {self.mistakes_[-1]} mistakes",
-                remedy="raise max_iter, set average=True, or take a kernel that separates the "
+                remedy="increase max_iter, set average=True, or take a kernel that separates the "
                 "classes",
             )
         return self

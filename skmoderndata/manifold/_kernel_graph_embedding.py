@@ -78,9 +78,9 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         Training samples that span the directions; with "exact", as many as the rank of the kernel
         matrix up to rounding.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -211,7 +211,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         return self
 
     def score(self, X, y=None):
-        """Minus the intrinsic form of new samples along the directions, over their scatter.
+        """Compute the negative intrinsic form of new samples, relative to their scatter.
 
         For the graph of neighbours among the new samples themselves; of the same class if `y` is
         given and the graph is one of classes.

@@ -51,9 +51,9 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     objective_ : float
         The sum that is minimised: twice the sum of `eigenvalues_`.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -137,7 +137,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             Training samples; the square matrix of similarities if `kernel="precomputed"`; a list
             if the kernel object is one of other samples than vectors.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, in the sum and in the constraints: a weight of 2 counts as two
             copies that stay together, and samples of weight 0 are placed like new ones.
@@ -206,7 +206,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         return T.astype(dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the mean squared distance between similar samples, for new samples.
+        """Compute the negative mean squared distance between similar samples, for new samples.
 
         The mean over pairs of a sample and a training sample, with their similarity as weight, and
         in units of the mean squared distance between training samples. It depends on the kernel:
@@ -217,7 +217,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

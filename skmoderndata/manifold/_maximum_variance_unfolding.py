@@ -100,9 +100,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     n_iter_ : int
         Steps taken.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -228,7 +228,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -274,7 +274,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             warn_not_converged(
                 self,
                 reached=f"duality gap {self.dual_gap_:.1e} after {found.n_iter} steps{error}",
-                remedy='take constraints="soft"' if stated else "raise max_iter, max_rank or tol",
+                remedy='take constraints="soft"' if stated else "increase max_iter, max_rank, tol",
             )
         self._places, self._factor, self._index = Y, found.Y * unit, index
         self.embedding_ = Y[index].astype(X.dtype, copy=False)
@@ -288,7 +288,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -315,14 +315,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self._place(X.astype(np.float64, copy=False))[0].astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the mean relative error of squared distances of new samples to their neighbours.
+        """Compute the negative mean relative error of squared distances to the neighbours.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -384,7 +384,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             listed = ", ".join(map(str, sizes[:10])) + (", ..." if n_components > 10 else "")
             raise ValueError(
                 f"The graph of n_neighbors={self.n_neighbors} has {n_components} components, of "
-                f"{listed} samples: they could move apart without end. Raise n_neighbors, or "
+                f"{listed} samples: they could move apart without end. Increase n_neighbors, or "
                 "unfold each component for itself."
             )
         edges = sparse.triu(joined, 1).tocoo()

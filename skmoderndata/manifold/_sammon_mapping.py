@@ -75,9 +75,9 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     n_iter_ : int
         Steps of the best start.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -184,7 +184,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Samples; the square table of their distances if `metric="precomputed"`.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -242,7 +242,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 warn_not_converged(
                     self,
                     reached=f"gradient {best.gradient_norm:.1e} after {best.n_iter} steps",
-                    remedy="raise max_iter or tol",
+                    remedy="increase max_iter or tol",
                 )
         self._places, self._rows = Y, X[first] if self.metric != "precomputed" else first
         self.embedding_ = Y[index].astype(dtype, copy=False)
@@ -256,7 +256,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Samples; the square table of their distances if `metric="precomputed"`.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -295,14 +295,14 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return Z.astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the mean stress of new samples against the map.
+        """Compute the negative mean stress of new samples against the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples; their distances from all samples of `fit` if `metric="precomputed"`.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

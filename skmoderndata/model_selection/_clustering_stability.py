@@ -251,7 +251,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
             Objects, of any kind that the clusterer takes: also data frames, lists, and square
             matrices of kernel values or distances if it is set to work on these.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -435,7 +435,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Objects.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -456,7 +456,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Objects.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

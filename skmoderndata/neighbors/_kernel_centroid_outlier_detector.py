@@ -65,9 +65,9 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     dual_coef_ : ndarray of shape (n_samples,)
         The mean as combination of the training samples.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -160,7 +160,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; None gives all samples weight 1. The bound counts their sum as n.
 
@@ -199,7 +199,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         return self
 
     def score(self, X, y=None):
-        """Minus the mean squared distance from the mean.
+        """Compute the negative mean squared distance from the mean.
 
         It depends on the scale of the kernel: to compare kernels take labelled outliers.
 

@@ -257,9 +257,9 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     n_samples_seen_ : int
         Number of samples.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -438,9 +438,9 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     n_samples_seen_ : int
         Number of samples.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------

@@ -28,7 +28,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X : array-like of shape (n_train, n_train)
             Kernel values, similarities or distances of the training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_train)
             Values of samples against the training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

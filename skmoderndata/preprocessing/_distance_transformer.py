@@ -117,7 +117,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         X : collection of n_samples samples
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         X : collection of n_samples samples
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

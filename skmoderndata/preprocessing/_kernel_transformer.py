@@ -50,9 +50,9 @@ class KernelTransformer(AgainstTraining):
     X_fit_ : ndarray or list
         Training samples.
     n_features_in_ : int
-        Number of columns seen by `fit`, where samples are rows of a table.
+        Number of features seen during `fit`, if samples are rows of a table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -120,7 +120,7 @@ class KernelTransformer(AgainstTraining):
         X : array-like of shape (n_samples, n_features), or collection of n_samples samples
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class KernelTransformer(AgainstTraining):
         X : array-like of shape (n_samples, n_features), or collection of n_samples samples
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class KernelTransformer(AgainstTraining):
         X : array-like of shape (n_samples, n_features), or collection of n_samples samples
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -307,7 +307,7 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
         X : collection of samples
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

@@ -68,7 +68,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         Number of features of one row.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, when `X` has names.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -160,7 +160,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
             Sequence of each row; windows do not cross from one to the next.
 
@@ -197,7 +197,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             lag = int(np.argmin(curve[1:])) + 1 if len(curve) > 1 else 1
             warnings.warn(
                 f"TimeDelayEmbedding(lag='auto', lag_rule={self.lag_rule!r}): no lag up to "
-                f"{max_lag} fulfils the rule; lag {lag} has the smallest value. Raise max_lag, "
+                f"{max_lag} fulfils the rule; lag {lag} has the smallest value. Increase max_lag, "
                 "give a longer series, or set lag.",
                 stacklevel=4,
             )
@@ -211,7 +211,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
             Sequence of each row.
 
@@ -307,7 +307,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return np.arange(len(start)) - self._shift(self.n_lags - 1, len(start)) >= start
 
     def score(self, X, y=None, *, sequence_ids=None):
-        """Minus the magnitude of the mean autocorrelation at `lag_`.
+        """Compute the negative magnitude of the mean autocorrelation at `lag_`.
 
         Zero is best: neighbouring entries of the window are then uncorrelated. It compares lags
         only, not `n_lags` or the usefulness of the windows to a later estimator; in a pipeline let
@@ -319,7 +319,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
             Sequence of each row; None uses all rows as one sequence.
 

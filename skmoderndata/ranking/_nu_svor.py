@@ -88,9 +88,9 @@ class NuSVOR(KernelRankingMachine, Base):
     n_iter_ : int
         Steps.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -232,7 +232,7 @@ class NuSVOR(KernelRankingMachine, Base):
         if not found.margin > 0:
             warnings.warn(
                 f"{type(self).__name__}: the ranks overlap so much that the margin is zero for "
-                f"nu={self.nu:g}, and all predictions are the same: raise nu, or take a kernel "
+                f"nu={self.nu:g}, and all predictions are the same: increase nu, or take a kernel "
                 "that separates them.",
                 stacklevel=2,
             )

@@ -130,9 +130,9 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     operator_ : LinearOperator of shape (n_measurements, n_features)
         The measurements as an operator of scipy, made when it is asked for.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -268,7 +268,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals, of which only the number of features is used.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -397,7 +397,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                     if self.algorithm == "basis_pursuit"
                     else ""
                 ),
-                remedy="raise max_iter or tol, or n_measurements",
+                remedy="increase max_iter or tol, or n_measurements",
             )
         signals = found.codes if basis is None else basis.forward(found.codes)
         return RecoveredSignals(
@@ -409,14 +409,14 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         )
 
     def score(self, X, y=None):
-        """Minus the squared error of recovered signals relative to their squares.
+        """Compute the negative squared error of recovered signals relative to their squares.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals, which are measured and recovered.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

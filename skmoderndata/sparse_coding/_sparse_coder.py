@@ -144,9 +144,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     components_ : ndarray of shape (n_atoms, n_features)
         The dictionary.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -292,7 +292,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals, of which only the number of features counts.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -378,7 +378,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals relative to their squares.
+        """Compute the negative squared residuals of signals relative to their squares.
 
         It rises with the number of atoms allowed and cannot choose this number; to do so, score
         the task for which the codes are used, or the prediction of entries held out as NaN.
@@ -388,7 +388,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals; NaN marks missing entries.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -496,12 +496,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         algorithm = self.transform_algorithm
         if algorithm in CONVEX:
             reached = f"{which} have a duality gap of up to {gaps.max():.1e} (tol={self.tol:g})"
-            remedy = "raise transform_max_iter or tol"
+            remedy = "increase transform_max_iter or tol"
             remedy += "" if algorithm == "lasso" else ", or use transform_algorithm='lasso'"
         elif algorithm in PRUNING:
             reached = f"the supports of {which} have not settled (the best codes are returned)"
             remedy = (
-                "raise transform_max_iter, or use another algorithm where atoms are much alike"
+                "increase transform_max_iter, or use another algorithm where atoms are much alike"
             )
         elif self._bounded():
             most = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"

@@ -89,7 +89,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     n_features_in_ : int
         Number of values of a signal.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -252,7 +252,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 if convex
                 else f"the supports of {np.count_nonzero(~result.done)} of {len(Y)} signals have "
                 "not settled",
-                remedy="raise max_iter, tol or residual_tol"
+                remedy="increase max_iter, tol or residual_tol"
                 if convex
                 else "lower n_nonzero_coefs, take more measurements, or use another algorithm",
             )

@@ -112,9 +112,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         features, or in coordinates of the span of the training samples in the feature space of
         the kernel.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -489,7 +489,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 self,
                 reached=f"the codes of {np.count_nonzero(unfinished)} of {len(rows)} samples have "
                 f"a duality gap of up to {np.nanmax(found.gap):.1e} (tol={self.tol:g})",
-                remedy="raise max_iter, tol or "
+                remedy="increase max_iter, tol or "
                 + ("alpha" if self.residual_rtol is None else "residual_rtol"),
             )
         return to_csr(found, len(atoms.rows))

@@ -106,11 +106,11 @@ class CoreVectors(KernelMachine):
         )
         if violation:
             reached += f" and the margin is violated by up to {found.violation:.1e} of itself"
-        remedy = scale_first(X) or "raise max_iter or tol"
+        remedy = scale_first(X) or "increase max_iter or tol"
         if found.full:
-            remedy = "raise max_core"
+            remedy = "increase max_core"
             if self.solver == "ball" and (self.max_core or np.inf) > len(found.core):
-                remedy = "raise cache_size"
+                remedy = "increase cache_size"
             elif self.solver == "cvxpy" and len(found.core) >= CVXPY_LIMIT:
                 remedy = "use solver='core_set'"
         warn_not_converged(self, reached=reached, remedy=remedy)

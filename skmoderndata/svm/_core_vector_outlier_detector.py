@@ -112,9 +112,9 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     n_kernel_evaluations_ : int
         Kernel values computed.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -225,7 +225,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
             read by blocks.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of the cost of each sample.
 
@@ -334,7 +334,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples not used in `fit`, from the same source.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

@@ -100,9 +100,9 @@ class CoreVectorRanker(CoreVectors, Base):
     n_kernel_evaluations_ : int
         Kernel values computed.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -267,7 +267,7 @@ class CoreVectorRanker(CoreVectors, Base):
                 reached=f"with {len(support)} basis functions, as many as cache_size="
                 f"{self.cache_size:g} allows, the relative duality gap is {found.gap:.1e} "
                 f"(tol={self.tol:g})",
-                remedy="raise cache_size, tol or the width of the kernel",
+                remedy="increase cache_size, tol or the width of the kernel",
             )
         elif not found.converged:
             self._warn_above_tol(found, X)

@@ -97,9 +97,9 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     n_kernel_evaluations_ : int
         Kernel values computed.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------

@@ -81,7 +81,7 @@ class Adatron(KernelMachine):
                 f"(tol={self.tol:g})",
                 remedy="give a finite C"
                 if np.isinf(self.C)
-                else "raise max_iter or tol, or scale X, for example by StandardScaler",
+                else "increase max_iter or tol, or scale X, for example by StandardScaler",
             )
 
 
@@ -151,9 +151,9 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     n_iter_ : int
         Passes, the most of all classifiers.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -380,9 +380,9 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     n_iter_ : int
         Passes.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------

@@ -78,9 +78,9 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     n_iter_ : int
         Pairwise steps.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------

@@ -98,9 +98,9 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     n_passes_ : int
         Passes over all samples.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -205,7 +205,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
             Samples (a list for kernels on other objects; all similarities when the kernel is
             precomputed).
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         heights : array-like of shape (n_samples,), default=None
             Distances along an axis to which the centre may not move; None is zero.
 
@@ -255,12 +255,12 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 self,
                 reached=f"after {found.n_iter} steps of solver={self.solver!r} the relative gap "
                 f"of the radius is {found.gap:.1e} (tol={self.tol:g})",
-                remedy=scale_first(X) or "raise max_iter or tol, or use solver='core_set'",
+                remedy=scale_first(X) or "increase max_iter or tol, or use solver='core_set'",
             )
         return self
 
     def score_samples(self, X, heights=None):
-        """Minus the distances from the centre.
+        """Compute the negative distances from the centre.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples that the ball has not been fitted to.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------

@@ -154,9 +154,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     n_iter_ : int
         Number of linear programs of the best start, the most of all problems.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -546,7 +546,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 self,
                 reached=f"after {self.n_iter_} linear programs weights still change by more than "
                 f"tol={self.tol:g} (relative gap {self.dual_gap_:.1e})",
-                remedy="raise max_iter or tol",
+                remedy="increase max_iter or tol",
             )
 
 

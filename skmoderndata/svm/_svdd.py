@@ -79,9 +79,9 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     n_iter_ : int
         Pairwise steps.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -176,7 +176,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Relative weights of the samples; a sample of weight zero is absent.
 
@@ -218,7 +218,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         return self
 
     def score(self, X, y=None):
-        """Minus the mean squared distance from the centre.
+        """Compute the negative mean squared distance from the centre.
 
         It depends on the scale of the kernel: to compare kernels take labelled outliers and
         `scoring="roc_auc"`.
@@ -228,7 +228,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -239,7 +239,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         return float(np.mean(self._score_samples(self._samples(X, reset=False))))
 
     def _score_samples(self, X):
-        """Minus the squared distances of validated samples from the centre."""
+        """Compute the negative squared distances of validated samples from the centre."""
         squares = self._diagonal(X) - 2.0 * self._function_values(X) + self._norm
         return -np.maximum(squares, 0.0)
 

@@ -319,7 +319,7 @@ def test_float32_and_threads(seed):
 def test_stop_before_the_end_warns(seed):
     X = blobs(seed)
     start = np.random.default_rng(seed).integers(4, size=120)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         model = KernelKMeans(4, gamma=0.05, init=start, max_iter=1).fit(X)
     assert_array_equal(model.predict(X), model.labels_)
     with warnings.catch_warnings():

@@ -159,7 +159,7 @@ def test_messages_and_borders(seed):
         ConvexNMF(2, random_state=0).fit(X).inverse_transform(np.ones((2, 5)))
     with pytest.raises(ValueError, match=r"contains NaN.*average of rows with holes"):
         ConvexNMF().fit(np.where(X > 1, np.nan, X))
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter or tol"):
         ConvexNMF(3, max_iter=2, tol=1e-12, random_state=0).fit(X + 1)
     for init in ("random", "kmeans"):
         zeros = ConvexNMF(2, random_state=0, init=init).fit(np.zeros((5, 3)))

@@ -645,7 +645,7 @@ def test_borders(seed):
         KSVD(2).partial_fit(hidden)
     with pytest.raises(ValueError, match="5 codes a row"):
         zeros.inverse_transform(np.ones((1, 5)))
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter or tol"):
         KSVD(3, tol=1e-12, max_iter=2, random_state=seed).fit(rng.normal(size=(50, 4)))
 
 

@@ -180,7 +180,7 @@ def test_starts_and_messages(seed):
         SemiNMF().fit(sparse.csr_array(np.where(X > 1, np.nan, 0)))
     with pytest.raises(ValueError, match="X has 5 codes a row"):
         first.inverse_transform(np.ones((2, 5)))
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter or tol"):
         SemiNMF(3, max_iter=2, tol=1e-9).fit(X)
 
 

@@ -201,7 +201,7 @@ def test_sparseness_is_exact(level, seed):
 @pytest.mark.certificate
 def test_warns_and_tells_what_was_reached(seed):
     X = mixed(seed=seed)
-    with pytest.warns(ConvergenceWarning, match=r"KKT residual is .* raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match=r"KKT residual is .* increase max_iter or tol"):
         model = SparseNMF(4, max_iter=3, tol=1e-8).fit(X)
     assert model.kkt_residual_ > 1e-8
     assert model.n_iter_ == 3
