@@ -360,7 +360,7 @@ def test_terms_in_every_document_and_in_none():
 
 @pytest.mark.edge
 def test_more_components_than_the_rank():
-    with pytest.warns(UserWarning, match="n_components=100, and the corpus has rank 3"):
+    with pytest.warns(UserWarning, match="n_components=100 exceeds the rank of the corpus; 3 "):
         K = LatentSemantic(corpus=D)(D)
     assert_allclose(K, D @ D.T, rtol=1e-12)
 
@@ -379,14 +379,14 @@ def test_more_components_than_the_rank():
         (VectorSpace(CountVectorizer(), BOOK), BOOK[0], TypeError, "needs a collection"),
         (VectorSpace(CountVectorizer(), BOOK), ["a", None], ValueError, "sample 1 is missing"),
         (VectorSpace(CountVectorizer(), BOOK), [3], TypeError, "sample 0 is of type int"),
-        (VectorSpace(CountVectorizer()), BOOK, ValueError, "corpus=None is settled by fit"),
-        (TfIdf(), D, ValueError, "TfIdf: corpus=None is settled by fit; call kernel.settle"),
+        (VectorSpace(CountVectorizer()), BOOK, ValueError, "corpus=None needs training samples"),
+        (TfIdf(), D, ValueError, "TfIdf: corpus=None needs training samples; call kernel.settle"),
         (TfIdf(corpus=D), D[:, :3], ValueError, "samples have 3 terms, and the corpus has 4"),
         (TfIdf(corpus=D, smooth="yes"), D, ValueError, "one of True, False"),
         (TfIdf(corpus=np.empty((0, 4))), D, ValueError, "no documents"),
         (TfIdf("words", BOOK), BOOK, ValueError, "a vectorizer of scikit-learn"),
-        (SemanticSmoothing(), D, ValueError, "give one of proximity and similarity"),
-        (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "give one of"),
+        (SemanticSmoothing(), D, ValueError, "give either proximity or similarity"),
+        (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "give either"),
         (SemanticSmoothing(np.eye(3)), D, ValueError, "4 terms, and the matrix has 3 rows"),
         (SemanticSmoothing(similarity=[[1, 2], [2, 1]]), D[:, :2], ValueError, "eigenvalue -1"),
         (SemanticSmoothing(similarity=[[1, 2], [0, 1]]), D[:, :2], ValueError, "symmetric"),
