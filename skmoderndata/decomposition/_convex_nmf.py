@@ -45,7 +45,7 @@ from skmoderndata.kernels._samples import structured_samples
 
 
 def _is_linear(estimator):
-    """Whether components are rows of a table."""
+    """Whether components are vectors of the input space."""
     if isinstance(estimator.kernel, str) and estimator.kernel == "linear":
         return True
     raise AttributeError(
@@ -69,12 +69,13 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. More than rows are not determined by the data: a UserWarning.
+        Number of components. The data do not determine more components than rows; a UserWarning is
+        issued.
     kernel : str, Kernel or callable, default="linear"
         Inner products: "linear", which never forms a Gram matrix; another name of
-        `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that gives Gram
-        matrices. These keep the Gram matrix of the training rows in memory, which must have no
-        negative eigenvalue: a fit that meets a negative squared norm raises.
+        `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that returns Gram
+        matrices. All but "linear" store the Gram matrix of the training rows, which must be
+        positive semi-definite: `fit` raises an error if it encounters a negative squared norm.
     gamma : float, {"scale", "auto"} or None, default="scale"
         Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
@@ -85,34 +86,35 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Further parameters of a named kernel or a callable.
     solver : {"descent", "multiplicative"}, default="descent"
         "descent": coordinate descent over the weights of each row in turn. "multiplicative": the
-        rules of [1]_, for comparison; they are slower, and form the Gram matrix.
+        update rules of [1]_, for comparison; they are slower and form the Gram matrix.
     init : {"kmeans", "random"}, default="kmeans"
-        First weights: clusters of k-means (of random rows for kernels), or random.
+        Initial weights: clusters of k-means (clusters around random rows for kernels), or random
+        weights.
     n_init : int, default=1
-        Number of starts, of which the best is kept; those after the first are random.
+        Number of starts; the best result is kept. Starts after the first are random.
     max_iter : int, default=1000
-        Largest number of passes of a start.
+        Largest number of passes per start.
     tol : float, default=1e-3
-        Largest `kkt_residual_`.
+        Passes stop when `kkt_residual_` is at most this.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts.
+        Controls the starts. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features) or None
-        Averages of rows, in descending order of the sum of squares they explain; None for
-        kernels, whose components are not rows of a table.
+        Averages of rows, in descending order of the sum of squares they explain; None for kernels
+        other than "linear", whose components have no coordinates.
     weights_ : ndarray of shape (n_samples, n_components)
         B: weight of each training row in each component. Most are zero.
     X_fit_ : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
-        Training rows, kept for kernels other than "linear" and "precomputed".
+        Training rows, stored for kernels other than "linear" and "precomputed".
     objective_ : float
-        What is minimised, at the solution.
+        Value of the objective at the solution.
     objective_history_ : ndarray of shape (n_iter_,)
-        Objective after each pass; it never rises.
+        Objective after each pass; it never increases.
     kkt_residual_ : float
-        Norm of the projected gradient relative to that of the linear terms, the larger one of
-        codes and weights.
+        Norm of the projected gradient relative to that of the linear terms; the maximum over codes
+        and weights.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -124,15 +126,15 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     See Also
     --------
-    skmoderndata.decomposition.SemiNMF : Components of any kind, with a smaller error.
-    sklearn.cluster.KMeans : Each component is the plain average of its cluster.
+    skmoderndata.decomposition.SemiNMF : Unconstrained components, with a smaller error.
+    sklearn.cluster.KMeans : Each component is the mean of a cluster.
 
     Notes
     -----
     A pass takes six products of X with a thin matrix, ``12 n p k`` operations (stored entries for
     sparse X), or ``6 n^2 k`` with a kernel. The problem is not convex; the name refers to the
-    convex hull. The weights are sparse without a penalty. Missing entries are refused: an average
-    of rows with missing entries has no value.
+    convex hull. The weights are sparse without a penalty. Missing entries are refused, because an
+    average of rows with missing entries is undefined.
 
     References
     ----------
@@ -204,7 +206,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Find components among the averages of the rows.
+        """Estimate components that are averages of the rows.
 
         Parameters
         ----------
@@ -286,7 +288,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self
 
     def transform(self, X):
-        """Codes of rows, by non-negative least squares.
+        """Compute the codes of rows by non-negative least squares.
 
         Parameters
         ----------
@@ -319,8 +321,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         -------
         score : float
             ``-|X - codes @ components|_F / |X|_F``, in the space of the kernel. For
-            ``kernel="precomputed"``, where the norms of new rows are not known, half of the mean
-            squared norm of the reconstructions, which ranks models alike.
+            ``kernel="precomputed"`` the norms of new rows are unknown, and the score is half the
+            mean squared norm of the reconstructions, which gives the same ranking of models.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -344,33 +346,33 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if isinstance(self.kernel, Kernel) and not self.kernel.requires_vector_input:
             return structured_samples(self.kernel, X, type(self).__name__)
         missing = (
-            "its components are averages of rows, and an average of rows with holes has no value. "
-            "Fill them in, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
+            "its components are averages of rows, which are undefined if entries are missing. "
+            "Impute them, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
         )
         return validate_rows(self, X, reset=reset, missing=missing)
 
     @contextmanager
     def _explained(self):
-        """Say what an indefinite kernel matrix is and what can be done about it."""
+        """Explain the error of an indefinite kernel matrix, and its remedy."""
         try:
             yield
         except IndefiniteError as error:
             raise ValueError(
                 f"{type(self).__name__}(kernel={self.kernel!r}) needs a positive semi-definite "
-                f"kernel matrix, and met a {error}, so that there is no minimum. Use another "
+                f"kernel matrix, but found a {error}, so that there is no minimum. Use another "
                 "kernel, or correct the spectrum of the matrix, as skmoderndata."
                 "preprocessing.SpectrumCorrector does, with kernel='precomputed'."
             ) from error
 
     def _start(self, data, rows, init, rng):
-        """Return first codes and weights: clusters, made soft by a fifth."""
+        """Return initial codes and weights: cluster memberships, with a fifth added everywhere."""
         n, k = len(rows.diagonal), self.n_components
         if init == "random":
-            B = rng.uniform(size=(n, k)) ** 4  # a few rows make most of a component
+            B = rng.uniform(size=(n, k)) ** 4  # a few rows dominate each component
             B /= B.sum(axis=0)
             return nnls(B.T @ rows.against(B), rows.against(B)).Z + 0.01, B
         if rows.K is None:
-            with warnings.catch_warnings():  # fewer distinct rows than components will do
+            with warnings.catch_warnings():  # fewer distinct rows than components are no problem
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
         else:
@@ -408,7 +410,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def _double(X):
-    if isinstance(X, list | Encoded):  # samples that are no vectors
+    if isinstance(X, list | Encoded):  # samples that are not vectors
         return X
     if sparse.issparse(X):
         return sparse.csr_array(X, dtype=np.float64)
