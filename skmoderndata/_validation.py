@@ -27,7 +27,7 @@ def validate_data(
 ) -> Any:
     """Validate input as scikit-learn does, and hold it to the policies of this package.
 
-    Magnitudes outside of [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
+    Magnitudes outside [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
     matrix with repeated or stored zero entries is replaced by a tidy copy, so that no solver has
     to tidy what belongs to the caller; a target with None or NaN in it is refused.
 
@@ -115,7 +115,7 @@ def check_magnitude(
     Raises
     ------
     ValueError
-        If a magnitude lies outside of [1e-100, 1e100], zeros aside. In single precision, where
+        If a magnitude lies outside [1e-100, 1e100], zeros aside. In single precision, where
         every magnitude does not, if the largest exceeds 1e15. With `fourth_powers` see there.
     """
     values = X.data if sparse.issparse(X) else np.asarray(as_numpy(X))
@@ -265,7 +265,7 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Numbers or Booleans. In a sparse matrix the entries that are not stored are 0.
     threshold : float or None
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
     reset : bool
         True in `fit`.
     allow_nan : bool, default=False

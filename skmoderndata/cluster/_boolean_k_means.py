@@ -43,11 +43,11 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         so far, the best of a few draws each time; different rows drawn uniformly; or bits of shape
         (n_clusters, n_features), where above one half counts as 1, and there is one start only.
     n_init : int, default=10
-        Number of starts; the one of smallest `inertia_` is kept.
+        Number of starts; the one with the smallest `inertia_` is kept.
     max_iter : int, default=300
         Largest number of passes of one start.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
     random_state : int, RandomState instance or None, default=None
         Draws the first centres.
 
@@ -84,7 +84,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     by bit-sliced counters: a pass costs about ``n p K / 64`` word operations and the data need
     ``n p / 8`` bytes. Sparse input is packed in blocks of rows.
 
-    The inertia never rises from one pass to the next, and a start ends when no label changes;
+    The inertia never increases from one pass to the next, and a start ends when no label changes;
     that is a local optimum, without a certificate of the global one. Ties are fixed: a bit that
     half of a cluster has is 0, a row equally near to two centres belongs to the first of them,
     and an empty cluster takes the row that is farthest from its centre (the first of them). With

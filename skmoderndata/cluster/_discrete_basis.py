@@ -65,7 +65,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     refit : bool, default=True
         Whether memberships and components are improved in turn after each greedy search.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     in blocks of rows.
 
     For a fixed threshold the components of a smaller `n_clusters` are the first ones of a larger
-    one, so the cost of the greedy search never rises with `n_clusters`. The refit alternates
+    one, so the cost of the greedy search never increases with `n_clusters`. The refit alternates
     between the memberships of each row and the components that contain each feature: by local
     search for each threshold, then for the best of them over all sets, if there are at most 8192
     (`n_clusters` up to 13). No round raises the cost. The local search begins with the threshold

@@ -42,7 +42,7 @@ class FormalConceptFactorization(BooleanFactors):
         Concepts of a row: all whose intent it contains, so that no zero is covered; or the set of
         intents whose union differs in the fewest bits.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------

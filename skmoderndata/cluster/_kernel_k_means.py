@@ -68,7 +68,7 @@ class KernelKMeans(
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -81,7 +81,7 @@ class KernelKMeans(
         sample gives the clusters of the start, one of shape (n_starts, n_samples) those of several
         starts, and an array of shape (n_clusters, n_features) points that are the first centres.
     n_init : int or "auto", default="auto"
-        Number of starts, of which the best is taken. "auto" is 10 for "k-means++" and "random",
+        Number of starts; the best result is kept. "auto" is 10 for "k-means++" and "random",
         else 1; with "spectral" it is the number of starts within the principal components.
     compute_bound : bool, default=True
         Whether to compute `relaxation_bound_`, which takes some of the spectrum of the kernel
@@ -104,7 +104,7 @@ class KernelKMeans(
     n_jobs : int or None, default=None
         Number of threads for the starts.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts.
+        Controls the starts. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -272,7 +272,7 @@ class KernelKMeans(
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : None
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -88,9 +88,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         use and those that differ from them by one source, at most 2000. "auto" prunes where
         there are more sets than that.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
     n_init : int, default=3
-        Number of starts; the one of largest likelihood is kept.
+        Number of starts; the one with the largest likelihood is kept.
     start_temperature : float, default=None
         First temperature; None uses an eighth of the number of features.
     end_temperature : float, default=0.1
@@ -109,7 +109,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         "gibbs" replaces the most likely sources by the majority over samples from the posterior:
         better under very much noise (`epsilon_` above 0.7), for up to 12 sources.
     n_jobs : int, default=None
-        Number of starts run at the same time, through joblib.
+        Number of starts run in parallel, through joblib.
     random_state : int, RandomState instance or None, default=None
         Draws the starts, and the samples of `refine="gibbs"`.
 
@@ -147,7 +147,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     A round of EM takes two products of the data with a table over assignment sets, that is
     ``4 n p S`` operations for S sets, and memory for blocks of rows and for tables of
     p times S numbers. The problem is not convex, so that there is no certificate of global
-    optimality; at fixed temperature the free energy never rises (tested).
+    optimality; at fixed temperature the free energy never increases (tested).
 
     If a source is contained in the union of two others, the data do not show whether it is present
     together with them: the smaller set is chosen. NaN marks unobserved bits, in `fit` and

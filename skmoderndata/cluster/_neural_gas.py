@@ -62,7 +62,7 @@ class NeuralGas(
     init : {"random"} or array-like of shape (n_clusters, n_features), default="random"
         First units: different samples, or given ones.
     n_init : int, default=1
-        Number of starts; the one of smallest `inertia_` is kept.
+        Number of starts; the one with the smallest `inertia_` is kept.
     neighborhood : float, default=None
         Range of the ranks at first; None uses half the number of units, at most 10.
     final_neighborhood : float, default=0.01
@@ -241,7 +241,7 @@ class NeuralGas(
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; None gives all weight 1.
+            Weights of the samples; None gives all samples weight 1.
 
         Returns
         -------
@@ -512,7 +512,7 @@ class NeuralGas(
 
 
 class _Passes:
-    """Tells callbacks of the passes of one start, of several that may run at the same time.
+    """Tells callbacks of the passes of one start, of several that may run in parallel.
 
     `stopped` is an event that all starts share.
     """

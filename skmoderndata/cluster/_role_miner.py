@@ -80,13 +80,14 @@ class RoleMiner(BooleanFactors):
     For R distinct rows "fast" computes R (R - 1) / 2 intersections of pairs, "complete" R
     intersections for each candidate, with a hash table of packed rows; the first choice costs
     ``n_candidates R p / 64`` word operations, later ones much less, because the gain of a role
-    never rises (lazy greedy search). Memory: ``n p / 8`` bytes for the packed data and
+    never increases (lazy greedy search). Memory: ``n p / 8`` bytes for the packed data and
     ``max_candidates p / 8`` for the candidates. Sparse input is packed in blocks of rows.
 
     The roles of a smaller `n_clusters` are the first ones of a larger one, so that the error on
-    the training rows never rises with `n_clusters` (with `selection="greedy"` it falls until all
-    is covered). If every role occurs alone in some row, all true roles are among the candidates.
-    One flipped bit removes a row from the support of its roles: the method is brittle under noise.
+    the training rows never increases with `n_clusters` (with `selection="greedy"` it falls until
+    all is covered). If every role occurs alone in some row, all true roles are among the
+    candidates. One flipped bit removes a row from the support of its roles: the method is brittle
+    under noise.
 
     Ties are broken by the order of candidates: distinct rows by descending frequency, then
     intersections in the order in which they are found. All-zero rows get no role, and all-zero

@@ -51,7 +51,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     radius : int, float or None, default=None
         Radius of the band, in assignment and averaging alike, as for `metrics.dtw`.
     n_init : int, default=1
-        Number of starts, of which the best is kept; one if `init` has the series.
+        Number of starts; the best result is kept; one if `init` has the series.
     max_iter : int, default=50
         Passes of each start, at most.
     averaging_iter : int, default=30
@@ -88,7 +88,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     -----
     Samples are arrays of shape ``(length,)`` or ``(length, n_channels)``, of any lengths.
     Barycentric averaging [1]_ computes the averages, or L-BFGS for the smooth cost [2]_. The
-    objective never rises and ends in a local minimum: there is no certificate. A cluster that
+    objective never increases and ends in a local minimum: there is no certificate. A cluster that
     loses all its series restarts at the series farthest from its prototype.
 
     References

@@ -64,7 +64,7 @@ class PrincipalComponentsRegression(
         A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
         protocol, or a function that returns a Gram matrix.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1

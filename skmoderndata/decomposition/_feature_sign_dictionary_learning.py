@@ -280,7 +280,7 @@ class FeatureSignDictionaryLearning(
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the signals in the objective; None gives all weight 1.
+            Weights of the signals in the objective; None gives all samples weight 1.
 
         Returns
         -------
@@ -345,7 +345,7 @@ class FeatureSignDictionaryLearning(
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the signals; None gives all weight 1.
+            Weights of the signals; None gives all samples weight 1.
 
         Returns
         -------

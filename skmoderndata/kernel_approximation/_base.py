@@ -20,7 +20,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : None
             Not used, present by convention.
 

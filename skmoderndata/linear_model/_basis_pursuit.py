@@ -47,7 +47,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         than independent samples, and otherwise the coefficients of least l1 norm among those of
         least squares.
     positive : bool, default=False
-        Coefficients of at least zero.
+        Whether coefficients must be non-negative.
     fit_intercept : bool, default=False
         Whether a constant, which costs nothing, is added: `X` and `y` are centred.
     solver : {"path", "simplex", "cvxpy"}, default="path"

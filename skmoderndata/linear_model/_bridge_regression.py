@@ -41,9 +41,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
     exponent : float, default=0.5
         Exponent q of the penalty, positive.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether to fit an intercept, which is not penalised.
     positive : bool, default=False
-        Coefficients of at least zero.
+        Whether coefficients must be non-negative.
     max_iter : int, default=10000
         Sweeps over the coefficients.
     tol : float, default=1e-6

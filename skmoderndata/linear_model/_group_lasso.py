@@ -62,9 +62,9 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
         list). None uses the square roots of the sizes.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether to fit an intercept, which is not penalised.
     positive : bool, default=False
-        Coefficients of at least zero.
+        Whether coefficients must be non-negative.
     solver : {"descent", "cvxpy"}, default="descent"
         Block coordinate descent with Newton steps on a working set, or the problem as stated above
         by cvxpy's interior point solver: for dense tables of up to some thousand entries.

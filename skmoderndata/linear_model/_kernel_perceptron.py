@@ -84,7 +84,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     random_state : int, RandomState instance or None, default=None
         Draws the fraction set aside and the orders.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         The samples themselves; empty when the kernel is precomputed or weights of features are
         kept instead.
     dual_coef_ : ndarray of shape (n_functions, n_support)
-        Coefficients of the kernels, one row for two classes, else one for each.
+        Coefficients of the support vectors: one row for two classes, otherwise one per class.
     coef_ : ndarray of shape (n_functions, n_features)
         Weights of the features, for the linear kernel without a budget.
     intercept_ : ndarray of shape (n_functions,)
@@ -238,11 +238,11 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, which multiply the steps; a sample of weight zero is absent.
+            Weights, which multiply the steps; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -299,7 +299,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         classes : array-like of shape (n_classes,), default=None
             All labels; needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, which multiply the steps; a sample of weight zero is absent.
+            Weights, which multiply the steps; a sample of weight zero is ignored.
 
         Returns
         -------

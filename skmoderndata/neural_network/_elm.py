@@ -43,7 +43,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether to fit an intercept, which is not penalised.
     prune : {"loo"} or None, default=None
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for.
@@ -212,7 +212,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether to fit an intercept, which is not penalised.
     prune : {"loo"} or None, default=None
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for.

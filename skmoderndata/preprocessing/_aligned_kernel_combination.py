@@ -34,7 +34,7 @@ class AlignedKernelCombination(AgainstTraining):
         Kernels: objects, names of `sklearn.metrics.pairwise`, or functions of two collections of
         samples that return a matrix.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1

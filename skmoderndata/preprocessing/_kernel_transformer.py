@@ -33,7 +33,7 @@ class KernelTransformer(AgainstTraining):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of samples of any kind, not "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1

@@ -50,8 +50,8 @@ class KernelPRank(KernelRankingMachine, Base):
     budget : int, default=None
         Largest number of support vectors; the oldest is dropped. None sets no limit. Not
         with `average`.
-    random_state : int, RandomState instance or None, default=None
-        Draws the orders.
+    random_state : int, RandomState instance or None, default=None Controls the order of the
+        samples. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class KernelPRank(KernelRankingMachine, Base):
     support_ : ndarray of shape (n_support,)
         Training samples with a coefficient; only after `fit`.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the kernels; integers unless `average`.
     thresholds_ : ndarray of shape (n_classes - 1,)
@@ -173,7 +173,7 @@ class KernelPRank(KernelRankingMachine, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
 

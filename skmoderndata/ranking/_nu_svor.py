@@ -42,7 +42,7 @@ class NuSVOR(KernelRankingMachine, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -58,24 +58,23 @@ class NuSVOR(KernelRankingMachine, Base):
     tol : float, default=0.001
         Relative duality gap to reach, in units of the margin.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
-    max_iter : int, default=-1
-        Steps at most; -1 sets no limit.
+        Size of the kernel cache, in MB.
+    max_iter : int, default=-1 Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
         Steps along two and four weights, or a cone solver for up to 2000 samples.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, lowest first.
-    support_ : ndarray of shape (n_support,)
-        Training samples with weight.
+    support_ : ndarray of shape (n_support,) Indices of the training samples with non-zero weight,
+        the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     thresholds_ : ndarray of shape (n_classes - 1,)
         Values of the function from which on the next rank is predicted.
     margin_ : float
@@ -197,11 +196,11 @@ class NuSVOR(KernelRankingMachine, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Relative weights of the samples; a sample of weight zero is absent.
+            Relative weights of the samples; a sample of weight zero is ignored.
 
         Returns
         -------

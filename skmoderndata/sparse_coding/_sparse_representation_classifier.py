@@ -131,7 +131,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     A kernel enters through coordinates: with ``K = V L V^T`` the kernel matrix of the training
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
-    has the coordinates ``k V L^(-1/2)`` within their span. The component outside of the span is
+    has the coordinates ``k V L^(-1/2)`` within their span. The component outside the span is
     left out, because it would add the same to the squared residuals of all classes. Negative
     eigenvalues are set to zero, as are samples with a negative kernel value ``k(x, x)``; if no
     sample has a positive one, and the matrix is not zero, `fit` raises an error. Every code of

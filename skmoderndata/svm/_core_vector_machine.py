@@ -44,7 +44,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -52,7 +52,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.05
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     radius_tol : float, default=None
         If given, the published rule stops the search in place of `tol`: no sample is further
         from the centre than ``1 + radius_tol`` radii, as far as random samples can tell, which is
@@ -74,18 +74,19 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         How many join the core set at a time, each the worst of `sample_size`, as published with
         1. None searches growing blocks and re-scores the samples near the margin only.
     max_core : int, default=None
-        Largest core set. None sets no limit.
+        Largest size of the core set; None means no limit.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
     cache_size : float, default=500
         Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
-        solved on parts of it, one after another; the answer is as accurate, and takes longer.
+        decomposed into blocks; the result is equally accurate, but takes longer.
     warm_start : bool, default=False
-        Begin with the core set of the last call of `fit`, which had the same samples.
+        Whether to start from the core set of the last call of `fit`, which must have used the same
+        samples.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples.
+        Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for kernel values. Results do not depend on it.
+        Number of threads for kernel values; results do not depend on it.
 
     Attributes
     ----------
@@ -94,11 +95,11 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     core_indices_ : ndarray of shape (n_core,)
         Training samples in the core sets.
     support_ : ndarray of shape (n_support,)
-        Training samples with weight, support vectors.
+        Indices of the support vectors among the training samples.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_classifiers, n_support)
-        Coefficients of the kernels, one row for two classes, else one for each.
+        Coefficients of the support vectors: one row for two classes, otherwise one per class.
     intercept_ : ndarray of shape (n_classifiers,)
         Offsets.
     coef_ : ndarray of shape (n_classifiers, n_features)
@@ -119,9 +120,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     n_iter_ : int
         Solutions on core sets, the most of all classifiers.
     n_passes_ : int
-        Passes over all samples for the certificates.
+        Number of passes over all samples for the certificates.
     n_kernel_evaluations_ : int
-        Kernel values computed.
+        Number of kernel values computed.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -255,8 +256,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
-            read by blocks.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
+            memory map is read in blocks.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None

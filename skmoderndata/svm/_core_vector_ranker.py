@@ -46,7 +46,7 @@ class CoreVectorRanker(CoreVectors, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the scoring function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -57,7 +57,7 @@ class CoreVectorRanker(CoreVectors, Base):
         The labels in order, lowest first, where grades are words like "low", "mid" and "high".
         None uses grades that are numbers. Labels that y does not hold are ignored.
     tol : float, default=0.05
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     solver : {"core_set", "cvxpy"}, default="core_set"
         Pairwise descent on the core set, or a cone solver, for core sets up to 2000 samples.
     sample_size : int, default=59
@@ -73,11 +73,12 @@ class CoreVectorRanker(CoreVectors, Base):
         Memory for kernel values, in MB: of the core set, or for the factor of the kernel matrix
         where all pairs are taken.
     warm_start : bool, default=False
-        Begin with the core set of the last call of `fit`, which had the same pairs.
-    random_state : int, RandomState instance or None, default=None
-        Draws the samples.
+        Whether to start from the core set of the last call of `fit`, which must have used the same
+        pairs.
+    random_state : int, RandomState instance or None, default=None Controls the random samples.
+        Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for kernel values. Results do not depend on it.
+        Number of threads for kernel values; results do not depend on it.
 
     Attributes
     ----------
@@ -88,17 +89,15 @@ class CoreVectorRanker(CoreVectors, Base):
         Training samples in a pair with weight; where all pairs were taken, those whose kernels
         make up the function.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     dual_gap_ : float
         Relative duality gap.
     n_iter_ : int
         Solutions on the core set.
-    n_passes_ : int
-        Passes over all samples for the certificate.
-    n_kernel_evaluations_ : int
-        Kernel values computed.
+    n_passes_ : int Number of passes over all samples for the certificate.
+    n_kernel_evaluations_ : int Number of kernel values computed.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -209,7 +208,7 @@ class CoreVectorRanker(CoreVectors, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,), default=None
             Grades, higher is better, or labels among `classes`. Not needed with `pairs`.
         query_ids : array-like of shape (n_samples,), default=None

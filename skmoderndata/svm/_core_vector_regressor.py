@@ -44,7 +44,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -52,7 +52,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.02
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     solver : {"core_set", "cvxpy"}, default="core_set"
         Pairwise descent on the core set, or a cone solver, for core sets up to 2000 samples.
     sample_size : int, default=59
@@ -61,29 +61,30 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         How many join the core set at a time, each the worst of `sample_size`; None searches
         growing blocks and re-scores those near the margin only.
     max_core : int, default=None
-        Largest core set. None sets no limit.
+        Largest size of the core set; None means no limit.
     max_iter : int, default=10000
         Largest number of times the problem is solved on a core set.
     cache_size : float, default=500
         Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
-        solved on parts of it, one after another; the answer is as accurate, and takes longer.
+        decomposed into blocks; the result is equally accurate, but takes longer.
     warm_start : bool, default=False
-        Begin with the core set of the last call of `fit`, which had the same samples.
-    random_state : int, RandomState instance or None, default=None
-        Draws the samples.
+        Whether to start from the core set of the last call of `fit`, which must have used the same
+        samples.
+    random_state : int, RandomState instance or None, default=None Controls the random samples.
+        Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for kernel values. Results do not depend on it.
+        Number of threads for kernel values; results do not depend on it.
 
     Attributes
     ----------
     core_indices_ : ndarray of shape (n_core,)
         Training samples in the core set.
-    support_ : ndarray of shape (n_support,)
-        Training samples with weight.
+    support_ : ndarray of shape (n_support,) Indices of the training samples with non-zero weight,
+        the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     intercept_ : float
         Offset of the function.
     epsilon_ : float
@@ -92,10 +93,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         Relative duality gap.
     n_iter_ : int
         Solutions on the core set.
-    n_passes_ : int
-        Passes over all samples for the certificate.
-    n_kernel_evaluations_ : int
-        Kernel values computed.
+    n_passes_ : int Number of passes over all samples for the certificate.
+    n_kernel_evaluations_ : int Number of kernel values computed.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -103,7 +102,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
     See Also
     --------
-    sklearn.svm.SVR : Linear loss outside of a tube of given width; at least quadratic time.
+    sklearn.svm.SVR : Linear loss outside a tube of given width; at least quadratic time.
     sklearn.kernel_ridge.KernelRidge : The limit of large `tube_distance`, without sparseness.
 
     Notes
@@ -205,8 +204,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
-            read by blocks.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
+            memory map is read in blocks.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

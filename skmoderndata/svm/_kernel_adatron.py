@@ -104,7 +104,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -118,30 +118,29 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel: an offset that is penalised.
     tol : float, default=0.001
-        Relative duality gap to reach.
-    max_iter : int, default=1000
-        Passes at most.
+        Target of the relative duality gap.
+    max_iter : int, default=1000 Largest number of passes.
     shuffle : bool, default=True
         Whether to draw a new order of the samples for each pass.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     solver : {"descent", "cvxpy"}, default="descent"
         The adatron, or a cone solver for up to 2000 samples.
-    random_state : int, RandomState instance or None, default=None
-        Draws the orders.
+    random_state : int, RandomState instance or None, default=None Controls the order of the
+        samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
-    support_ : ndarray of shape (n_support,)
-        Training samples with a coefficient.
+    support_ : ndarray of shape (n_support,) Indices of the training samples with a non-zero
+        coefficient.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_classifiers, n_support)
-        Coefficients of the kernels, one row for two classes, else one for each.
+        Coefficients of the support vectors: one row for two classes, otherwise one per class.
     intercept_ : ndarray of shape (n_classifiers,)
         Offsets.
     coef_ : ndarray of shape (n_classifiers, n_features)
@@ -251,11 +250,11 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor of `C` for each sample; a sample of weight zero is absent.
+            Factor of `C` for each sample; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -337,7 +336,7 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     epsilon : float, default=0.1
         Half the width of the tube in which errors cost nothing.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -349,28 +348,27 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     fit_intercept : bool, default=True
         Whether 1 is added to the kernel: an offset that is penalised.
     tol : float, default=0.001
-        Relative duality gap to reach.
-    max_iter : int, default=1000
-        Passes at most.
+        Target of the relative duality gap.
+    max_iter : int, default=1000 Largest number of passes.
     shuffle : bool, default=True
         Whether to draw a new order of the samples for each pass.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     solver : {"descent", "cvxpy"}, default="descent"
         The adatron, or a cone solver for up to 2000 samples.
-    random_state : int, RandomState instance or None, default=None
-        Draws the orders.
+    random_state : int, RandomState instance or None, default=None Controls the order of the
+        samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        Training samples with a coefficient: those outside of the tube or on its edge.
+        Training samples with a coefficient: those outside the tube or on its edge.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     intercept_ : float
         Offset.
     coef_ : ndarray of shape (n_features,)
@@ -477,11 +475,11 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor of `C` for each sample; a sample of weight zero is absent.
+            Factor of `C` for each sample; a sample of weight zero is ignored.
 
         Returns
         -------

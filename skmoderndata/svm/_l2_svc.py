@@ -37,7 +37,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -47,9 +47,9 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     tol : float, default=0.001
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     max_iter : int, default=-1
         Steps at most for each pair of classes; -1 sets no limit.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -59,16 +59,16 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     solver : {"smo", "cvxpy"}, default="smo"
         Pairwise steps of second-order choice, or a cone solver for up to 2000 samples.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
-    support_ : ndarray of shape (n_support,)
-        Training samples with weight, support vectors.
+    support_ : ndarray of shape (n_support,) Indices of the support vectors among the training
+        samples.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     n_support_ : ndarray of shape (n_classes,)
         Support vectors of each class.
     dual_coef_ : ndarray of shape (n_pairs, n_support)
@@ -191,11 +191,11 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor of `C` for each sample; a sample of weight zero is absent.
+            Factor of `C` for each sample; a sample of weight zero is ignored.
 
         Returns
         -------

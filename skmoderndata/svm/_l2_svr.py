@@ -40,7 +40,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     epsilon : float, default=0.1
         Half the width of the tube in which errors cost nothing.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -48,27 +48,26 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.001
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
-    max_iter : int, default=-1
-        Steps at most; -1 sets no limit.
+        Size of the kernel cache, in MB.
+    max_iter : int, default=-1 Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
         Pairwise steps of second-order choice, and with ``epsilon=0`` and up to 3000 samples a
         Cholesky factor; or a cone solver for up to 2000 samples.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        Training samples with weight: those outside of the tube.
+        Training samples with weight: those outside the tube.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the kernels, ``2 C u`` times the excess over the tube, with its sign.
     intercept_ : float
-        Offset. Where no sample is outside of the tube, the middle of those that are optimal.
+        Offset. Where no sample is outside the tube, the middle of those that are optimal.
     coef_ : ndarray of shape (n_features,)
         Weights of the features, for the linear kernel.
     objective_ : float
@@ -168,11 +167,11 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor of `C` for each sample; a sample of weight zero is absent.
+            Factor of `C` for each sample; a sample of weight zero is ignored.
 
         Returns
         -------

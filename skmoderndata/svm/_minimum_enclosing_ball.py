@@ -44,7 +44,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         "linear" is input space; else a name of `sklearn.metrics.pairwise`, a kernel object, a
         callable that gives the Gram matrix of two sets of samples, or "precomputed".
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -86,7 +86,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     support_ : ndarray of shape (n_support,)
         Training samples of which the centre is a convex combination; they lie on the surface.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
         Weights of the combination, which add up to one.
     core_indices_ : ndarray of shape (n_core,)

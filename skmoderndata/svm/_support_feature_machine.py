@@ -143,7 +143,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         Approximated zero-norm plus ``C sum u xi`` of `sfm_coef_`, in standard units; the sum over
         all problems.
     objective_history_ : list of ndarray
-        The objective of each problem after each linear program; never rises with
+        The objective of each problem after each linear program; never increases with
         ``algorithm="reweighted"``.
     n_features_history_ : list of ndarray
         Number of features after each linear program, for each problem.

@@ -35,10 +35,10 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     nu : float, default=0.1
-        At most this fraction of the training samples is outside of the ball, and at least this
+        At most this fraction of the training samples is outside the ball, and at least this
         fraction is not strictly inside; by weight, with `sample_weight`. 0 is the hard ball.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -48,22 +48,22 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     margin : float, default=0.0
         Added to the squared radius in `predict`: samples within it are not called outliers.
     tol : float, default=0.001
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Steps at most; -1 sets no limit.
+        Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
         Pairwise steps of second-order choice, or a cone solver for up to 2000 samples.
     n_jobs : int, default=None
-        Threads for the scores of new samples. Results do not depend on it.
+        Number of threads for the scores of new samples; results do not depend on it.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        Training samples with weight.
+        Indices of the training samples with non-zero weight, the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
         Weights of the centre; they add up to one.
     center_ : ndarray of shape (n_features,)
@@ -174,11 +174,11 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Relative weights of the samples; a sample of weight zero is absent.
+            Relative weights of the samples; a sample of weight zero is ignored.
 
         Returns
         -------
