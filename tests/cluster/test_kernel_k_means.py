@@ -372,7 +372,7 @@ def test_precomputed_similarities_suffice_for_a_score():
                 K + np.triu(np.ones((20, 20)), 1)
             ),
         ),
-        ("similarity of new samples to themselves", lambda X, K, model: model.transform(K[:5])),
+        ("kernel values of new samples with themselves", lambda X, K, model: model.transform(K[:5])),
     ],
 )
 def test_messages(message, call):

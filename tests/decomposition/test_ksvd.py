@@ -315,9 +315,9 @@ def test_fourth_powers_and_far_too_many_atoms_are_refused(seed):
 def test_warm_starts_keep_to_the_number_of_atoms(seed):
     X = planted(seed, 200, n=8, k=10, s=2)[0]
     model = KSVD(6, n_nonzero_coefs=2, max_iter=2, warm_start=True, random_state=seed).fit(X)
-    with pytest.raises(ValueError, match="6 atoms from the last call, and 9 are wanted"):
+    with pytest.raises(ValueError, match="6 atoms from the last call, but 9 are needed"):
         model.set_params(n_components=9).fit(X)
-    with pytest.raises(ValueError, match="6 atoms from the last call, and 16 are wanted"):
+    with pytest.raises(ValueError, match="6 atoms from the last call, but 16 are needed"):
         model.set_params(n_components=None).fit(X)
     assert model.set_params(n_components=6).fit(X).components_.shape == (6, 8)
 

@@ -263,7 +263,7 @@ def test_naive_bayes_counts_as_the_mixture_of_its_classes():
     model = GaussianNB().fit(X, y)
     G = Fisher(FrozenEstimator(model), parameters="w").settle(X).features(X)
     assert_allclose(G, model.predict_proba(X) / model.class_prior_ - 1)
-    with pytest.raises(ValueError, match="fitted with labels"):
+    with pytest.raises(ValueError, match="needs labels"):
         Fisher(GaussianNB()).settle(X)
 
 

@@ -328,7 +328,7 @@ def test_refused_input():
         ({"early_stopping": True}, np.arange(150) < 9, "test_size = 1 should be greater"),
         ({}, np.zeros(150), "must contain at least one non-zero"),
         ({"class_weight": {7: 1.0}}, None, "not in class_weight"),
-        ({"class_weight": {0: -1.0, 1: 1.0}}, None, "has to hold finite numbers of at least 0"),
+        ({"class_weight": {0: -1.0, 1: 1.0}}, None, "must hold finite numbers of at least 0"),
     ],
 )
 def test_refused_weights_and_fractions(settings, weights, message):

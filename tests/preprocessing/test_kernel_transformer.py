@@ -253,7 +253,7 @@ def test_what_is_no_collection_of_samples_is_refused(step, error, message, X):
 def test_messages():
     with pytest.raises(ValueError, match="leave the step out"):
         KernelTransformer("precomputed").fit(np.eye(2))
-    with pytest.raises(ValueError, match="no use with the kernel object"):
+    with pytest.raises(ValueError, match="cannot be used with the kernel object"):
         KernelTransformer(RBF(), kernel_params={"a": 1}).fit(np.eye(2))
     with pytest.raises(ValueError, match="features"):
         KernelTransformer().fit(np.eye(2)).transform(np.eye(3))
