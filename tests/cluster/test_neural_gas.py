@@ -276,11 +276,11 @@ def test_borders(seed):
         ("n_samples=8 should be >= n_clusters=9", lambda X, one: NeuralGas(9).fit(X)),
         (r"init has shape \(2, 2\)", lambda X, one: NeuralGas(2, init=np.ones((2, 2))).fit(X)),
         (
-            "takes no sparse X",
+            "needs dense X",
             lambda X, one: NeuralGas(2, algorithm="online").fit(sparse.csr_array(X)),
         ),
         (
-            "partial_fit takes no sparse X",
+            "partial_fit needs dense X",
             lambda X, one: NeuralGas(2).partial_fit(sparse.csr_array(X)),
         ),
         ("between 1e-100 and 1e100", lambda X, one: one.predict(sparse.csr_array(1e150 * X))),

@@ -549,5 +549,5 @@ def test_the_statement_in_cvxpy_has_the_same_optimum(l1_ratio, positive, seed):
     assert stated.dual_gap_ <= 1e-6
     assert_allclose(stated.coef_, ours.coef_, atol=1e-3)  # the root of the gap
     assert_allclose(stated.alpha_max_, ours.alpha_max_, rtol=1e-12)
-    with pytest.raises(ValueError, match="takes dense X"):
+    with pytest.raises(ValueError, match="needs dense X"):
         stated.fit(sparse.csr_array(X), y)

@@ -345,7 +345,7 @@ def test_refused_weights_and_fractions(settings, weights, message):
         ({}, [0, 2], r"y holds .*1.*, which is not among the classes"),
         ({"kernel": "precomputed"}, [0, 1], "got kernel='precomputed'"),
         ({"early_stopping": True}, [0, 1], "set early_stopping=False"),
-        ({"class_weight": "balanced"}, [0, 1], "got class_weight='balanced': give a dict"),
+        ({"class_weight": "balanced"}, [0, 1], "support class_weight='balanced'"),
     ],
 )
 def test_refused_streams(settings, labels, message):
