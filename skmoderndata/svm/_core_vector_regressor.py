@@ -16,11 +16,11 @@ from skmoderndata.kernels._machines import MachineRegressorMixin
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
-LARGEST = 1e30  # similarity of a sample to itself that is still computed with
+LARGEST = 1e30  # largest k(x, x) for which the computation is accurate
 
 
 class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
-    r"""Sparse kernel regression whose tube width follows the noise, trained on a core set.
+    r"""Sparse kernel regression with a tube that adapts to the noise, trained on a core set.
 
     With the targets scaled to mean zero and standard deviation one, minimises
 
@@ -30,17 +30,17 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         \qquad D = 2 \mu C \sum_i u_i,
 
     over functions :math:`f(x) = w^\top \phi(x) + b`, with the weights :math:`u_i` of samples.
-    At the optimum the mean distance of the samples to the tube is :math:`\mu`, given as
-    `tube_distance` (if the tube is not of width zero): the width follows the noise. The dual is a
-    minimum enclosing ball with a constrained centre, found on a core set [1]_.
+    At the optimum the mean distance of the samples from the tube is :math:`\mu`, the parameter
+    `tube_distance` (unless the tube has width zero), so that the width adapts to the noise. The
+    dual is a minimum enclosing ball with a constrained centre, found on a core set [1]_.
 
     Parameters
     ----------
     C : float, default=10.0
-        Cost of a squared distance to the tube, in deviations of y.
+        Cost of a squared distance from the tube, in units of the standard deviation of y.
     tube_distance : float, default=0.03
-        Mean distance to the tube, in deviations of y. Small values need few support vectors;
-        large ones end in kernel ridge regression.
+        Mean distance from the tube, in units of the standard deviation of y. Small values need few
+        support vectors; the limit of large values is kernel ridge regression.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
@@ -54,18 +54,19 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     tol : float, default=0.02
         Target of the relative duality gap.
     solver : {"core_set", "cvxpy"}, default="core_set"
-        Pairwise descent on the core set, or a cone solver, for core sets up to 2000 samples.
+        "core_set" is pairwise descent on the core set; "cvxpy" is a cone solver, for core sets of
+        up to 2000 samples.
     sample_size : int, default=59
-        Samples in a draw of which the worst is taken.
+        Number of samples in a random draw, of which the worst is selected.
     batch_size : int, default=None
-        How many join the core set at a time, each the worst of `sample_size`; None searches
-        growing blocks and re-scores those near the margin only.
+        Number of samples added to the core set in each step, each the worst of `sample_size`. None
+        searches growing blocks and re-evaluates only the samples near the tube.
     max_core : int, default=None
         Largest size of the core set; None means no limit.
     max_iter : int, default=10000
-        Largest number of times the problem is solved on a core set.
+        Largest number of solutions on the core set.
     cache_size : float, default=500
-        Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
+        Memory for kernel values of the core set, in MB. A problem whose matrix is larger is
         decomposed into blocks; the result is equally accurate, but takes longer.
     warm_start : bool, default=False
         Whether to start from the core set of the last call of `fit`, which must have used the same
@@ -78,7 +79,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     Attributes
     ----------
     core_indices_ : ndarray of shape (n_core,)
-        Training samples in the core set.
+        Indices of the training samples in the core set.
     support_ : ndarray of shape (n_support,) Indices of the training samples with non-zero weight,
         the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
@@ -92,7 +93,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     dual_gap_ : float
         Relative duality gap.
     n_iter_ : int
-        Solutions on the core set.
+        Number of solutions on the core set.
     n_passes_ : int Number of passes over all samples for the certificate.
     n_kernel_evaluations_ : int Number of kernel values computed.
     n_features_in_ : int
@@ -103,16 +104,16 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     See Also
     --------
     sklearn.svm.SVR : Linear loss outside a tube of given width; at least quadratic time.
-    sklearn.kernel_ridge.KernelRidge : The limit of large `tube_distance`, without sparseness.
+    sklearn.kernel_ridge.KernelRidge : The limit of large `tube_distance`, not sparse.
 
     Notes
     -----
-    The support vectors are the samples outside the tube, whose number is a fraction of all samples
-    that depends on `tube_distance` and the noise. The method is for sparse models of many samples
-    with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and ridge
-    regression are faster and more accurate. In the published problem the width may become
-    negative; here one more variable without a sample prevents it. Below 1000 samples there is no
-    search, and up to 100 the optimum is accurate to rounding.
+    The support vectors are the samples outside the tube; their fraction depends on `tube_distance`
+    and the noise. The method is intended for sparse models of many samples with small
+    `tube_distance`; with strong noise `sklearn.kernel_approximation.Nystroem` and ridge regression
+    are faster and more accurate. In the published problem the width may become negative; an
+    additional variable without a sample prevents this here. For fewer than 1000 samples there is
+    no search, and for up to 100 the optimum is accurate up to rounding.
 
     References
     ----------
@@ -199,7 +200,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Fit a function and the width of its tube with a core set.
+        """Fit the function and the width of its tube on a core set.
 
         Parameters
         ----------
@@ -224,8 +225,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         rows, diagonal = self._kernel_rows(X, weights)
         if not diagonal < LARGEST:
             raise ValueError(
-                f"kernel={self.kernel!r} gives similarities of {diagonal:.1e}, compared with "
-                "which rounding hides the targets: rescale X."
+                f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so that rounding "
+                "errors exceed the targets: rescale X."
             )
         target, center, spread = _standardised(y, weights / weights.max())
         costs = self._costs(weights if ids is None else weights[ids])
@@ -266,7 +267,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
 
 def _standardised(y, weights):
-    """Targets of mean zero and deviation one, and the two figures; constant ones become zero."""
+    """Standardise targets; return them with mean and scale. Constant targets become zero."""
     y = np.asarray(y, dtype=np.float64)
     size = float(np.abs(y).max()) or 1.0
     scaled = y / size
