@@ -1,4 +1,4 @@
-"""Classification by the class whose training samples represent a new one best."""
+"""Classification by sparse representation with the training samples."""
 
 import warnings
 from copy import copy
@@ -40,7 +40,7 @@ Fraction = Interval(Real, 0, 1, closed="neither")
 
 
 class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
-    r"""Class of the smallest residual in a sparse code by all training samples.
+    r"""Classifier by the residuals of a sparse code over all training samples.
 
     A sample x is coded by the training samples of all classes, each of unit norm, the rows of D,
 
@@ -56,8 +56,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     Parameters
     ----------
     algorithm : {"lasso", "group_lasso", "omp"}, default="lasso"
-        How samples are coded: lasso; group lasso with the classes as groups [2]_; orthogonal
-        matching pursuit.
+        Algorithm that codes the samples: lasso, group lasso with the classes as groups [2]_, or
+        orthogonal matching pursuit.
     alpha : float, default=0.1
         Weight of the penalty relative to the smallest one for which the code of the sample is
         zero, between 0 and 1. Not for "omp", nor with `residual_rtol`.
@@ -67,7 +67,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         bound, and "omp" ends when it is met. A sample that no code represents so well has its
         closest code. Not for "group_lasso".
     n_nonzero_coefs : int, default=10
-        Most training samples in a code, for "omp".
+        Largest number of training samples in a code, for "omp".
     kernel : str, kernel object or callable, default="linear"
         Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
         returns their kernel values, or "precomputed" [3]_. Kernel values are divided by the norms.
