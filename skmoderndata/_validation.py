@@ -433,7 +433,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
 
 
 def known_entries(X):
-    """Return a table with 0 for missing entries, and the mask of known ones where some miss."""
+    """Return a table with 0 for missing entries, and the mask of known entries, or None."""
     missing = np.isnan(X)
     if not missing.any():
         return np.ascontiguousarray(X), None
@@ -453,7 +453,7 @@ def check_atoms(dictionary):
 
 
 def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
-    """Return the classes that y holds, lowest first, and the rank of each sample from 0.
+    """Return the classes in y in ascending order, and the rank of each sample from 0.
 
     Parameters
     ----------
@@ -475,7 +475,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     order = np.asarray(classes)
     known = order.tolist()
     if order.ndim != 1 or len(set(known)) < len(known):
-        raise ValueError(f"{owner}: classes has to list every label once, got {classes!r}.")
+        raise ValueError(f"{owner}: classes must list every label once, got {classes!r}.")
     place = {label: rank for rank, label in enumerate(known)}
     unknown = [label for label in present.tolist() if label not in place]
     if unknown:

@@ -12,7 +12,7 @@ from skmoderndata._validation import check_array, validate_data
 
 
 class JamesStein(Base):
-    r"""Estimate of many means by shrinkage towards a common target.
+    r"""Estimate many means by shrinkage towards a common target.
 
     The columns of X are m quantities, its n rows repeated observations of them with Gaussian
     noise. With :math:`y` the means of the columns, :math:`s^2` the variance of each of these

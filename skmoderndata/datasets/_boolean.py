@@ -1,4 +1,4 @@
-"""Boolean data made of sources that combine by OR, with known truth."""
+"""Boolean data from sources that combine by OR, with known truth."""
 
 from numbers import Integral, Real
 
@@ -72,7 +72,7 @@ def make_boolean_sources(
     noise_rate : float, default=0.5
         Probability that a noisy bit is 1.
     random_state : int, RandomState instance or None, default=None
-        Draws assignments and noise.
+        Controls assignments and noise. Pass an int for reproducible results.
 
     Returns
     -------

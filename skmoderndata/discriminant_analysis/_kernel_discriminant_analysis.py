@@ -23,7 +23,7 @@ from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectio
 
 
 class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, Base):
-    r"""Directions in feature space that separate several classes, and the classifier they give.
+    r"""Discriminant analysis of several classes in the feature space of a kernel.
 
     Maximises, over matrices W of directions in the feature space of the kernel [1]_, [2]_,
 
@@ -220,7 +220,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         return self
 
     def decision_function(self, X):
-        """Log-density times prior of each class, up to a term common to all.
+        """Compute log-density plus log-prior of each class, up to a common term.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
 
     def predict_proba(self, X):
-        """Probability of each class.
+        """Compute the probability of each class.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         return softmax(self._log_joint(X), axis=1)
 
     def predict_log_proba(self, X):
-        """Logarithm of the probability of each class.
+        """Compute the log-probability of each class.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectio
 
 
 class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Base):
-    r"""Direction in feature space that separates two classes best relative to their variances.
+    r"""Fisher's linear discriminant of two classes in the feature space of a kernel.
 
     Maximises, over directions :math:`w` in the feature space of the kernel [1]_, [2]_,
 
@@ -193,7 +193,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         return self
 
     def decision_function(self, X):
-        """Signed distance from the threshold, in units of the spread.
+        """Compute the signed distance from the threshold, relative to the spread.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ from skmoderndata.kernels._text_kernels import TextKernel
 
 
 class SequenceFeatures(TransformerMixin, Base):
-    """Counts of the substrings that a kernel on strings compares, as sparse rows.
+    """Sparse counts of the substrings that a kernel on strings compares.
 
     Inner products of the rows are the values of the kernel, normalised by default. A linear model
     on them is the kernel machine, at a cost that grows with the number of samples and not with its
@@ -196,7 +196,7 @@ class SequenceFeatures(TransformerMixin, Base):
             )
 
     def transform(self, X):
-        """Count substrings.
+        """Count the substrings of samples.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class SequenceFeatures(TransformerMixin, Base):
         return normalize(features, copy=False) if self.normalize else features
 
     def get_feature_names_out(self, input_features=None):
-        """Names of the columns: the substrings.
+        """Return the names of the columns: the substrings.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the approximations of Gaussian processes share: kernels, noise, the optimiser."""
+"""Base of the approximate Gaussian processes: kernels, noise, optimiser."""
 
 import numpy as np
 from scipy.optimize import minimize

@@ -1,4 +1,4 @@
-"""Gaussian processes on parts of the samples, combined."""
+"""Bayesian committee machine: Gaussian processes on subsets of the samples, combined."""
 
 import warnings
 from numbers import Integral
@@ -41,7 +41,7 @@ BLOCK = 2**21  # kernel values held at once for predictions: 16 MB
 
 
 class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
-    r"""Gaussian process regression by a committee of experts, each on a part of the samples.
+    r"""Gaussian process regression by a committee of experts, each on a subset of the samples.
 
     The experts share the kernel and the noise variance s that maximise the sum of their log
     marginal likelihoods. At a new point they predict latent means :math:`\mu_k` and variances
@@ -79,11 +79,12 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         The optimiser ends where ten iterations together raise the likelihood by less than this
         for each sample and target.
     subset_experts : int, default=10
-        Experts that the optimiser sees, drawn once.
+        Number of experts used by the optimiser, drawn once.
     normalize_y : bool, default=True
         Whether targets are centred and divided by their standard deviation.
     random_state : int, RandomState instance or None, default=None
-        Draws the parts, the experts of the optimiser and the restarts.
+        Controls the subsets, the experts of the optimiser and the restarts. Pass an int for
+        reproducible results.
     n_jobs : int, default=None
         Threads over experts, next to those that BLAS takes.
 
@@ -268,7 +269,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return self
 
     def predict(self, X, return_std=False, include_noise=False):
-        """Predict targets, with their uncertainty where asked.
+        """Predict targets, and their uncertainty if requested.
 
         Parameters
         ----------

@@ -92,7 +92,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         The optimiser ends where ten iterations together raise the objective by less than this
         for each sample and target.
     subset_size : int, default=5000
-        The optimiser sees this many samples, drawn at random; all n then give the posterior.
+        Number of random samples used by the optimiser; the posterior uses all n.
     polish_iter : int, default=0
         Iterations of the optimiser on all samples, afterwards.
     normalize_y : bool, default=True
@@ -101,9 +101,10 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         Added to the diagonal of K_uu, in units of its mean. It grows by tens, at most to 1e-4,
         where K_uu is singular.
     batch_size : int, default=None
-        Samples of a block. None uses as many as give 16 MB of kernel values.
+        Number of samples in a block; None means 16 MB of kernel values.
     random_state : int, RandomState instance or None, default=None
-        Draws the subset, the inducing inputs and the restarts.
+        Controls the subset, the inducing inputs and the restarts. Pass an int for reproducible
+        results.
     n_jobs : int, default=None
         Threads over blocks of samples, next to those that BLAS takes.
 
@@ -394,7 +395,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         return self
 
     def predict(self, X, return_std=False, return_cov=False, include_noise=False):
-        """Predict targets, with their uncertainty where asked.
+        """Predict targets, and their uncertainty if requested.
 
         Parameters
         ----------

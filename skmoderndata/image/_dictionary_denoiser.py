@@ -1,4 +1,4 @@
-"""Images without noise, by sparse codes of their patches."""
+"""Image denoising by sparse codes of patches."""
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -61,18 +61,19 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         The factor c of the bound. None uses the one for which the noise alone is below the bound
         with probability 0.957; for 64 numbers 1.15, as published.
     n_nonzero_coefs : int, default=None
-        Most atoms in the code of a patch; None uses half the numbers of a patch.
+        Largest number of atoms in the code of a patch; None means half the number of values of a
+        patch.
     noisy_weight : float, default=None
         The weight λ of the noisy pixel, relative to those of the patches, 1 each. None uses
         ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
     max_iter : int, default=10
         Passes of K-SVD.
     max_patches : int, default=40000
-        Most patches to learn from, drawn among those that need an atom.
+        Largest number of training patches, drawn from those that need an atom.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the patches and the order of the updates.
+        Controls the patches and the order of the updates. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -81,11 +82,11 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     noise_std_ : float
         The noise, given or estimated from the image of `fit`.
     objective_ : float
-        Squared error of the training patches after the last pass; NaN when nothing was learned.
+        Squared error of the training patches after the last pass; NaN if the dictionary was given.
     objective_history_ : ndarray of shape (n_iter_,)
         The same after each pass.
     n_iter_ : int
-        Number of passes; 0 when nothing was learned.
+        Number of passes; 0 if the dictionary was given.
 
     See Also
     --------
@@ -221,7 +222,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         return out.astype(image.dtype, copy=False).reshape(np.shape(X))
 
     def score(self, X, y):
-        """Peak signal-to-noise ratio of the denoised image, in decibels.
+        """Compute the peak signal-to-noise ratio of the denoised image, in decibels.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Images without holes, by sparse codes of what is known of their patches."""
+"""Image inpainting by sparse codes of the known pixels of patches."""
 
 from numbers import Real
 
@@ -70,7 +70,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         The factor c of the bound. None uses the one for which the noise alone is below the bound
         with probability 0.957; for 64 numbers 1.15.
     n_nonzero_coefs : int, default=None
-        Most atoms in the code of a patch; None uses half the numbers of a patch.
+        Largest number of atoms in the code of a patch; None means half the number of values of a
+        patch.
     keep_known : bool, default=True
         Return known pixels as they are; False denoises them as well.
     max_iter : int, default=10
@@ -78,13 +79,13 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     n_rounds : int, default=20
         Rounds of "em".
     max_patches : int, default=20000
-        Most patches to learn from.
+        Largest number of training patches.
     min_known : float, default=0.3
         Fraction of a patch that must be known to learn from it, with ``algorithm="masked"``.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the patches and the order of the updates.
+        Controls the patches and the order of the updates. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -98,7 +99,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     objective_history_ : ndarray of shape (n_iter_,)
         The same after each pass.
     n_iter_ : int
-        Number of passes; 0 when nothing was learned.
+        Number of passes; 0 if the dictionary was given.
 
     See Also
     --------
@@ -224,7 +225,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         return self
 
     def transform(self, X):
-        """Fill an image in.
+        """Fill in the missing pixels of an image.
 
         Parameters
         ----------
@@ -251,7 +252,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         return filled.astype(image.dtype, copy=False).reshape(np.shape(X))
 
     def score(self, X, y):
-        """Peak signal-to-noise ratio of what was filled in, in decibels.
+        """Compute the peak signal-to-noise ratio of the filled pixels, in decibels.
 
         Parameters
         ----------
@@ -269,7 +270,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         return signal_to_noise(self, self.transform(X), y, missing)
 
     def _parts(self, X):
-        """Image with 0 for what misses, and the mask of what is known where something misses."""
+        """Image with 0 for missing pixels, and the mask of known pixels if some are missing."""
         image = checked_image(self, X, allow_nan=True)
         known = ~np.isnan(image)
         if known.all():

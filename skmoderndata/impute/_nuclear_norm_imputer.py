@@ -50,7 +50,7 @@ def _has_indicator(imputer):
 
 
 class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base):
-    r"""Complete a table by the matrix of least nuclear norm that fits its known cells.
+    r"""Complete a table by the matrix of minimum nuclear norm that fits its known cells.
 
     With `Z` the table after centring and scaling, known on the cells :math:`\Omega`, it solves
 
@@ -332,7 +332,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     @available_if(_has_indicator)
     def inverse_transform(self, X):
-        """Put the missing cells back, from the columns added by `add_indicator`.
+        """Restore the missing cells, from the columns added by `add_indicator`.
 
         Only with ``add_indicator=True``.
 
@@ -407,7 +407,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         return values.astype(self.components_.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Return minus the root mean squared error on known cells hidden for the purpose.
+        """Compute the negative root mean squared error on hidden known cells.
 
         A fifth of the known cells of `X`, chosen with `random_state` (0 unless it is an
         integer), is hidden, completed from the other cells of their rows and compared. Errors are
@@ -465,7 +465,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
 
     def _validate(self, X, *, reset):
-        """Return X and what is known of it: a mask, or for sparse X a sparse pattern of ones."""
+        """Return X and the known cells: a mask, or for sparse X a sparse pattern of ones."""
         if not (_is_nan(self.missing_values) or isinstance(self.missing_values, Real)):
             raise ValueError(
                 f"missing_values of {type(self).__name__} must be a number, NaN or pandas.NA, "

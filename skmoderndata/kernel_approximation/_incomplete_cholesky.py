@@ -45,7 +45,7 @@ class IncompleteCholesky(KernelFeatures):
         Whether the next pivot is drawn with probabilities proportional to the squared distances,
         or is the sample of the largest one.
     random_state : int, RandomState instance or None, default=None
-        Draws the pivots.
+        Controls the pivots. Pass an int for reproducible results.
 
     Attributes
     ----------

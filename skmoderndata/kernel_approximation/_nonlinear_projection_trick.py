@@ -15,7 +15,7 @@ from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, tak
 
 
 class NonlinearProjectionTrick(KernelFeatures):
-    r"""Coordinates of samples in feature space, whose inner products are the kernel values.
+    r"""Compute explicit coordinates in feature space, whose inner products are the kernel values.
 
     With the eigenvectors U and eigenvalues :math:`\Lambda` of the centred kernel matrix, the
     coordinates of the training samples and of a new one are
@@ -51,9 +51,9 @@ class NonlinearProjectionTrick(KernelFeatures):
         Coordinates relative to the mean of the training samples. Without, inner products are the
         kernel itself.
     tol : float, default=1e-12
-        Directions with eigenvalues up to `tol` times the largest are left out.
+        Directions with eigenvalues up to `tol` times the largest are omitted.
     random_state : int, RandomState instance or None, default=None
-        Draws landmarks.
+        Controls the landmarks. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -277,7 +277,7 @@ class NonlinearProjectionTrick(KernelFeatures):
 
 
 class _OfMatrix:
-    """The kernel matrix of the landmarks, as the factorisation wants it."""
+    """Kernel matrix of the landmarks, in the form that the factorisation needs."""
 
     precomputed = True
 

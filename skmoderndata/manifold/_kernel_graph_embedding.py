@@ -21,7 +21,7 @@ from skmoderndata.kernels._samples import KernelProjectionMixin
 
 
 class KernelGraphEmbedding(KernelProjectionMixin, Base):
-    r"""Directions in feature space along which a graph is smooth.
+    r"""Supervised or unsupervised graph embedding by directions in feature space.
 
     Maximises, over matrices W of directions in the feature space of the kernel [1]_,
 
@@ -170,7 +170,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None):
-        """Build the graphs and find the directions.
+        """Build the graphs and compute the directions.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         S = sparse.csr_array(S, dtype=np.float64) if sparse.issparse(S) else np.asarray(S, float)
         if S.shape != (n, n):
             raise ValueError(
-                f"graph returned a matrix of shape {S.shape}; wanted are two of ({n}, {n})."
+                f"graph returned a matrix of shape {S.shape}, but must return two of ({n}, {n})."
             )
         if n and (S.min() < 0 or abs(S - S.T).max() > 1e-10 * abs(S).max()):
             raise ValueError("graph must return symmetric matrices without negative entries.")

@@ -14,7 +14,7 @@ from skmoderndata.kernels._samples import KernelSamples
 
 
 class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Coordinates that put similar samples close to each other.
+    r"""Embed samples by eigenvectors of a graph Laplacian, so that similar samples are close.
 
     Minimises, over the coordinates :math:`\tau_i` of the samples [1]_, [2]_,
 
@@ -129,7 +129,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Place the training samples.
+        """Compute the embedding of the training samples.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         return self
 
     def transform(self, X):
-        """Places of samples among the training samples.
+        """Embed new samples among the training samples.
 
         Parameters
         ----------

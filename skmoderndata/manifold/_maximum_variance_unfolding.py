@@ -1,4 +1,4 @@
-"""Maximum variance unfolding: as wide as the distances of neighbours allow."""
+"""Maximum variance unfolding."""
 
 import warnings
 from numbers import Integral, Real
@@ -32,7 +32,7 @@ STATED = 30  # samples up to which solver="auto" states the form "equal" for cvx
 
 
 class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Embedding of largest variance that keeps the distances of neighbours.
+    r"""Embed samples with maximum variance under preserved distances of neighbours.
 
     Maximises the variance of centred points under the distances d of neighbouring samples, a
     semidefinite program in the matrix K of inner products [1]_:
@@ -72,7 +72,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     tol : float, default=0.01
         Relative duality gap at which the ascent ends.
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks of the start, if there are more than 200 samples.
+        Controls the landmarks of the start, if there are more than 200 samples. Pass an int for
+        reproducible results.
     n_jobs : int, default=None
         Jobs of the search for neighbours.
 
@@ -83,7 +84,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     eigenvalues_ : ndarray of shape (n_eigenvalues,)
         All eigenvalues of K that the solver has, falling.
     kernel_ : ndarray of shape (n_samples, n_samples)
-        K, computed when asked for.
+        K, computed on access.
     edges_ : ndarray of shape (n_edges, 2)
         Pairs of samples whose distance counts.
     edge_errors_ : ndarray of shape (n_edges,)
@@ -221,7 +222,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @fit_context()
     def fit(self, X, y=None):
-        """Unfold the samples.
+        """Compute the embedding.
 
         Parameters
         ----------
@@ -281,7 +282,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     def fit_transform(self, X, y=None):
-        """Unfold the samples and return their positions.
+        """Compute and return the embedding.
 
         Parameters
         ----------

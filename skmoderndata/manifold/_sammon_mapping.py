@@ -1,4 +1,4 @@
-"""Sammon's map: distances are kept, small ones most."""
+"""Sammon mapping."""
 
 from numbers import Integral
 
@@ -26,7 +26,7 @@ SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
 
 
 class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Points in few dimensions that preserve the distances of the samples, small ones above all.
+    r"""Embed samples so that distances are preserved, with emphasis on small distances.
 
     Minimises [1]_
 
@@ -46,9 +46,9 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     init : str or array-like of shape (n_samples, n_components), default="classical_mds"
         Start: "classical_mds" (classical scaling), "random", or given points.
     n_init : int, default=1
-        Number of starts, the further ones random; the map of lowest stress is kept.
+        Number of starts, random after the first; the map with the smallest stress is kept.
     max_iter : int, default=500
-        Most steps of a start.
+        Largest number of steps per start.
     tol : float, default=1e-07
         Relative fall of the stress over 5 steps below which a start ends, if the gradient is small
         as well.
@@ -56,7 +56,8 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         L-BFGS, or majorisation [2]_: no step raises the stress, but it takes many more of them,
         and ``n^3`` operations once.
     random_state : int, RandomState instance or None, default=None
-        Draws random starts, and coordinates that classical scaling leaves at zero.
+        Controls the random starts, and coordinates that are zero in classical scaling. Pass an int
+        for reproducible results.
     n_jobs : int, default=None
         Threads over blocks of rows.
 
@@ -177,7 +178,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None):
-        """Find the map.
+        """Compute the map.
 
         Parameters
         ----------
@@ -249,7 +250,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return self
 
     def fit_transform(self, X, y=None):
-        """Find the map and return it.
+        """Compute and return the map.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ BLOCK = 64  # queries of one task
 
 
 class _DTWNeighbors:
-    """What the classifier and the regressor share: the search, and the choice of the radius."""
+    """Base of the classifier and the regressor: search, and choice of the radius."""
 
     def _fit(self, X, y):
         """Index the training series, with the radius of least leave-one-out error for "cv"."""
@@ -93,7 +93,7 @@ class _DTWNeighbors:
         return np.sqrt(costs), np.concatenate([nearest for _, nearest, _ in found])
 
     def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
-        """Find the nearest training series.
+        """Find the nearest training series of each query.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ def _part(series, start):
 
 
 class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
-    r"""Class of the nearest series under dynamic time warping.
+    r"""Nearest-neighbour classifier of time series under dynamic time warping.
 
     The distance of a query x to a training series z is
 
@@ -207,7 +207,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 
     See Also
     --------
-    DTWNeighborsRegressor : Values in place of classes.
+    DTWNeighborsRegressor : Values instead of classes.
     skmoderndata.metrics.pairwise_dtw : All distances.
     sklearn.neighbors.KNeighborsClassifier : For rows of a table.
 
@@ -274,7 +274,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 
     @fit_context()
     def fit(self, X, y):
-        """Keep the training series, and choose the radius if asked to.
+        """Store the training series, and choose the radius if it is "cv".
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         return self
 
     def predict(self, X):
-        """Class with most votes; of equal ones the first of `classes_`.
+        """Predict the class with most votes; in a tie the first of `classes_`.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X):
-        """Fractions of the votes.
+        """Compute the fractions of votes of the classes.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 
 
 class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
-    """Mean value of the nearest series under dynamic time warping.
+    """Nearest-neighbour regression of time series under dynamic time warping.
 
     As `DTWNeighborsClassifier`, with a mean in place of votes.
 
@@ -374,7 +374,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
 
     See Also
     --------
-    DTWNeighborsClassifier : Classes in place of values.
+    DTWNeighborsClassifier : Classes instead of values.
     sklearn.neighbors.KNeighborsRegressor : For rows of a table.
 
     Notes
@@ -418,7 +418,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
 
     @fit_context()
     def fit(self, X, y):
-        """Keep the training series, and choose the radius if asked to.
+        """Store the training series, and choose the radius if it is "cv".
 
         Parameters
         ----------
@@ -442,7 +442,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         return self
 
     def predict(self, X):
-        """Mean value of the neighbours.
+        """Predict the mean target of the neighbours.
 
         Parameters
         ----------

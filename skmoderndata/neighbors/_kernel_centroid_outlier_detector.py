@@ -1,4 +1,4 @@
-"""Outliers by their distance from the mean in feature space."""
+"""Outlier detection by the distance from the mean in feature space."""
 
 from numbers import Real
 
@@ -15,7 +15,7 @@ from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
 class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
-    r"""Outliers: samples far from the mean in feature space, with a bound on false alarms.
+    r"""Detect outliers by their distance from the mean in feature space.
 
     A sample is an outlier if its distance from the mean :math:`\mu` of the n training samples
     exceeds a threshold. By default a given fraction of samples of the same distribution exceeds

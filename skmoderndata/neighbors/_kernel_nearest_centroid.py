@@ -162,7 +162,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         return self
 
     def decision_function(self, X):
-        """Scores of the classes.
+        """Compute the scores of the classes.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ from skmoderndata.neural_network._base import (
 
 
 class ELMRegressor(NetworkRegressor, RandomNetwork):
-    r"""Regression on random hidden neurons, with ridge regression for the output weights.
+    r"""Extreme learning machine for regression: random hidden neurons and ridge output weights.
 
     Minimises [1]_
 
@@ -51,7 +51,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         Samples whose hidden outputs are held at once. None means 4 MB of them, or
         as many samples as there are neurons.
     random_state : int, RandomState instance or None, default=None
-        Draws the weights. An integer makes estimators alike, so that they can be merged.
+        Controls the random weights. An int makes estimators equal, so that they can be merged.
     n_jobs : int, default=None
         Threads over blocks of samples, next to those that BLAS takes.
 
@@ -109,7 +109,8 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     libraries are used as they are, and fitted attributes have their type. The sums are formed in
     double precision, whatever X is.
 
-    Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
+    Scale the inputs to a common range, for example with
+    :class:`sklearn.preprocessing.StandardScaler`.
 
     References
     ----------
@@ -180,7 +181,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
 
 
 class ELMClassifier(NetworkClassifier, RandomNetwork):
-    r"""Classification on random hidden neurons, with ridge regression for the output weights.
+    r"""Extreme learning machine for classification: random neurons and ridge output weights.
 
     Minimises [1]_
 
@@ -217,12 +218,12 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all the same total.
+        Weights of the classes; "balanced" gives all classes the same total weight.
     batch_size : int, default=None
         Samples whose hidden outputs are held at once. None means 4 MB of them, or
         as many samples as there are neurons.
     random_state : int, RandomState instance or None, default=None
-        Draws the weights. An integer makes estimators alike, so that they can be merged.
+        Controls the random weights. An int makes estimators equal, so that they can be merged.
     n_jobs : int, default=None
         Threads over blocks of samples, next to those that BLAS takes.
 
@@ -271,7 +272,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     The exact leave-one-out error [2]_ chooses the penalty. The notes of :class:`ELMRegressor` on
     cost, `partial_fit` and `merge`, and arrays of other libraries apply here too.
 
-    Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
+    Scale the inputs to a common range, for example with
+    :class:`sklearn.preprocessing.StandardScaler`.
 
     References
     ----------

@@ -176,7 +176,7 @@ class RadialNetwork(RidgeNetwork):
 
 
 class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
-    r"""Regression by functions of the distance from centres, with ridge weights.
+    r"""Radial basis function network for regression, with ridge output weights.
 
     Minimises [1]_
 
@@ -263,7 +263,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
 
     See Also
     --------
-    ELMRegressor : Random directions in place of centres.
+    ELMRegressor : Random directions instead of centres.
     sklearn.kernel_ridge.KernelRidge : A centre at every sample, another penalty.
     scipy.interpolate.RBFInterpolator : A centre at every sample, and no penalty by default.
 
@@ -353,7 +353,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
 
 
 class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
-    r"""Classification by functions of the distance from centres, with ridge weights.
+    r"""Radial basis function network for classification, with ridge output weights.
 
     Minimises [1]_
 
@@ -398,7 +398,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     direct_link : bool, default=False
         Whether the inputs join the outputs of the centres.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all the same total.
+        Weights of the classes; "balanced" gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
         Places the centres.
     n_jobs : int, default=None
@@ -444,7 +444,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
 
     See Also
     --------
-    ELMClassifier : Random directions in place of centres.
+    ELMClassifier : Random directions instead of centres.
     sklearn.svm.SVC : Chooses the centres by their margin, with a kernel.
     scipy.interpolate.RBFInterpolator : A centre at every sample, and no penalty by default.
 

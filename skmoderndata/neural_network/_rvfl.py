@@ -51,7 +51,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         Samples whose hidden outputs are held at once. None means 4 MB of them, or
         as many samples as there are neurons.
     random_state : int, RandomState instance or None, default=None
-        Draws the weights. An integer makes estimators alike, so that they can be merged.
+        Controls the random weights. An int makes estimators equal, so that they can be merged.
     n_jobs : int, default=None
         Threads over blocks of samples, next to those that BLAS takes.
 
@@ -98,7 +98,8 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
     The exact leave-one-out error is that of [2]_. The notes of :class:`ELMRegressor` on cost,
     `partial_fit` and `merge`, and arrays of other libraries also apply here.
 
-    Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
+    Scale the inputs to a common range, for example with
+    :class:`sklearn.preprocessing.StandardScaler`.
 
     References
     ----------
@@ -205,12 +206,12 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
         many as leave-one-out asks for. The direct links stay.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all the same total.
+        Weights of the classes; "balanced" gives all classes the same total weight.
     batch_size : int, default=None
         Samples whose hidden outputs are held at once. None means 4 MB of them, or
         as many samples as there are neurons.
     random_state : int, RandomState instance or None, default=None
-        Draws the weights. An integer makes estimators alike, so that they can be merged.
+        Controls the random weights. An int makes estimators equal, so that they can be merged.
     n_jobs : int, default=None
         Threads over blocks of samples, next to those that BLAS takes.
 
@@ -259,7 +260,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
     The exact leave-one-out error is that of [2]_. The notes of :class:`ELMRegressor` on cost,
     `partial_fit` and `merge`, and arrays of other libraries also apply here.
 
-    Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
+    Scale the inputs to a common range, for example with
+    :class:`sklearn.preprocessing.StandardScaler`.
 
     References
     ----------

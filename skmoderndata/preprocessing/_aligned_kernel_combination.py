@@ -1,4 +1,4 @@
-"""One kernel from several, weighted by what they know about the target."""
+"""Combination of kernels by alignment with the target."""
 
 import warnings
 
@@ -17,7 +17,7 @@ from skmoderndata.preprocessing._base import AgainstTraining
 
 
 class AlignedKernelCombination(AgainstTraining):
-    r"""Weighted sum of kernels whose weights maximise its alignment with the target.
+    r"""Combine kernels with the weights that maximise the alignment with the target.
 
     `transform` gives the values of the kernel :math:`k = \sum_j w_j k_j` between samples and the
     training samples. The weights :math:`w_j \ge 0` maximise the centred alignment [1]_
@@ -140,7 +140,7 @@ class AlignedKernelCombination(AgainstTraining):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y):
-        """Choose the weights.
+        """Estimate the weights.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class AlignedKernelCombination(AgainstTraining):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_transform(self, X, y):
-        """Choose the weights, and return the matrix of the training samples.
+        """Estimate the weights, and return the kernel matrix of the training samples.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class AlignedKernelCombination(AgainstTraining):
         return self._fit(X, y)
 
     def score(self, X, y):
-        """Centred alignment of the kernel matrix of X with the target.
+        """Compute the centred alignment of the kernel matrix of X with the target.
 
         Parameters
         ----------

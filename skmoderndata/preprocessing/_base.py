@@ -1,4 +1,4 @@
-"""What the steps on kernel matrices share: square input, rows, score, leading eigenvectors."""
+"""Base of the transformers of kernel matrices: input checks, score, leading eigenvectors."""
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -21,7 +21,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None):
-        """Learn the step from the matrix of the training samples.
+        """Fit the transformation to the matrix of the training samples.
 
         Parameters
         ----------
@@ -39,7 +39,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return self
 
     def transform(self, X):
-        """Apply the step to the rows of samples.
+        """Transform the rows of samples.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return K.astype(np.float64, copy=False), K.dtype
 
     def score(self, X, y=None):
-        """Cosine of a matrix with what `transform` makes of it.
+        """Compute the cosine between a matrix and its transform.
 
         1 where the step changes nothing but the scale. For a search over the parameters of a step
         let the score of the estimator after it decide.
@@ -116,7 +116,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
 
 def warn_of_rank(step):
-    """Warn where the rank of the matrix is below the number of components asked for."""
+    """Warn if the rank of the matrix is below the requested number of components."""
     found = step.n_components_
     if found < (step.n_components or 0):
         reason = f"the rank {found} of the matrix"
@@ -135,7 +135,7 @@ class AgainstTraining(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     """A transformer of samples into their kernel values against `X_fit_`, the training samples."""
 
     def transform(self, X):
-        """Compute the kernel values of samples against the training samples.
+        """Compute the kernel values between samples and the training samples.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""From samples of any kind to distances, inside a pipeline."""
+"""Distances between samples of any type, as a pipeline step."""
 
 from numbers import Integral
 
@@ -19,7 +19,7 @@ METRICS = {"edit": edit_matrix}  # functions that take n_jobs themselves
 
 
 class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """Distances of samples to the training samples, as features.
+    """Transform samples to their distances from the training samples.
 
     The step before any estimator with ``metric="precomputed"``: nearest neighbours, DBSCAN,
     hierarchical clustering, Isomap, multidimensional scaling, t-SNE. Samples may be strings,
@@ -43,7 +43,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     See Also
     --------
-    KernelTransformer : Similarities in place of distances.
+    KernelTransformer : Similarities instead of distances.
     skmoderndata.metrics.kernel_distances : Distances from kernel values.
     skmoderndata.neighbors.DTWNeighborsClassifier : Nearest time series without a matrix.
 
@@ -110,7 +110,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @fit_context()
     def fit(self, X, y=None):
-        """Keep the training samples.
+        """Store the training samples.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def fit_transform(self, X, y=None):
-        """Distances among the training samples.
+        """Compute the distances among the training samples.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self._distances(self.X_fit_, None)
 
     def transform(self, X):
-        """Distances of samples to the training samples.
+        """Compute the distances of samples from the training samples.
 
         Parameters
         ----------

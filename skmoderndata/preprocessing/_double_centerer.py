@@ -5,7 +5,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
 class DoubleCenterer(KernelMatrixStep):
-    r"""Inner products from distances, ``-1/2 J D^2 J`` with ``J = I - 1 1' / n``.
+    r"""Convert distances to inner products, ``-1/2 J D^2 J`` with ``J = I - 1 1' / n``.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
 class KernelNormalizer(KernelMatrixStep):
-    r"""Cosines from a kernel matrix, ``k(x, z) / sqrt(k(x, x) k(z, z))``.
+    r"""Normalise a kernel matrix to cosines, ``k(x, z) / sqrt(k(x, x) k(z, z))``.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class KernelNormalizer(KernelMatrixStep):
         self.diagonal_ = d
 
     def transform(self, X, diag=None):
-        """Divide by the lengths of the samples.
+        """Divide by the norms of the samples.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class KernelNormalizer(KernelMatrixStep):
         return self._map(K, diag).astype(dtype, copy=False)
 
     def fit_transform(self, X, y=None):
-        """Keep the diagonal and divide by its roots.
+        """Store the diagonal, and divide by its square roots.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, lea
 
 
 class KernelProjector(KernelMatrixStep):
-    """Kernel matrix of samples projected on a subspace of the feature space.
+    """Project samples onto a subspace of feature space, and return their kernel matrix.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From samples of any kind to kernel matrices, inside a pipeline."""
+"""Kernel matrices of samples of any type, as a pipeline step."""
 
 import numpy as np
 from scipy import linalg
@@ -23,7 +23,7 @@ PAGE = "kernel_transformer"
 
 
 class KernelTransformer(AgainstTraining):
-    """Kernel values of samples against the training samples, as features.
+    """Transform samples to their kernel values with the training samples.
 
     As the step before an estimator with ``kernel="precomputed"`` it makes kernels on strings,
     sets, graphs and ragged series usable there.
@@ -56,7 +56,7 @@ class KernelTransformer(AgainstTraining):
 
     See Also
     --------
-    skmoderndata.kernel_approximation.IncompleteCholesky : A few features in place of n.
+    skmoderndata.kernel_approximation.IncompleteCholesky : A few features instead of n.
     AsSamples : For Gaussian processes on samples that are not vectors.
 
     Notes
@@ -113,7 +113,7 @@ class KernelTransformer(AgainstTraining):
 
     @fit_context()
     def fit(self, X, y=None):
-        """Keep the training samples.
+        """Store the training samples.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class KernelTransformer(AgainstTraining):
         return self
 
     def fit_transform(self, X, y=None):
-        """Kernel matrix of the training samples.
+        """Compute the kernel matrix of the training samples.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class KernelTransformer(AgainstTraining):
         return self._values(self.X_fit_, None)
 
     def score(self, X, y=None):
-        """Fraction of the samples in the feature space that the training samples span.
+        """Compute the fraction of the squared norm in feature space that `X_fit_` spans.
 
         For a search let the score of the estimator after this step decide.
 
@@ -300,7 +300,7 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
     _parameter_constraints = {}
 
     def fit(self, X, y=None):
-        """Do nothing but look at the collection.
+        """Check the collection; nothing is learned.
 
         Parameters
         ----------

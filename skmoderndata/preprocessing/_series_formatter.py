@@ -1,4 +1,4 @@
-"""From the arrays of other libraries to lists of series."""
+"""Conversion of series from the formats of other libraries."""
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -11,7 +11,7 @@ from skmoderndata.kernels._series import pack_series
 
 
 class SeriesFormatter(TransformerMixin, Base):
-    """Series as a list of arrays without padding, the form that all methods on series take.
+    """Convert series to a list of arrays without padding, the input of all methods on series.
 
     Other libraries pad series of unequal lengths with NaN, or put channels before time. This step
     removes the padding and turns the axes, at the start of a pipeline.

@@ -9,7 +9,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
 class SpectrumCorrector(KernelMatrixStep):
-    r"""Positive semi-definite matrix from indefinite similarities, for new samples as well.
+    r"""Correct indefinite similarities to a positive semi-definite kernel matrix.
 
     With ``S = U diag(w) U'`` the training matrix becomes ``U diag(f(w)) U'`` and rows s of new
     samples ``s U diag(f(w) / w) U'``:
@@ -135,7 +135,7 @@ class SpectrumCorrector(KernelMatrixStep):
         return K.astype(dtype, copy=False)
 
     def between(self, X, Y=None):
-        """Corrected similarities between samples that need not be training samples.
+        """Compute corrected similarities between arbitrary samples.
 
         Parameters
         ----------

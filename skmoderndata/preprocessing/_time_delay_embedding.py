@@ -288,7 +288,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return total / copies[:, None]
 
     def complete_rows(self, X, *, sequence_ids=None):
-        """Tell which windows lie wholly inside their sequence.
+        """Mark the windows that lie entirely within their sequence.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return -float(abs(_autocorrelation(X, start, self.lag_)[self.lag_]))
 
     def get_feature_names_out(self, input_features=None):
-        """Names of the output columns: ``<feature>_lag<number of rows back>``.
+        """Return the names of the output columns: ``<feature>_lag<number of rows back>``.
 
         Parameters
         ----------

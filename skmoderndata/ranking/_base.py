@@ -1,4 +1,4 @@
-"""What the ranking machines share: predictions from values and thresholds."""
+"""Base of the ranking machines: predictions from values and thresholds."""
 
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted

@@ -237,7 +237,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y):
-        """Keep the training samples.
+        """Store the training samples.
 
         Parameters
         ----------

@@ -251,7 +251,7 @@ def test_borders(seed):
     one = NeuralGas(1, random_state=seed).fit(X)
     assert_allclose(one.cluster_centers_[0], X.mean(axis=0))
     assert one.adjacency_.nnz == 0
-    with pytest.warns(ConvergenceWarning, match="only 1 different samples"):
+    with pytest.warns(ConvergenceWarning, match="only 1 distinct samples"):
         same = NeuralGas(3, random_state=seed).fit(np.ones((5, 2)))
     assert_allclose(same.cluster_centers_, 1)
     # far units that no sample comes near to stay where they are when the range is small

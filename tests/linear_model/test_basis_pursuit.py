@@ -417,7 +417,7 @@ def test_errors_at_a_large_scale_name_the_remedy():
     huge = np.abs(np.random.default_rng(0).normal(size=(4, 3))) * 1e20
     for solver in ("path", "cvxpy"):
         model = BasisPursuit(residual_tol=0.5e20, positive=True, solver=solver)
-        with pytest.raises(ValueError, match=r"residual_tol=5e\+19 \(the nearest .* 2e\+20"):
+        with pytest.raises(ValueError, match=r"residual_tol=5e\+19 \(the smallest .* 2e\+20"):
             model.fit(huge, -1e20 * np.ones(4))
     assert basis_pursuit(X[:2], np.array([-1.0, -1.0]), positive=True) is None
 

@@ -342,7 +342,7 @@ def test_refused_weights_and_fractions(settings, weights, message):
     ("settings", "labels", "message"),
     [
         ({}, None, "give all classes in the first call"),
-        ({}, [0, 2], r"y holds .*1.*, which is not among the classes"),
+        ({}, [0, 2], r"y contains .*1.*, which is not among the classes"),
         ({"kernel": "precomputed"}, [0, 1], "got kernel='precomputed'"),
         ({"early_stopping": True}, [0, 1], "set early_stopping=False"),
         ({"class_weight": "balanced"}, [0, 1], "support class_weight='balanced'"),

@@ -204,7 +204,7 @@ def test_classes_order_the_labels(seed):
     ("classes", "message"),
     [
         (["low", "mid"], "y holds 'high', which is not in classes"),
-        (["low", "mid", "mid", "high"], "has to list every label once"),
+        (["low", "mid", "mid", "high"], "must list every label once"),
         ("low", "The 'classes' parameter"),
         (None, "could not convert string|numeric"),
     ],
