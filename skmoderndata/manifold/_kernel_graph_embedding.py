@@ -30,10 +30,10 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         W' (\Phi' L \Phi + \lambda I) W = I, \qquad
         \lambda = \alpha \operatorname{tr} \Phi' L \Phi ,
 
-    where L is the Laplacian of a graph whose neighbours should be close, and B the matrix of what
-    should stay spread: the scatter of all samples, or the Laplacian of a second graph. Special
-    cases are locality preserving projections [2]_, marginal Fisher analysis [1]_ and discriminant
-    analysis, each with a kernel and a map for new samples.
+    where L is the Laplacian of a graph whose neighbours should be close, and B the matrix whose
+    form should remain large: the scatter of all samples, or the Laplacian of a second graph.
+    Special cases are locality preserving projections [2]_, marginal Fisher analysis [1]_ and
+    discriminant analysis, each with a kernel and a map for new samples.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     alpha : float, default=0.001
-        Ridge, in units of the trace of the form of L.
+        Ridge, relative to the trace of the form of L.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses directions in the span of all samples, "low_rank" in that of at most
         `max_rank` chosen by incomplete Cholesky factorisation. "auto" is "exact" up to 3000

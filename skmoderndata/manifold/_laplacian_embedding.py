@@ -210,7 +210,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
         The mean over pairs of a sample and a training sample, with their similarity as weight, and
         in units of the mean squared distance between training samples. It depends on the kernel:
-        to compare kernels take a task that follows.
+        to compare kernels, use the score of a later task.
 
         Parameters
         ----------

@@ -51,42 +51,44 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     n_neighbors : int, default=6
         Neighbours of a sample; at most all others.
     constraints : {"equal", "at_most", "soft"}, default="equal"
-        Distances of edges are kept; or may shrink; or a penalty ``alpha_`` times the sum of the
-        squared differences of the squared distances takes the place of the constraint. For
-        "equal" only ``solver="cvxpy"`` solves the stated problem; the others solve "soft".
+        "equal" preserves the distances of edges; "at_most" allows them to shrink; "soft" replaces
+        the constraint by a penalty, ``alpha_`` times the sum of squared deviations of the squared
+        distances. For "equal" only ``solver="cvxpy"`` solves the stated problem; the others solve
+        "soft".
     slack : float, default=0.01
-        Relative deviation of the squared distances that the penalty of "soft" aims at.
+        Target of the relative deviation of the squared distances for "soft".
     angles : bool, default=False
-        Join also any two neighbours of the same sample, so that angles are kept.
+        Whether to connect any two neighbours of the same sample, too, which preserves angles.
     solver : {"auto", "cvxpy", "low_rank", "laplacian"}, default="auto"
         "cvxpy" states the program; "low_rank" ascends over ``K = Y Y'`` with `max_rank` columns,
         from distances along the graph; "laplacian" does so from the optimum over `n_basis` smooth
         functions of the graph [2]_. "auto" is "cvxpy" for "equal" and at most 30 samples, else
         "low_rank".
     max_rank : int, default=None
-        Columns of Y; None: ``n_components + 8``, and more for fewer than 400 samples.
+        Number of columns of Y; None means ``n_components + 8``, and more for fewer than 400
+        samples.
     n_basis : int, default=20
-        Smooth functions of "laplacian".
+        Number of smooth functions of "laplacian".
     max_iter : int, default=10000
-        Steps of the ascent, at most.
+        Largest number of steps of the ascent.
     tol : float, default=0.01
         Relative duality gap at which the ascent ends.
     random_state : int, RandomState instance or None, default=None
         Controls the landmarks of the start, if there are more than 200 samples. Pass an int for
         reproducible results.
     n_jobs : int, default=None
-        Jobs of the search for neighbours.
+        Number of jobs for the neighbour search.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         The embedding, with mean 0 over distinct samples.
     eigenvalues_ : ndarray of shape (n_eigenvalues,)
-        All eigenvalues of K that the solver has, falling.
+        Eigenvalues of K computed by the solver, in descending order.
     kernel_ : ndarray of shape (n_samples, n_samples)
         K, computed on access.
     edges_ : ndarray of shape (n_edges, 2)
-        Pairs of samples whose distance counts.
+        Pairs of samples in the graph of neighbours.
     edge_errors_ : ndarray of shape (n_edges,)
         Relative errors of the squared distances in K, 0.02 for two percent too long.
     variance_ : float
@@ -97,7 +99,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Upper bound of the optimum [3]_: of `variance_`, for "soft" of `variance_` minus the
         penalty.
     dual_gap_ : float
-        Difference of the bound and what was reached, over the bound.
+        Difference of the bound and the value reached, relative to the bound.
     n_iter_ : int
         Steps taken.
     n_features_in_ : int
@@ -109,16 +111,17 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     --------
     sklearn.manifold.Isomap : Distances along the graph instead: faster, and better on sheets
         without holes.
-    sklearn.manifold.LocallyLinearEmbedding : Keeps the weights of neighbours, not distances.
-    SammonMapping : Keeps all distances, small ones most.
+    sklearn.manifold.LocallyLinearEmbedding : Preserves reconstruction weights instead of
+        distances.
+    SammonMapping : Preserves all distances, with emphasis on small ones.
 
     Notes
     -----
     A step takes ``n n_neighbors max_rank`` operations, and a few thousand steps are needed. The
     bound takes the second eigenvalue of a Laplacian, dense up to 1500 samples. The problem of the
     ascent is not convex, because the number of columns is limited; the bound measures its result.
-    With "soft" the gap falls below one percent, with "at_most" and more than a few hundred samples
-    it does not.
+    With "soft" the gap decreases below one per cent; with "at_most" and more than a few hundred
+    samples it does not.
 
     Distances are divided by their mean internally; results are in the units of the samples. Equal
     samples are unfolded once and get equal positions. A graph with several components has no

@@ -50,16 +50,16 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     max_iter : int, default=500
         Largest number of steps per start.
     tol : float, default=1e-07
-        Relative fall of the stress over 5 steps below which a start ends, if the gradient is small
-        as well.
+        A start ends when the relative decrease of the stress over 5 steps is below this and the
+        gradient is small.
     solver : {"lbfgs", "smacof"}, default="lbfgs"
-        L-BFGS, or majorisation [2]_: no step raises the stress, but it takes many more of them,
+        L-BFGS, or majorisation [2]_: no step increases the stress, but many more steps are needed,
         and ``n^3`` operations once.
     random_state : int, RandomState instance or None, default=None
         Controls the random starts, and coordinates that are zero in classical scaling. Pass an int
         for reproducible results.
     n_jobs : int, default=None
-        Threads over blocks of rows.
+        Number of threads over blocks of rows.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     trace_ : ndarray of shape (n_iter_ + 1,)
         Stress from step to step.
     n_zero_distances_ : int
-        Number of pairs of samples without distance, which do not count.
+        Number of pairs of samples at distance zero, which are ignored.
     n_iter_ : int
         Steps of the best start.
     n_features_in_ : int

@@ -437,7 +437,7 @@ class NetworkClassifier(ClassifierMixin):
         y : array-like of shape (n_samples,)
             Labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels that will occur; needed in the first call.
+            All class labels; required in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the squared residuals.
 
