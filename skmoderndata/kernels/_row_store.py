@@ -38,7 +38,8 @@ class RowStore:
         Slot of the row of each sample, -1 if it is not stored.
     used : ndarray of int of shape (n,)
         Time of the last use of each row, updated by the solvers.
-    n_evaluations : int Number of kernel values computed.
+    n_evaluations : int
+        Number of kernel values computed.
     """
 
     def __init__(self, gram: Gram, X: Any, *, cache_size: float = 500, plus: float = 0.0) -> None:

@@ -50,8 +50,8 @@ class KernelPRank(KernelRankingMachine, Base):
     budget : int, default=None
         Largest number of support vectors; the oldest is dropped. None sets no limit. Not
         with `average`.
-    random_state : int, RandomState instance or None, default=None Controls the order of the
-        samples. Pass an int for reproducible results.
+    random_state : int, RandomState instance or None, default=None
+        Controls the order of the samples. Pass an int for reproducible results.
 
     Attributes
     ----------

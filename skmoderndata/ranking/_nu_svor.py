@@ -59,7 +59,8 @@ class NuSVOR(KernelRankingMachine, Base):
         Relative duality gap to reach, in units of the margin.
     cache_size : float, default=500
         Size of the kernel cache, in MB.
-    max_iter : int, default=-1 Largest number of steps; -1 means no limit.
+    max_iter : int, default=-1
+        Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
         Steps along two and four weights, or a cone solver for up to 2000 samples.
     n_jobs : int, default=None
@@ -69,8 +70,8 @@ class NuSVOR(KernelRankingMachine, Base):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, lowest first.
-    support_ : ndarray of shape (n_support,) Indices of the training samples with non-zero weight,
-        the support vectors.
+    support_ : ndarray of shape (n_support,)
+        Indices of the training samples with non-zero weight, the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
         Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)

@@ -79,8 +79,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     warm_start : bool, default=False
         Whether to start from the core set of the last call of `fit`, which must have used the same
         samples.
-    random_state : int, RandomState instance or None, default=None Controls the random samples.
-        Pass an int for reproducible results.
+    random_state : int, RandomState instance or None, default=None
+        Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of threads for kernel values; results do not depend on it.
 
@@ -88,8 +88,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     ----------
     core_indices_ : ndarray of shape (n_core,)
         Indices of the training samples in the core set.
-    support_ : ndarray of shape (n_support,) Indices of the training samples with non-zero weight,
-        the support vectors.
+    support_ : ndarray of shape (n_support,)
+        Indices of the training samples with non-zero weight, the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
         Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
@@ -109,8 +109,10 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         dual problem, relative to the magnitude of that bound.
     n_iter_ : int
         Number of solutions on the core set.
-    n_passes_ : int Number of passes over all samples for the certificate.
-    n_kernel_evaluations_ : int Number of kernel values computed.
+    n_passes_ : int
+        Number of passes over all samples for the certificate.
+    n_kernel_evaluations_ : int
+        Number of kernel values computed.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

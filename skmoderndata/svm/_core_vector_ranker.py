@@ -77,8 +77,8 @@ class CoreVectorRanker(CoreVectors, Base):
     warm_start : bool, default=False
         Whether to start from the core set of the last call of `fit`, which must have used the same
         pairs.
-    random_state : int, RandomState instance or None, default=None Controls the random samples.
-        Pass an int for reproducible results.
+    random_state : int, RandomState instance or None, default=None
+        Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of threads for kernel values; results do not depend on it.
 
@@ -98,8 +98,10 @@ class CoreVectorRanker(CoreVectors, Base):
         Relative duality gap.
     n_iter_ : int
         Number of solutions on the core set.
-    n_passes_ : int Number of passes over all samples for the certificate.
-    n_kernel_evaluations_ : int Number of kernel values computed.
+    n_passes_ : int
+        Number of passes over all samples for the certificate.
+    n_kernel_evaluations_ : int
+        Number of kernel values computed.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -119,15 +119,16 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         Whether to add 1 to the kernel, which gives a penalised offset.
     tol : float, default=0.001
         Target of the relative duality gap.
-    max_iter : int, default=1000 Largest number of passes.
+    max_iter : int, default=1000
+        Largest number of passes.
     shuffle : bool, default=True
         Whether to shuffle the samples before each pass.
     cache_size : float, default=500
         Size of the kernel cache, in MB.
     solver : {"descent", "cvxpy"}, default="descent"
         "descent" is the adatron; "cvxpy" is a cone solver, for up to 2000 samples.
-    random_state : int, RandomState instance or None, default=None Controls the order of the
-        samples. Pass an int for reproducible results.
+    random_state : int, RandomState instance or None, default=None
+        Controls the order of the samples. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of threads for the values of new samples; results do not depend on it.
 
@@ -135,8 +136,8 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
-    support_ : ndarray of shape (n_support,) Indices of the training samples with a non-zero
-        coefficient.
+    support_ : ndarray of shape (n_support,)
+        Indices of the training samples with a non-zero coefficient.
     support_vectors_ : array, sparse matrix or list of n_support samples
         Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_classifiers, n_support)
@@ -350,15 +351,16 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         Whether to add 1 to the kernel, which gives a penalised offset.
     tol : float, default=0.001
         Target of the relative duality gap.
-    max_iter : int, default=1000 Largest number of passes.
+    max_iter : int, default=1000
+        Largest number of passes.
     shuffle : bool, default=True
         Whether to shuffle the samples before each pass.
     cache_size : float, default=500
         Size of the kernel cache, in MB.
     solver : {"descent", "cvxpy"}, default="descent"
         "descent" is the adatron; "cvxpy" is a cone solver, for up to 2000 samples.
-    random_state : int, RandomState instance or None, default=None Controls the order of the
-        samples. Pass an int for reproducible results.
+    random_state : int, RandomState instance or None, default=None
+        Controls the order of the samples. Pass an int for reproducible results.
     n_jobs : int, default=None
         Number of threads for the values of new samples; results do not depend on it.
 

@@ -66,8 +66,8 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
-    support_ : ndarray of shape (n_support,) Indices of the support vectors among the training
-        samples.
+    support_ : ndarray of shape (n_support,)
+        Indices of the support vectors among the training samples.
     support_vectors_ : array, sparse matrix or list of n_support samples
         Support vectors; empty if the kernel is precomputed.
     n_support_ : ndarray of shape (n_classes,)

@@ -51,7 +51,8 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         Target of the relative duality gap.
     cache_size : float, default=500
         Size of the kernel cache, in MB.
-    max_iter : int, default=-1 Largest number of steps; -1 means no limit.
+    max_iter : int, default=-1
+        Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
         "smo" makes pairwise steps with second-order selection, or a Cholesky factorisation for
         ``epsilon=0`` and up to 3000 samples; "cvxpy" is a cone solver, for up to 2000 samples.
