@@ -40,8 +40,8 @@ class AlignedKernelCombination(AgainstTraining):
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
     algorithm : {"joint", "independent"}, default="joint"
-        "joint" maximises the alignment of the sum, "independent" weights each kernel by its own
-        alignment.
+        "joint" maximises the alignment of the sum; "independent" uses the alignment of each kernel
+        as its weight.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class AlignedKernelCombination(AgainstTraining):
         Violation of the optimality conditions, relative to the largest alignment: the
         certificate of "joint".
     kernels_ : list
-        The kernels, with settled parameters.
+        Kernels with resolved parameters.
     X_fit_ : ndarray or list
         Training samples.
     n_features_in_ : int
@@ -65,8 +65,8 @@ class AlignedKernelCombination(AgainstTraining):
 
     See Also
     --------
-    KernelTransformer : One kernel.
-    skmoderndata.metrics.kernel_alignment : The alignment itself.
+    KernelTransformer : Uses a single kernel.
+    skmoderndata.metrics.kernel_alignment : Computes the alignment.
     sklearn.model_selection.GridSearchCV : Chooses one kernel by cross-validation.
 
     Notes
@@ -259,7 +259,7 @@ class AlignedKernelCombination(AgainstTraining):
     def _warn_of_alignment(self):
         warnings.warn(
             "AlignedKernelCombination: no kernel is aligned with the target, and all get equal "
-            "weights. Look at the target, or give other kernels.",
+            "weights. Check the target, or use other kernels.",
             stacklevel=4,
         )
 

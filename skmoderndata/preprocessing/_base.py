@@ -16,7 +16,7 @@ PAGE = "kernel_matrix_steps"
 class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     """A transformer fitted on the square matrix of the training samples.
 
-    A subclass learns in `_learn(X)` and gives rows in double precision in `_map(K)`.
+    A subclass defines `_learn(X)`, and `_map(K)` for rows in double precision.
     """
 
     @fit_context()
@@ -33,7 +33,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         self : object
-            The step, fitted.
+            The fitted transformer.
         """
         self._learn(X)
         return self
@@ -49,7 +49,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         Z : ndarray of shape (n_samples, n_features_out)
-            What the step makes of them.
+            Transformed rows.
         """
         K, dtype = self._rows(X)
         return self._map(K).astype(dtype, copy=False)
@@ -82,8 +82,8 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     def score(self, X, y=None):
         """Compute the cosine between a matrix and its transform.
 
-        1 where the step changes nothing but the scale. For a search over the parameters of a step
-        let the score of the estimator after it decide.
+        The score is 1 if only the scale changes. To choose the parameters of this step in a
+        search, use the score of the estimator that follows.
 
         Parameters
         ----------

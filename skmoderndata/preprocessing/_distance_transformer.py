@@ -21,20 +21,20 @@ METRICS = {"edit": edit_matrix}  # functions that take n_jobs themselves
 class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     """Transform samples to their distances from the training samples.
 
-    The step before any estimator with ``metric="precomputed"``: nearest neighbours, DBSCAN,
+    Use it before any estimator with ``metric="precomputed"``: nearest neighbours, DBSCAN,
     hierarchical clustering, Isomap, multidimensional scaling, t-SNE. Samples may be strings,
-    sequences of tokens, or anything that a function compares.
+    sequences of tokens, or any objects that the metric accepts.
 
     Parameters
     ----------
     metric : {"edit"} or callable, default="edit"
         "edit" is the edit distance of strings and sequences of tokens, see
-        `skmoderndata.metrics.edit_distance`. A function takes two collections, lists of samples,
-        and returns the matrix of distances: `skmoderndata.metrics.pairwise_dtw` for time series.
+        `skmoderndata.metrics.edit_distance`. A callable takes two lists of samples and returns the
+        matrix of distances, such as `skmoderndata.metrics.pairwise_dtw` for time series.
     metric_params : dict, default=None
         Further keyword arguments of the metric.
     n_jobs : int, default=None
-        Number of threads. A function is called with some of the rows by each.
+        Number of threads. Each calls the metric with a subset of the rows.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     -----
     A collection of samples is a list, a tuple, an array of objects or of strings, a column of a
     data frame, or an array of two dimensions or more; a table where single samples are expected
-    is refused. Distances must be finite and at least 0; nothing here needs the triangle
-    inequality, but some estimators do. Neighbours in a tree of
-    ``NearestNeighbors(metric=callable)`` need samples of equal length; this way does not.
+    is refused. Distances must be finite and at least 0; the triangle inequality is not required
+    here, but some estimators need it. In contrast to ``NearestNeighbors(metric=callable)``,
+    samples need not have equal length.
 
     scikit-learn's own checks do not run, because samples are not vectors.
 

@@ -25,8 +25,8 @@ PAGE = "kernel_transformer"
 class KernelTransformer(AgainstTraining):
     """Transform samples to their kernel values with the training samples.
 
-    As the step before an estimator with ``kernel="precomputed"`` it makes kernels on strings,
-    sets, graphs and ragged series usable there.
+    Before an estimator with ``kernel="precomputed"``, it allows kernels on strings, sets, graphs
+    and series of unequal lengths.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class KernelTransformer(AgainstTraining):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     cache : GramCache, default=None
-        Keeps values between the folds of a search, for kernels of samples that are no vectors.
+        Cache of kernel values for the folds of a search, for samples that are not vectors.
 
     Attributes
     ----------
     kernel_ : Kernel or Gram
-        The kernel, with settled parameters; an object is cloned.
+        Kernel with resolved parameters; a kernel object is cloned.
     X_fit_ : ndarray or list
         Training samples.
     n_features_in_ : int
@@ -129,7 +129,7 @@ class KernelTransformer(AgainstTraining):
         """
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
-                'KernelTransformer(kernel="precomputed") has nothing to do: leave the step out.'
+                'KernelTransformer(kernel="precomputed") has no effect: omit this step.'
             )
         X = self._samples(X, reset=True)
         if isinstance(self.kernel, Kernel):
@@ -149,7 +149,7 @@ class KernelTransformer(AgainstTraining):
             with np.errstate(over="ignore"):
                 self._finite(self.kernel_.diag(X))
         self.X_fit_ = X.copy()  # no caller changes it, and `transform` treats all rows alike
-        # the form in which the kernel computes, made once
+        # the encoded form for the kernel, computed once
         structured = isinstance(self.kernel_, BaseKernel) and not self._takes_vectors()
         self._encoded = self.kernel_.encode(self.X_fit_) if structured else self.X_fit_
         self._n_features_out = count_samples(X)
@@ -176,7 +176,7 @@ class KernelTransformer(AgainstTraining):
     def score(self, X, y=None):
         """Compute the fraction of the squared norm in feature space that `X_fit_` spans.
 
-        For a search let the score of the estimator after this step decide.
+        To choose parameters in a search, use the score of the estimator that follows.
 
         Parameters
         ----------

@@ -13,8 +13,8 @@ from skmoderndata.kernels._series import pack_series
 class SeriesFormatter(TransformerMixin, Base):
     """Convert series to a list of arrays without padding, the input of all methods on series.
 
-    Other libraries pad series of unequal lengths with NaN, or put channels before time. This step
-    removes the padding and turns the axes, at the start of a pipeline.
+    Other libraries pad series of unequal lengths with NaN, or put channels before time. This
+    transformer removes the padding and transposes the axes, at the start of a pipeline.
 
     Parameters
     ----------

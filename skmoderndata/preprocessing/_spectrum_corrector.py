@@ -26,7 +26,7 @@ class SpectrumCorrector(KernelMatrixStep):
     Parameters
     ----------
     algorithm : {"clip", "flip", "square", "shift"}, default="clip"
-        What to do with the eigenvalues, see above.
+        Correction of the eigenvalues, see above.
     tol : float, default=1e-12
         Eigenvalues of magnitude up to `tol` times the largest count as 0.
 
@@ -35,7 +35,7 @@ class SpectrumCorrector(KernelMatrixStep):
     eigenvalues_ : ndarray of shape (n_train,)
         Eigenvalues of the similarities, largest first.
     n_negative_ : int
-        Number of negative ones.
+        Number of negative eigenvalues.
     negative_fraction_ : float
         Their fraction of the sum of magnitudes: 0 for a kernel matrix.
     projection_ : ndarray of shape (n_train, n_train)
