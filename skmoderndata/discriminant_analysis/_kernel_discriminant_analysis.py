@@ -49,13 +49,13 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     alpha : float, default=0.001
-        Ridge, in units of the trace of the covariance within the classes, so that it does not
+        Ridge, relative to the trace of the covariance within the classes, so that it does not
         depend on the scale of the kernel.
     n_components : int or None, default=None
-        Directions to keep, which the classifier uses as well; None keeps all, one less than there
-        are classes.
+        Number of directions, which the classifier uses, too; None means all, one less than the
+        number of classes.
     priors : array-like of shape (n_classes,) or None, default=None
-        Probabilities of the classes; None uses their fractions of the training samples.
+        Prior probabilities of the classes; None uses their fractions in the training samples.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
@@ -70,13 +70,13 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     dual_coef_ : ndarray of shape (n_samples, n_components)
         Directions as combinations of the samples. Only `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
-        Training samples that span the directions. Only `solver="low_rank"`.
+        Indices of the training samples that span the directions. Only `solver="low_rank"`.
     class_scores_ : ndarray of shape (n_classes, n_components)
         Means of the classes on the directions.
     eigenvalues_ : ndarray of shape (n_components,)
         Variance of the class means along each direction, in descending order.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Their fractions of the sum over all directions.
+        Fractions of the sum of eigenvalues over all directions.
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     ridge_ : float
@@ -261,7 +261,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         Returns
         -------
         log_proba : ndarray of shape (n_samples, n_classes)
-            Finite where the probability rounds to 0, too.
+            Log-probabilities, finite even if the probability rounds to 0.
         """
         return log_softmax(self._log_joint(X), axis=1)
 

@@ -47,7 +47,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     alpha : float, default=0.001
-        Ridge, in units of the scatter within the classes, so that it does not depend on the scale
+        Ridge, relative to the scatter within the classes, so that it does not depend on the scale
         of the kernel.
     threshold : {"midpoint", "prior"}, default="midpoint"
         Threshold between the classes: halfway between the projected means, or shifted towards
@@ -62,15 +62,15 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels; the second one is where `decision_function` is positive.
+        Class labels; positive values of `decision_function` mean the second.
     dual_coef_ : ndarray of shape (n_samples,)
         Direction as combination of the samples. Only `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
-        Training samples that span the direction. Only `solver="low_rank"`.
+        Indices of the training samples that span the direction. Only `solver="low_rank"`.
     intercept_ : float
-        What is added to the projection to have 0 at the threshold.
+        Constant added to the projection, so that the threshold is 0.
     criterion_ : float
-        Ratio reached. The direction has unit denominator, so that it is also the squared
+        Value of the criterion. The denominator is scaled to one, so that this is also the squared
         distance of the projected means.
     ridge_ : float
         The :math:`\lambda` used.

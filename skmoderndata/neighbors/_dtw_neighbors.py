@@ -98,18 +98,18 @@ class _DTWNeighbors:
         Parameters
         ----------
         X : collection of arrays, default=None
-            Queries; None uses the training series, each without itself.
+            Queries; None uses the training series, each without itself as neighbour.
         n_neighbors : int, default=None
-            How many; None uses the parameter.
+            Number of neighbours; None uses the parameter.
         return_distance : bool, default=True
-            Whether distances are returned.
+            Whether to return the distances.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
             Ascending; infinite where the radius admits no alignment.
         indices : ndarray of int of shape (n_queries, n_neighbors)
-            Numbers of the training series; of equal distances the smaller first.
+            Indices of the training series; the smaller index first in a tie.
         """
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -178,15 +178,15 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     Parameters
     ----------
     n_neighbors : int, default=1
-        Number of neighbours that vote.
+        Number of neighbours.
     weights : {"uniform", "distance"}, default="uniform"
-        Votes count the same, or by the inverse of the distance.
+        Weights of the votes: equal, or the inverse of the distance.
     radius : int, float, "cv" or None, default=None
-        Radius of the band in steps, or below 1 as a fraction of the longer series. "cv" takes the
-        percentage of the longest series with the least leave-one-out error on the training
-        series, of equal ones the smallest. None restricts nothing.
+        Radius of the band in steps; a float below 1 is a fraction of the longer series. "cv"
+        chooses the percentage of the longest series with the smallest leave-one-out error on the
+        training series, and the smallest radius in a tie. None means no restriction.
     lower_bounds : bool, default=True
-        Whether lower bounds are used. The neighbours are the same without, later.
+        Whether to use lower bounds. They save time and do not change the neighbours.
     n_jobs : int, default=None
         Number of threads.
 
@@ -197,9 +197,9 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     radius_ : int, float or None
         Radius that is used.
     cv_radii_ : ndarray of int
-        Radii that were tried, for `radius="cv"`.
+        Candidate radii, for `radius="cv"`.
     cv_errors_ : ndarray of float
-        Their leave-one-out errors.
+        Leave-one-out errors of the candidate radii.
     n_channels_ : int
         Number of channels of the training series.
     n_samples_fit_ : int
@@ -215,8 +215,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     -----
     Samples are arrays of shape ``(length,)`` or ``(length, n_channels)`` of any lengths, in a
     list, or a 2-D or 3-D array. Memory is about three times that of the training series, whatever
-    the number of queries. There is nothing to optimise, and so no certificate: the tests compare
-    with all distances.
+    the number of queries. The neighbours are exact.
 
     References
     ----------
@@ -342,20 +341,20 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     """Nearest-neighbour regression of time series under dynamic time warping.
 
-    As `DTWNeighborsClassifier`, with a mean in place of votes.
+    As `DTWNeighborsClassifier`, with the mean of the targets instead of votes.
 
     Parameters
     ----------
     n_neighbors : int, default=1
-        Number of neighbours that are averaged.
+        Number of neighbours.
     weights : {"uniform", "distance"}, default="uniform"
-        Neighbours count the same, or by the inverse of the distance.
+        Weights of the neighbours: equal, or the inverse of the distance.
     radius : int, float, "cv" or None, default=None
-        Radius of the band in steps, or below 1 as a fraction of the longer series. "cv" takes the
-        percentage of the longest series with the least leave-one-out error on the training
-        series, of equal ones the smallest. None restricts nothing.
+        Radius of the band in steps; a float below 1 is a fraction of the longer series. "cv"
+        chooses the percentage of the longest series with the smallest leave-one-out error on the
+        training series, and the smallest radius in a tie. None means no restriction.
     lower_bounds : bool, default=True
-        Whether lower bounds are used. The neighbours are the same without, later.
+        Whether to use lower bounds. They save time and do not change the neighbours.
     n_jobs : int, default=None
         Number of threads.
 
@@ -364,9 +363,9 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     radius_ : int, float or None
         Radius that is used.
     cv_radii_ : ndarray of int
-        Radii that were tried, for `radius="cv"`.
+        Candidate radii, for `radius="cv"`.
     cv_errors_ : ndarray of float
-        Their mean squared leave-one-out errors.
+        Leave-one-out mean squared errors of the candidate radii.
     n_channels_ : int
         Number of channels of the training series.
     n_samples_fit_ : int

@@ -41,7 +41,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     offset : {"distance", "density"}, default="distance"
-        "distance" is the nearest mean; "density" leaves the second term out, and multiplies the
+        "distance" chooses the nearest mean; "density" omits the second term and multiplies the
         first by the prior.
     priors : {"uniform", "empirical"} or array-like of shape (n_classes,), default="uniform"
         Probabilities of the classes, for `offset="density"`.
@@ -64,8 +64,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
     See Also
     --------
     sklearn.neighbors.NearestCentroid : The same with the linear kernel.
-    skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : Takes the spread of the
-        classes into account.
+    skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : Uses the covariance within the
+        classes, too.
 
     Notes
     -----

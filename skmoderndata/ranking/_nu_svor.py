@@ -1,4 +1,4 @@
-"""Ordinal regression with a large margin between neighbouring ranks."""
+"""Support vector ordinal regression."""
 
 import warnings
 from numbers import Real
@@ -19,7 +19,7 @@ PATIENCE = 1000  # steps for each sample before a small problem goes to the cone
 
 
 class NuSVOR(KernelRankingMachine, Base):
-    r"""Ranks from one kernel function and thresholds with the largest margin between them.
+    r"""Ordinal regression by a kernel function and thresholds of maximum margin.
 
     Support vector ordinal regression [1]_ [2]_: minimises over a function
     :math:`f(x) = w^\top \phi(x)` of norm one, thresholds b and the margin,
@@ -36,8 +36,8 @@ class NuSVOR(KernelRankingMachine, Base):
     Parameters
     ----------
     nu : float, default=0.5
-        At most this fraction of the constraints has slack, and at least this fraction is
-        active, by weight. For two ranks it is that of `NuSVC`. Infeasible above
+        Upper bound on the fraction of constraints with slack, and lower bound on the fraction of
+        active constraints, by weight. For two ranks it is the `nu` of `NuSVC`. Infeasible above
         ``2 sum_j min(n_j, n_(j+1)) / N``, which is 1 for ranks of equal size.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
@@ -50,19 +50,20 @@ class NuSVOR(KernelRankingMachine, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
-        The labels in order, lowest first. None sorts them, which is wrong for words like "low",
-        "mid" and "high". Labels that y does not hold are ignored.
+        Labels in ascending order. None sorts them, which is wrong for words such as "low", "mid"
+        and "high". Labels that do not occur in y are ignored.
     order : {"free", "enforced"}, default="free"
-        Whether thresholds may come out of order, which rare ranks lead to, or are
-        held to it.
+        Whether thresholds may be out of order, which can happen for rare ranks, or must be
+        ascending.
     tol : float, default=0.001
-        Relative duality gap to reach, in units of the margin.
+        Target of the duality gap, relative to the margin.
     cache_size : float, default=500
         Size of the kernel cache, in MB.
     max_iter : int, default=-1
         Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
-        Steps along two and four weights, or a cone solver for up to 2000 samples.
+        "smo" changes two or four weights in each step; "cvxpy" is a cone solver, for up to 2000
+        samples.
     n_jobs : int, default=None
         Number of threads for the values of new samples; results do not depend on it.
 
