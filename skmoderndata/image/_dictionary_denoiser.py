@@ -41,14 +41,14 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         \quad\text{with the sparsest } a_i \text{ such that}\quad
         \|R_i y - a_i D\|^2 \le n\, c^2 \sigma^2,
 
-    for patches of n numbers. The dictionary D is learned from the noisy patches themselves by
-    K-SVD, or given. All is in the units of the image; nothing is clipped.
+    for patches of n values. The dictionary D is learned from the noisy patches by K-SVD, or given.
+    All quantities are in the units of the image, and the result is not clipped.
 
     Parameters
     ----------
     noise_std : float, default=None
-        Standard deviation of the noise. None estimates it from the parts of each image that hold
-        least texture [3]_, [4]_, of at least 29 x 29 pixels for one channel.
+        Standard deviation of the noise. None estimates it from the regions of each image with the
+        least texture [3]_, [4]_; the image needs at least 29 x 29 pixels for one channel.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
         "learned" starts from over-complete cosines and learns from patches of the image given to
         `fit`; "cosines" keeps the start. Atoms may be given as rows of ``p * q`` numbers, and of
@@ -64,7 +64,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         Largest number of atoms in the code of a patch; None means half the number of values of a
         patch.
     noisy_weight : float, default=None
-        The weight λ of the noisy pixel, relative to those of the patches, 1 each. None uses
+        Weight :math:`\lambda` of the noisy pixel, relative to those of the patches, 1 each. None uses
         ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
     max_iter : int, default=10
         Passes of K-SVD.
@@ -80,7 +80,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     components_ : ndarray of shape (n_components, n_values)
         The atoms, of unit norm.
     noise_std_ : float
-        The noise, given or estimated from the image of `fit`.
+        Standard deviation of the noise, given or estimated from the image in `fit`.
     objective_ : float
         Squared error of the training patches after the last pass; NaN if the dictionary was given.
     objective_history_ : ndarray of shape (n_iter_,)

@@ -47,14 +47,14 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         \min_{a_i} \|a_i\|_0 \quad\text{with}\quad
         \|M_i (R_i y - a_i D)\|^2 \le c^2 \sigma^2\, |M_i|.
 
-    Expectation maximisation ("em") fills the image in this way first, and then in turn codes it as
-    if it were complete and fills it again, with a decreasing bound [1]_, [2]_.
+    Expectation maximisation ("em") first fills the image in this way, and then alternates between
+    coding it as a complete image and filling it again, with a decreasing bound [1]_, [2]_.
 
     Parameters
     ----------
     algorithm : {"em", "masked"}, default="em"
-        "masked" codes once what is known; "em" goes on from there, takes longer, and is some half
-        to one decibel better on images with texture, but worse on smooth ones.
+        "masked" codes the known pixels once; "em" continues from there, takes longer, and is about
+        half to one decibel better on textured images, but worse on smooth ones.
     noise_std : float, default=None
         Standard deviation of the noise of the known pixels, above 0: it bounds the error of the
         codes. None uses a fiftieth of their range, 5 of 255.
@@ -73,7 +73,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         Largest number of atoms in the code of a patch; None means half the number of values of a
         patch.
     keep_known : bool, default=True
-        Return known pixels as they are; False denoises them as well.
+        Whether to return known pixels unchanged; False denoises them, too.
     max_iter : int, default=10
         Passes of K-SVD.
     n_rounds : int, default=20
@@ -92,10 +92,10 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     components_ : ndarray of shape (n_components, n_values)
         The atoms, of unit norm.
     noise_std_ : float
-        The noise, given or taken from the range of the image of `fit`.
+        Standard deviation of the noise, given or computed from the range of the image in `fit`.
     objective_ : float
-        Squared error of the training patches, on what is known, after the last pass; NaN when
-        nothing was learned.
+        Squared error of the known pixels of training patches after the last pass; NaN if the
+        dictionary was given.
     objective_history_ : ndarray of shape (n_iter_,)
         The same after each pass.
     n_iter_ : int

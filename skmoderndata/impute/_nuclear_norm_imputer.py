@@ -65,24 +65,24 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     Parameters
     ----------
     n_components : int, default=None
-        Cap on the rank of `L`. If it is active, the problem is not convex: the result is a local
-        minimum reached from larger `alpha`, and `dual_gap_` is its distance from the optimum
-        without the cap. With `alpha=0`, least squares at that rank. None sets no cap.
+        Largest rank of `L`. If the limit is active, the problem is not convex: the result is a
+        local minimum reached from larger `alpha`, and `dual_gap_` is relative to the optimum
+        without the limit. With `alpha=0`, least squares at that rank. None means no limit.
     alpha : "auto" or float, default="auto"
         Weight of the nuclear norm. "auto" hides a tenth of the known cells, follows the path of
-        solutions from large to small `alpha` and takes the value that predicts the hidden cells
-        best (several times over in small tables; with fewer than 30 known cells it takes
-        ``0.1 * alpha_max_``). Zero asks for exact agreement with the known cells.
+        solutions from large to small `alpha` and chooses the value that predicts the hidden cells
+        best (repeatedly for small tables; with fewer than 30 known cells it is
+        ``0.1 * alpha_max_``). Zero requires exact agreement with the known cells.
     alpha_scale : {"relative", "absolute"}, default="relative"
         Whether a number given as `alpha` is a fraction of `alpha_max_`, the smallest value at
         which `L` vanishes, or the weight in the objective itself.
     center : bool, default=True
-        Subtract from each column the mean of its known cells.
+        Whether to subtract the mean of the known cells from each column.
     scale : "auto" or bool, default="auto"
-        Divide each column by the standard deviation of its known cells (their root mean square
-        when `center` is False), for columns in different units. "auto" does so for dense tables
-        and not for sparse ones, whose entries are taken to be in one unit. Constant columns are
-        left as they are.
+        Whether to divide each column by the standard deviation of its known cells (their root mean
+        square if `center` is False), for columns in different units. "auto" means True for dense
+        tables and False for sparse ones, whose entries are assumed to have one unit. Constant
+        columns are not scaled.
     debias : bool, default=True
         Refit the singular values by least squares on the known cells (`d`, never below those of
         `L`) and shrink the scores of each row by :math:`d^2 / (d^2 + \alpha^2)` instead of
@@ -91,30 +91,32 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         fills with the solution of the convex problem itself. Ignored for `alpha=0`.
     solver : {"thresholding", "cvxpy"}, default="thresholding"
         "thresholding": repeated singular value thresholding. "cvxpy": the semidefinite program
-        that the problem is, by an interior point method, for rows plus columns up to 200 and
-        without `n_components`; `alpha="auto"` is chosen by thresholding all the same.
+        of the problem by an interior point method, for rows plus columns up to 200 and without
+        `n_components`; `alpha="auto"` is always chosen by thresholding.
     polish : bool, default=True
-        For `alpha=0`: bring the solution to rounding accuracy by alternating least squares at the
-        rank found, kept only if it then fits the known cells to 1e-9 and the certificate holds.
+        For `alpha=0`: whether to refine the solution to rounding accuracy by alternating least
+        squares at its rank. The refinement is used only if it fits the known cells to 1e-9 and is
+        certified.
     tol : float, default=1e-5
         Largest relative duality gap at which the solver stops.
     max_iter : int, default=500
         Largest number of singular value thresholdings for the final `alpha`.
     missing_values : float, int or pandas.NA, default=nan
-        Mark of the missing cells. For sparse input the cells that are not stored are missing,
-        besides stored ones with this mark; a stored zero is a known zero.
+        Placeholder of the missing cells. For sparse input, cells that are not stored are missing,
+        too; a stored zero is a known zero.
     add_indicator : bool, default=False
-        Append the columns of a :class:`~sklearn.impute.MissingIndicator` to the output.
+        Whether to append the columns of a :class:`~sklearn.impute.MissingIndicator` to the output.
     keep_empty_features : bool, default=False
-        Columns without a known cell in `fit` are filled with zeros if True, otherwise dropped.
+        Whether to fill columns without a known cell in `fit` with zeros; otherwise they are
+        dropped.
     random_state : int, RandomState instance or None, default=0
-        Draws the cells hidden by `alpha="auto"` and by `score`, and starting vectors.
+        Controls the cells hidden by `alpha="auto"` and by `score`, and the starting vectors.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_kept_features)
-        Right singular vectors of `L`, strongest first, largest entry positive: the row space in
-        which new rows are completed.
+        Right singular vectors of `L` in descending order of singular values, with positive largest
+        entries: the row space in which new rows are completed.
     singular_values_ : ndarray of shape (n_components_,)
         Singular values of `L` (refitted ones with `debias`).
     row_scores_ : ndarray of shape (n_samples, n_components_)
@@ -135,12 +137,12 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         Values of `alpha` tried by "auto", and root mean squared error on the hidden cells, in
         units of `Z`; None when `alpha` was given.
     objective_ : float
-        Objective reached (nuclear norm for `alpha=0`), before `debias`.
+        Value of the objective (the nuclear norm for `alpha=0`), before `debias`.
     dual_gap_ : float
-        Relative duality gap: the objective is within this fraction of the minimum. Infinite for
-        `alpha=0` with `n_components`, which has no certificate.
+        Relative duality gap: an upper bound on the relative suboptimality of the objective.
+        Infinite for `alpha=0` with `n_components`, which has no certificate.
     n_iter_ : int
-        Singular value thresholdings at the final `alpha`.
+        Number of singular value thresholdings at the final `alpha`.
     indicator_ : MissingIndicator or None
         The indicator when `add_indicator` is True.
     n_features_in_ : int
@@ -158,9 +160,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     Notes
     -----
     Soft-impute with momentum [1]_ [3]_, warm-started along a path of `alpha`; for `alpha=0` ADMM.
-    Sparse tables are never made dense in `fit`: each pass multiplies `sparse + low rank` by thin
-    blocks, which costs O((n_known + (n + p) r) r). Dense tables cost one partial singular value
-    decomposition a pass.
+    Sparse tables are never converted to dense in `fit`: each pass multiplies `sparse + low rank`
+    by thin blocks, which costs O((n_known + (n + p) r) r). Dense tables cost one partial singular
+    value decomposition a pass.
 
     A new row is completed from its known cells by ridge regression on `components_` with
     `row_penalty_`, which is exactly what the nuclear norm implies for a row given the row space.
@@ -379,7 +381,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         -------
         values : ndarray of shape (n_cells,)
             The low-rank fit in the units of the data, for known cells too. Columns without known
-            cells in `fit` give 0 with `keep_empty_features`, else they are refused.
+            cells in `fit` give 0 with `keep_empty_features`; otherwise they are refused.
         """
         check_is_fitted(self)
         scores = self.row_scores_
@@ -413,7 +415,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         integer), is hidden, completed from the other cells of their rows and compared. Errors are
         in the units of the data, so that estimators with different `scale` can be compared;
         columns in large units dominate: put a :class:`~sklearn.preprocessing.StandardScaler`
-        before the imputer to weigh columns alike.
+        before the imputer to give columns equal weight.
 
         Parameters
         ----------
