@@ -64,8 +64,8 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         Largest number of atoms in the code of a patch; None means half the number of values of a
         patch.
     noisy_weight : float, default=None
-        Weight :math:`\lambda` of the noisy pixel, relative to those of the patches, 1 each. None uses
-        ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
+        Weight :math:`\lambda` of the noisy pixel, relative to the weight 1 of each patch. None
+        uses ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
     max_iter : int, default=10
         Passes of K-SVD.
     max_patches : int, default=40000
